@@ -172,7 +172,7 @@ func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 // FormatError says where a document breaks which rule of its format. It is an
 // [ErrInvalid].
 type FormatError struct {
-	Protocol string // the room, such as "tct-01"; "" for a format that belongs to none
+	Protocol string // such as "tct-01"; "" for a format that belongs to none
 	URL      string // the document; "" when the caller knows it better
 	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" for the whole
 	Section  string // of the specification, such as "1.5.2"; "" when no rule has a number

@@ -34,8 +34,8 @@ type Page struct {
 	Access      Access            `json:"access,omitzero"`
 	Blocks      []Block           `json:"blocks,omitempty"`
 
-	// Extra is what one room alone understands and wants to find again,
-	// keyed by room, such as "arc".
+	// Extra is data that only one protocol understands, by the protocol's name,
+	// such as "arc".
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 
 	Known  Fields `json:"known"`            // which fields the source speaks for
@@ -47,26 +47,26 @@ type Page struct {
 	// Version is the source's own validator of the page, verbatim. It is
 	// about the transfer, not about the page: no part of [Page.Revision].
 	Version string `json:"-"`
-	// Original is what the source made the page of, if making it again should
-	// not need the source's network: opaque to everybody else, at most
-	// [MaxOriginal] bytes, nil for none. A [Sink] that is an [Originals] keeps
-	// it; views do not give it. No part of [Page.Revision] either.
+	// Original is what the source made the page of, so that it can make the page
+	// again without the network. Only the source can interpret it. It has at most
+	// [MaxOriginal] bytes; nil for none. A [Sink] that is an [OriginalStore] stores
+	// it. Views do not return it, and it is no part of [Page.Revision].
 	Original []byte `json:"-"`
-	// Weight is how much HTML the source has made the page of. A sink may keep
-	// it; views do not give it, and it is no part of [Page.Revision].
-	Weight Weight `json:"-"`
+	// HTMLSize is the size of the HTML that the source made the page of. A sink may
+	// store it. Views do not return it, and it is no part of [Page.Revision].
+	HTMLSize HTMLSize `json:"-"`
 }
 
-// Weight is the bytes of the HTML that a page was made of: what somebody has to
-// fetch who reads it there. A number of 0 is not known.
-type Weight struct {
+// HTMLSize is the size of a page's HTML in bytes: what a client downloads to read
+// the page as HTML. If zero, a number is unknown.
+type HTMLSize struct {
 	Bytes    int64 // without content coding
 	Received int64 // of the body as it came over the wire, without header fields
 }
 
-// Or gives w, or what is held of the same page where w does not know it. HTML
-// of another length has come over the wire in another length, too.
-func (w Weight) Or(held Weight) Weight {
+// Or returns w, with the numbers that w does not know taken from the size held of
+// the same page. Received is taken only if Bytes is the same.
+func (w HTMLSize) Or(held HTMLSize) HTMLSize {
 	switch {
 	case w.Bytes <= 0:
 		return held
@@ -82,7 +82,7 @@ type PageKind string
 
 // The kinds of pages. The first seven have content of their own; an Archive
 // (tag, category, author and date lists, search results, paged lists) only
-// points at other pages, and no room gives it a document.
+// points at other pages, and no protocol publishes it.
 const (
 	Article       PageKind = "article"
 	Documentation PageKind = "documentation"

@@ -7,13 +7,13 @@ import (
 	"iter"
 )
 
-// Parts are the bytes of a large document in pieces, so that a change of a page
-// costs the parts that tell of the page. The document is Head, the parts in the
+// Parts are the bytes of a large document in pieces. A change of a page then costs
+// only the parts that name the page. The document is Head, the parts in the
 // order of their keys with Between between each two, and Tail.
 type Parts struct {
-	// Version names what decides about the bytes and keys of parts beside the
-	// pages and the options of the protocol, such as the site's base. Parts of
-	// another version are written again.
+	// Version identifies everything except the pages and the protocol's options
+	// that the bytes and keys of parts depend on, such as the site's base. Parts
+	// of another version are written again.
 	Version string
 	Head    []byte
 	Between []byte
@@ -29,9 +29,9 @@ type Parts struct {
 	Changed func(url string) []string
 }
 
-// Whole returns the Parts of a document that is written as a whole, and again only
+// WholeParts returns the Parts of a document that is written as a whole, and again only
 // when version changes.
-func Whole(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
+func WholeParts(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
 	return &Parts{
 		Version: version,
 		Changed: func(string) []string { return nil },
@@ -75,14 +75,14 @@ func (p *Parts) Write(ctx context.Context, w io.Writer) error {
 	}
 	end := p.Tail
 	if n == 0 {
-		end = p.Bare()
+		end = p.WithoutParts()
 	}
 	_, err := w.Write(end)
 	return err
 }
 
-// Bare returns the document without parts.
-func (p *Parts) Bare() []byte {
+// WithoutParts returns the document without parts.
+func (p *Parts) WithoutParts() []byte {
 	if p.Empty != nil {
 		return p.Empty
 	}

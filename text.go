@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text gives blocks as plain text: blocks are separated by one empty line,
+// Text returns blocks as plain text: blocks are separated by one empty line,
 // rows and items by a line end, cells by " | ". No markup is added but the
 // "- " and "1. " of items. A line of white space is an empty one. The result
 // has no empty line at either end and no two in a row, so that

@@ -12,46 +12,47 @@ import (
 	"time"
 )
 
-// View is a [Source] that stands still at one sequence number, with no open
+// View is a [Source] that is fixed at one sequence number, without an open
 // transaction: two reads of one View, minutes apart, agree. Its pages and refs
-// carry absolute C-URLs; where it takes a URL, an identity will do as well.
-// Only what the site's visibility rule lets through is in a View.
+// have absolute C-URLs; where a method takes a URL, an identity works too. A View
+// contains only what the site's visibility rule allows.
 //
-// As a Source, a View yields the log: its cursor is a sequence number with the
-// store's epoch ([Site.At]), Version is the page's revision, and a cursor of another epoch
-// is ErrConflict. From the start, it yields the pages in the order of their identities.
+// As a Source, a View yields the log. Its cursor is a sequence number with the
+// store's epoch ([Site.At]), Version is the page's revision, and a cursor of
+// another epoch is ErrConflict. From the start, it yields the pages in the order
+// of their identities.
 type View interface {
 	Source
-	// Site describes the view; it costs nothing.
+	// Site describes the view, without reading anything.
 	Site() Site
 	// Scan yields pages in the order that s asks for.
 	Scan(ctx context.Context, s Scan) iter.Seq2[*Page, error]
-	// Tag gives what a room has computed of one page, once, on write.
+	// Tag returns what a protocol's [Tagger] computed for one page.
 	// ErrNotFound: the view has no such page, or the protocol does not publish it.
-	// ErrGone, which is an ErrNotFound: an edition before this view had a tag of
-	// the page. A page that came and went between two editions was never public.
-	Tag(ctx context.Context, room, url string) (Tag, error)
-	// Tags yields every tag of a room with a URL after the given one, in the
+	// ErrGone, which is an ErrNotFound: an earlier edition had a tag of the page.
+	// A page that came and went between two editions was never public.
+	Tag(ctx context.Context, protocol, url string) (Tag, error)
+	// Tags yields every tag of a protocol with a URL after the given one, in the
 	// order of the identities.
-	Tags(ctx context.Context, room, after string) iter.Seq2[Tag, error]
-	// SeqAt gives the last sequence number committed at or before a time.
+	Tags(ctx context.Context, protocol, after string) iter.Seq2[Tag, error]
+	// SeqAt returns the last sequence number committed at or before a time.
 	SeqAt(ctx context.Context, t time.Time) (uint64, error)
 }
 
-// Site describes the state of a site that a [View] stands at.
+// Site describes the state of a site in a [View].
 type Site struct {
-	Base     string         // of the C-URLs: absolute, ends with "/"
-	Docs     string         // of the machine documents: absolute, ends with "/"
-	Home     string         // identity of the home page: "/", or the page that "/" redirects to; "" = none is visible
-	Title    string         // of the home page, else the host
-	Language string         // of the home page, else ""
-	Epoch    string         // random, of the log that the view is of
-	Earlier  []Epoch        // of logs that this one continues, the oldest first
-	Seq      uint64         // the sequence number
-	Time     time.Time      // when the newest log entry was committed, strictly rising with Seq
-	Pages    int            // how many pages are visible
-	Sections []Section      // by name
-	Tagged   map[string]int // how many pages have a tag, by protocol
+	Base         string         // of the C-URLs: absolute, ends with "/"
+	EndpointBase string         // of the machine documents: absolute, ends with "/"
+	Home         string         // identity of the home page: "/", or the page that "/" redirects to; "" if it is not visible
+	Title        string         // of the home page, else the host
+	Language     string         // of the home page, else ""
+	Epoch        string         // random, of the log that the view is of
+	Earlier      []Epoch        // of logs that this one continues, the oldest first
+	Seq          uint64         // the sequence number
+	Time         time.Time      // when the newest log entry was committed, strictly rising with Seq
+	Pages        int            // number of visible pages
+	Sections     []Section      // by name
+	Tagged       map[string]int // number of pages with a tag, by protocol
 }
 
 // Epoch is a log that another one continues after a sequence number.
@@ -60,8 +61,7 @@ type Epoch struct {
 	Last uint64
 }
 
-// Has reports whether a sequence number of an epoch is one of the site's log.
-// Others mean nothing here.
+// Has reports whether a sequence number of an epoch belongs to the site's log.
 func (s Site) Has(epoch string, seq uint64) bool {
 	for _, e := range s.Earlier {
 		if e.Name == epoch {
@@ -107,8 +107,8 @@ type Scan struct {
 	Section string // only this section; "" = every page
 	Order   Order
 	After   string // resume after the page with this URL; "" = from the start
-	Limit   int    // at most so many; 0 = all
-	Bodies  bool   // with Blocks; without, pages come without them and cost less
+	Limit   int    // most pages; 0 = all
+	Bodies  bool   // with Blocks; pages without them cost less
 }
 
 // Order is an order of pages.
@@ -121,127 +121,122 @@ const (
 	BySeq                    // last changed first
 )
 
-// Tag is what a room has computed of a page when the page was written.
+// Tag is what a protocol computed for a page when the page was written.
 type Tag struct {
 	URL      string    // the page's C-URL, absolute
-	Value    string    // the room's prescribed hash, without quotes
+	Value    string    // the hash that the protocol prescribes, without quotes
 	N        int       // 1, or more when pages of an earlier rank claim the same name (see [Tagger])
 	Modified time.Time // of the page
 }
 
-// Tagger computes a room's tags. The store calls it once for each state of a
+// Tagger computes a protocol's tags. The store calls it once for each state of a
 // page.
 type Tagger struct {
-	Room   string // protocol name, such as "tct-01"
-	Format int    // moves when Tag gives other values for the same page
-	// Tag gives the value for a page as a View shows it (without its Blocks
-	// being changed); "" means that the room gives the page no document.
+	Protocol string // name, such as "tct-01"
+	Format   int    // changes when Tag returns other values for the same page
+	// Tag returns the value for a page as a View shows it, without changing its
+	// Blocks; "" means that the protocol has no document of the page.
 	Tag func(site Site, p *Page) (string, error)
-	// Rivals names the identities whose presence decides about the name of
-	// the given page's document, and those whose name the page decides
-	// about. A page's N is one more than the number of pages present in
-	// before. nil: names of this room never clash.
+	// Rivals returns the identities that affect the name of the given page's
+	// document, and those whose name the page affects. A page's N is one more
+	// than the number of pages present in before. nil: names never clash.
 	Rivals func(identity string) (before, after []string)
 }
 
-// Publisher makes the documents of one protocol. It is pure: serving,
-// building, caching and a 304 are one thing, and belong to the edition.
+// Publisher makes the documents of one protocol. It is pure: serving, building,
+// caching and conditional requests belong to the edition.
 type Publisher interface {
-	// Find looks up the document that a request names; it renders nothing.
-	// The path of r is relative to the documents' base. ErrNotFound: the
-	// protocol has no such document. Large documents are found by their path
-	// in the edition, before Find is asked.
+	// Find looks up the document that a request names, and renders nothing. The
+	// path of r is relative to the endpoint base. ErrNotFound: the protocol has no
+	// such document. The edition finds large documents by their path before it
+	// asks Find.
 	Find(ctx context.Context, v View, r *http.Request) (*Document, error)
 	// All yields every document, large ones first.
 	All(ctx context.Context, v View) iter.Seq2[*Document, error]
-	// Announce says what the protocol wants said of it elsewhere.
-	Announce(v View) Notice
+	// Advertise returns how the site leads to the protocol's documents.
+	Advertise(v View) Advertisement
 }
 
 // Document is something that can be served or written to a file: its identity
-// bytes and what is known of them. Codings, digests, ranges, HEAD and 304 are
-// the edition's business, not the room's.
+// bytes and their metadata. The edition adds codings, digests, ranges, HEAD and
+// 304.
 type Document struct {
-	Path string // under the documents' base, starting with "/", with the query if it has one
-	// ETag is the strong validator of the identity bytes, without quotes.
-	// "" on a large document: the edition derives it from the parts.
+	Path string // under the endpoint base, starting with "/", with the query if it has one
+	// ETag is the strong validator of the identity bytes, without quotes. If it is
+	// empty on a large document, the edition derives it from the parts.
 	ETag   string
 	Header http.Header // Content-Type, Cache-Control, Link, Last-Modified and the like
-	// OneTag: every content coding has the same ETag, and there are no
-	// ranges, because the protocol says so (TCT).
+	// OneTag: every content coding has the same ETag, and ranges are not served,
+	// as TCT requires.
 	OneTag bool
-	// Fixed: the bytes are sent as they are, whatever codings a client accepts.
-	Fixed bool
-	Large bool // grows with the site: prebuilt, never rendered in a request
-	// Public: discovery, which needs no key where content does. What it is found
-	// by has no query.
+	// NoCoding: the bytes are sent without a content coding.
+	NoCoding bool
+	Large    bool // grows with the site: built with the edition, never in a request
+	// Public: a discovery document, which needs no key. Its request has no query.
 	Public bool
-	// Alike: the bytes do not depend on the fields that Vary names beside
-	// Accept-Encoding, which is there because the protocol says so (TCT
-	// draft-00); so one client's document is that of all.
-	Alike bool
-	// Page is the identity of the page that this is of: one page, in a form that a
-	// client can take for it; "" = of none, or of many. Rest: it is but the rest of
-	// a form that comes in parts.
-	Page string
-	Rest bool
-	// Query is the question of a search that this answers; "" = it answers none.
+	// IgnoresVary: the bytes do not depend on the fields in Vary except
+	// Accept-Encoding. TCT draft-00 requires such a Vary. All clients then share
+	// one document.
+	IgnoresVary bool
+	// Page is the identity of the page that the document is a form of; "" = none,
+	// or several. Continuation: a later part of a form that comes in parts.
+	Page         string
+	Continuation bool
+	// Query is the question that a search result answers; "" = no search.
 	Query string
-	// Names is how many pages it names, or changes of pages, or passages that were
-	// found: about so many of a large document, whose room does not count before
-	// it is written. 0 = none, or nobody knows.
-	Names int64
-	// CacheField names a header field that says HIT when the body was made for
-	// an earlier request, with an Age, and MISS when it was made for this one.
-	// Large documents, which no request makes, have none.
+	// PageCount is the number of pages, changes or passages that the document
+	// names, roughly for a large document; 0 = none or unknown.
+	PageCount int64
+	// CacheField names a header field that is HIT, with an Age, when the body was
+	// made for an earlier request, and MISS when it was made for this one. Large
+	// documents have none.
 	CacheField string
-	// Variant names which of several documents of one URL this is, such as the
-	// media type that the request asks for; "" = there is but one. Where nothing is
-	// asked for, the URL is somebody else's. Path is then where the same bytes are
-	// by themselves.
+	// Variant names one of several documents of one URL, such as the media type
+	// that the request accepts; "" = the URL has one document. Requests that ask
+	// for no variant get another protocol's document or the page. Path is where
+	// the same bytes have a URL of their own.
 	Variant string
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
 	// Parts are the bytes of a large document in pieces that are written again
 	// only when they have changed. Every large document has them.
 	Parts *Parts
-	// PartsKeyed are the bytes for requests with a key that may read; nil = they are
-	// those for everybody. Both forms then vary by Authorization, and shared caches
-	// do not store this one. A request with an invalid key gets neither.
+	// PartsKeyed are the bytes for requests with a key of ScopeRead; nil = the same
+	// for everyone. If set, both forms vary by Authorization, and shared caches do
+	// not store this one. A request with an invalid key gets neither.
 	PartsKeyed *Parts
-	// Same is the path of another large document that this one is in all but
-	// its path, so that it need not be built; "" = none.
-	Same string
+	// AliasOf is the path of another large document with the same bytes, which is
+	// built only once; "" = none.
+	AliasOf string
 }
 
-// Notice is what a protocol wants announced: the gateway composes the origin's
-// own responses from the notices of all rooms.
-type Notice struct {
-	Root []Link // on the final response of the origin's root
-	// RootData are JSON-LD objects for the head of the root's HTML page, each
-	// as a script element of its own.
+// Advertisement is how a site leads to the documents of one protocol. The gateway
+// combines the advertisements of all protocols.
+type Advertisement struct {
+	Root []Link // of the final response of the origin's root
+	// RootData are JSON-LD objects for the head of the root's HTML page, one
+	// script element each.
 	RootData []json.RawMessage
-	// Page gives the links of the response of one C-URL (an identity), none
-	// if the room does not publish that page; nil = the room has none.
+	// Page returns the links of the response of one C-URL (an identity), none if
+	// the protocol does not publish that page; nil = the protocol has none.
 	Page func(ctx context.Context, identity string) ([]Link, error)
-	// Without says why a request for a page that asks for the protocol's form of
-	// it is answered with the page as it is: a header field and what it says; "" when
-	// there is nothing to say. nil = never.
+	// Without returns why a request for the protocol's form of a page gets the page
+	// itself: a header field and its value; "" = no field. nil = never.
 	Without func(ctx context.Context, r *http.Request) (field, why string, err error)
-	// Robots are lines of the origin's robots.txt that stand for themselves,
-	// such as "Sitemap: https://example.com/sitemap.xml".
+	// Robots are lines of the origin's robots.txt outside of its groups, such as
+	// "Sitemap: https://example.com/sitemap.xml".
 	Robots []string
 	// Allow are patterns of robots.txt (RFC 9309, section 2.2.2), under the
-	// documents' base, of all that clients of the protocol fetch.
+	// endpoint base, of all that clients of the protocol fetch.
 	Allow []string
-	// Public names the documents that are, by their paths under the documents'
-	// base: whoever has no key may ask for those, and learns of no others.
+	// Public lists the discovery documents by their paths under the endpoint base.
+	// They need no key and name no others that do not.
 	Public []string
-	// Topics are the paths under the documents' base of those that tell what has
-	// changed, such as feeds: hubs are told when they may have (WebSub).
+	// Topics are the paths under the endpoint base of the documents that report
+	// changes, such as feeds. Hubs are notified of them (WebSub).
 	Topics []string
-	// Entries are where clients of the protocol begin, for the catalogue of what
-	// the origin has for machines (RFC 9727).
+	// Entries are where clients of the protocol begin, for the origin's API
+	// catalog (RFC 9727).
 	Entries []Entry
 }
 
@@ -249,7 +244,7 @@ type Notice struct {
 type Entry struct {
 	URL  string // absolute, or a path of the origin
 	Type string // media type
-	Spec string // URL of the protocol's specification; "" = it does not say
+	Spec string // URL of the protocol's specification; "" = not published
 }
 
 // Link is one web link (RFC 8288).
@@ -260,13 +255,13 @@ type Link struct {
 	HTML bool   // also as an element in the head of an HTML page
 	// NoField: with HTML, only as that element and not in the header.
 	NoField bool
-	// Vary is the field of requests by which the page's own URL gives either the
-	// page or the target: the page's response says so in its Vary. "" = it is the
-	// page always.
+	// Vary is the request field that selects between the page and the target at
+	// the page's own URL, for the Vary of the page's response; "" = the URL always
+	// gives the page.
 	Vary string
 }
 
-// String gives the link as the value of a Link header field.
+// String returns the link as the value of a Link header field.
 func (l Link) String() string {
 	s := "<" + l.URL + `>; rel="` + l.Rel + `"`
 	if l.Type != "" {

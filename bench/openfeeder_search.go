@@ -84,7 +84,7 @@ func feederManuals(ctx context.Context, file, questions string) (pages int, err 
 		if err != nil {
 			return 0, err
 		}
-		if pages += r.Tally.Added; pages >= openfeederPages {
+		if pages += r.Counts.Added; pages >= openfeederPages {
 			break
 		}
 	}

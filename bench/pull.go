@@ -185,7 +185,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 	if err != nil {
 		return err
 	}
-	if rep.Added+rep.Updated+rep.Deleted+rep.Brought > 0 {
+	if rep.Added+rep.Updated+rep.Deleted+rep.Fetched > 0 {
 		return fmt.Errorf("%s: nothing has changed, and a pull found %+v", m.room.Name, rep)
 	}
 	m.lists = make(map[string]bool)
@@ -212,7 +212,7 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 		return err
 	}
 	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.room.Name)
-	if rep.Brought == 0 {
+	if rep.Fetched == 0 {
 		b.add(row{what: what, ours: "nothing yet: its files are made anew less often"})
 		return nil
 	}

@@ -26,47 +26,47 @@ var (
 // timedFiler notes the processor time from the first draft of a file to the end of
 // the last.
 type timedFiler struct {
-	millrace.Filer
+	millrace.ArtifactPublisher
 	start, seconds float64
 	rests          bool // it makes no more snapshots
 }
 
-// Deferred implements [millrace.Filer].
-func (f *timedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error {
+// Deferred implements [millrace.ArtifactPublisher].
+func (f *timedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	if f.rests {
 		return nil
 	}
-	return f.Filer.Deferred(ctx, v, now, s)
+	return f.ArtifactPublisher.Deferred(ctx, v, now, s)
 }
 
-// Files implements [millrace.Filer].
-func (f *timedFiler) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (time.Time, error) {
+// Artifacts implements [millrace.ArtifactPublisher].
+func (f *timedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	f.start, f.seconds = 0, 0
-	return f.Filer.Files(ctx, v, now, &timedShelf{s, f})
+	return f.ArtifactPublisher.Artifacts(ctx, v, now, &timedShelf{s, f})
 }
 
 type timedShelf struct {
-	millrace.Shelf
+	millrace.ArtifactSet
 	f *timedFiler
 }
 
-// Draft implements [millrace.Shelf].
-func (s *timedShelf) Draft() (millrace.Draft, error) {
+// Create implements [millrace.ArtifactSet].
+func (s *timedShelf) Create() (millrace.ArtifactWriter, error) {
 	if s.f.start == 0 {
 		s.f.start = processorTime()
 	}
-	d, err := s.Shelf.Draft()
+	d, err := s.ArtifactSet.Create()
 	return &timedDraft{d, s.f}, err
 }
 
 type timedDraft struct {
-	millrace.Draft
+	millrace.ArtifactWriter
 	f *timedFiler
 }
 
-// Finish implements [millrace.Draft].
-func (d *timedDraft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
-	files, err := d.Draft.Finish(ctx, head, f, codings, name)
+// Finish implements [millrace.ArtifactWriter].
+func (d *timedDraft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+	files, err := d.ArtifactWriter.Finish(ctx, head, f, codings, name)
 	d.f.seconds = processorTime() - d.f.start
 	return files, err
 }
@@ -80,11 +80,11 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		return err
 	}
 	defer stop()
-	filer, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.Filer)
+	filer, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.ArtifactPublisher)
 	if !ok {
 		return errNoFiler
 	}
-	timed := &timedFiler{Filer: filer}
+	timed := &timedFiler{ArtifactPublisher: filer}
 	room := edition.Room{Name: scp.Name, Publisher: timed}
 	artifacts, err := artifactdir.Open(filepath.Join(b.dir, "scp-files"))
 	if err != nil {

@@ -32,7 +32,7 @@ var scpTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Site implements [millrace.View].
 func (v *pagesView) Site() millrace.Site {
-	return millrace.Site{Base: scpSite, Docs: scpSite, Title: "Bench", Language: "en", Epoch: "bench", Seq: uint64(v.n), Time: scpTime, Pages: v.n}
+	return millrace.Site{Base: scpSite, EndpointBase: scpSite, Title: "Bench", Language: "en", Epoch: "bench", Seq: uint64(v.n), Time: scpTime, Pages: v.n}
 }
 
 // Scan implements [millrace.View].
@@ -80,32 +80,32 @@ func newEncoder(w io.Writer) (*zstd.Encoder, error) {
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
 }
 
-// zstdShelf is a [millrace.Shelf] that does what internal/edition's does, in zstd
+// zstdShelf is a [millrace.ArtifactSet] that does what internal/edition's does, in zstd
 // alone.
 type zstdShelf struct {
 	dir   string
 	files []string // that were made
 }
 
-// Held implements [millrace.Shelf].
-func (s *zstdShelf) Held() []millrace.File { return nil }
+// Held implements [millrace.ArtifactSet].
+func (s *zstdShelf) Held() []millrace.Artifact { return nil }
 
-// Keep implements [millrace.Shelf].
-func (s *zstdShelf) Keep(millrace.File) {}
+// Keep implements [millrace.ArtifactSet].
+func (s *zstdShelf) Keep(millrace.Artifact) {}
 
-// Withdraw implements [millrace.Shelf].
-func (s *zstdShelf) Withdraw(millrace.File, time.Time) {}
+// Withdraw implements [millrace.ArtifactSet].
+func (s *zstdShelf) Withdraw(millrace.Artifact, time.Time) {}
 
-// Withdrawn implements [millrace.Shelf].
+// Withdrawn implements [millrace.ArtifactSet].
 func (s *zstdShelf) Withdrawn() []json.RawMessage { return nil }
 
-// Put implements [millrace.Shelf].
+// Put implements [millrace.ArtifactSet].
 func (s *zstdShelf) Put(ctx context.Context, d *millrace.Document) error {
 	return d.Write(ctx, io.Discard)
 }
 
-// Draft implements [millrace.Shelf].
-func (s *zstdShelf) Draft() (millrace.Draft, error) {
+// Create implements [millrace.ArtifactSet].
+func (s *zstdShelf) Create() (millrace.ArtifactWriter, error) {
 	f, err := os.CreateTemp(s.dir, "draft-*")
 	if err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ type zstdDraft struct {
 
 func (d *zstdDraft) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
-// Finish implements [millrace.Draft].
-func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.File, _ []string, name func(coding, sum string) string) ([]millrace.File, error) {
+// Finish implements [millrace.ArtifactWriter].
+func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.Artifact, _ []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
 	}
@@ -158,10 +158,10 @@ func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.File, _ []
 	f.Size = info.Size()
 	file := filepath.Join(d.s.dir, filepath.Base(f.Path))
 	d.s.files = append(d.s.files, file)
-	return []millrace.File{f}, os.Rename(out.Name(), file)
+	return []millrace.Artifact{f}, os.Rename(out.Name(), file)
 }
 
-// Discard implements [millrace.Draft].
+// Discard implements [millrace.ArtifactWriter].
 func (d *zstdDraft) Discard() {
 	_ = d.f.Close()
 	_ = os.Remove(d.f.Name())
@@ -172,7 +172,7 @@ var errNoFiler = errors.New("the publisher makes no files")
 // snapshot makes the one snapshot of a view, and gives its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
 	s := &zstdShelf{dir: dir}
-	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.Filer)
+	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.ArtifactPublisher)
 	if !ok {
 		return "", errNoFiler
 	}

@@ -68,7 +68,7 @@ func manuals(ctx context.Context, file string) (pages int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.Tally.Added, nil
+	return r.Counts.Added, nil
 }
 
 // copyPages copies the pages of a folder.

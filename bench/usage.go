@@ -44,7 +44,7 @@ func (v *visitor) event(after time.Duration) store.Event {
 		Took: time.Duration(20+rng.IntN(600)) * time.Microsecond * time.Duration(v.scale),
 	}
 	if bot%3 == 0 {
-		e.Verdict = store.Verified
+		e.Identity = store.Verified
 	}
 	switch k := rng.IntN(100); {
 	case k < 35:

@@ -8,16 +8,16 @@ import (
 // earlier gives a way that was there at an earlier look, as it was then. nil:
 // there is none.
 func (l *look) earlier(name string) *Way {
-	if l.Was == nil || l.Was.URL != l.site.URL {
+	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil
 	}
-	was := l.Was.Way(name)
+	was := l.Previous.Way(name)
 	if was == nil || was.Offer == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t := l.Was.Measured; t.Before(l.site.Measured) {
+	if t := l.Previous.Measured; t.Before(l.site.Measured) {
 		l.site.Measured = t
 	}
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}

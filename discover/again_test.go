@@ -16,10 +16,10 @@ import (
 func TestLookAgain(t *testing.T) {
 	rooms := all.Protocols()
 	s := publish(t, 40, protocol.PublisherOptions{}, rooms...)
-	o := discover.Options{Rooms: rooms}
+	o := discover.Options{Protocols: rooms}
 	first := look(t, s.URL, &o)
 	asked, spent := s.requests(), first.Spent.Bytes
-	o.Was = first
+	o.Previous = first
 	second := look(t, s.URL, &o)
 	if n := s.requests() - asked; n > 12 || second.Spent.Bytes*4 > spent {
 		t.Errorf("%d requests and %d bytes; %d bytes the first time", n, second.Spent.Bytes, spent)
@@ -30,7 +30,7 @@ func TestLookAgain(t *testing.T) {
 	// Another site's look says nothing of this one.
 	other := *first
 	other.URL = "https://elsewhere.example/"
-	o.Was = &other
+	o.Previous = &other
 	if got := look(t, s.URL, &o); got.Measured != got.Time {
 		t.Errorf("measured %s, looked %s", got.Measured, got.Time)
 	}
@@ -45,7 +45,7 @@ func TestLookAgain(t *testing.T) {
 		http.NotFound(w, r)
 	})}, s.handlers...)
 	s.mu.Unlock()
-	o.Was = first
+	o.Previous = first
 	if got := look(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
 		t.Errorf("after scp has gone: %+v", got.Ways)
 	}

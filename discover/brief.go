@@ -28,14 +28,14 @@ const (
 // tell of it, so that a way that leaves most pages out is not taken for one that
 // has all.
 func (l *look) brief(ctx context.Context) bool {
-	if l.Was != nil && l.Was.URL == l.site.URL {
-		return l.Was.Brief && l.briefAgain(ctx)
+	if l.Previous != nil && l.Previous.URL == l.site.URL {
+		return l.Previous.Quick && l.briefAgain(ctx)
 	}
-	for _, room := range l.Rooms {
-		if !room.Collections || room.Look == nil {
+	for _, room := range l.Protocols {
+		if !room.Collections || room.Probe == nil {
 			continue
 		}
-		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
 		w := l.way(ctx, room, offer, err)
 		if !w.whole() {
 			continue
@@ -56,13 +56,13 @@ func (l *look) brief(ctx context.Context) bool {
 			return false
 		}
 		var unread error
-		if !l.Heard {
+		if !l.PolicyKnown {
 			unread = l.readTerms(ctx)
 		}
 		if l.refusal(unread) != "" && !l.IgnorePolicy {
 			return false
 		}
-		site.Terms, site.Brief = l.site.Terms, true
+		site.Terms, site.Quick = l.site.Terms, true
 		*l.site = site
 		return true
 	}
@@ -72,8 +72,8 @@ func (l *look) brief(ctx context.Context) bool {
 // briefAgain reports whether all that an earlier look has found still stands.
 func (l *look) briefAgain(ctx context.Context) bool {
 	site := *l.site
-	site.Ways, site.Page, site.Brief = nil, l.Was.Page, true
-	for _, was := range l.Was.Ways {
+	site.Ways, site.Page, site.Quick = nil, l.Previous.Page, true
+	for _, was := range l.Previous.Ways {
 		is := l.earlier(was.Protocol)
 		if was.Protocol != Web {
 			is = l.stands(ctx, was.Protocol)
@@ -90,11 +90,11 @@ func (l *look) briefAgain(ctx context.Context) bool {
 
 // tellers gives the other rooms that tell what is gone.
 func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
-	for _, room := range l.Rooms {
-		if room.Name == not || room.Look == nil || !tells(room, l.site.URL) {
+	for _, room := range l.Protocols {
+		if room.Name == not || room.Probe == nil || !tells(room, l.site.URL) {
 			continue
 		}
-		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
 		if w := l.way(ctx, room, offer, err); w != nil {
 			ways = append(ways, *w)
 		}
@@ -110,7 +110,7 @@ func tells(room protocol.Protocol, site string) bool {
 
 // whole reports whether a way has everything of all pages that it names.
 func (w *Way) whole() bool {
-	return w != nil && w.Open() && brings(w.Offer) && w.Offer.Bare == 0 && w.Offer.Pages >= 1
+	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
 // silent reports whether it is worth to look for another way that tells what is
@@ -134,7 +134,7 @@ func (s *Site) Short(rooms []protocol.Protocol) *Site {
 			continue
 		}
 		site := *s
-		site.Ways, site.Brief = []Way{*w}, true
+		site.Ways, site.Quick = []Way{*w}, true
 		for _, other := range rooms {
 			if o := s.Way(other.Name); w.silent() && o != nil && o != w && tells(other, s.URL) {
 				site.Ways = append(site.Ways, *o)

@@ -31,26 +31,26 @@ func TestLookBrief(t *testing.T) {
 		{700, 9, []string{"scp", "openfeeder", "crawl"}},
 	} {
 		s := publish(t, c.pages, protocol.PublisherOptions{}, all.Protocols()...)
-		got := look(t, s.URL, &discover.Options{Brief: true, Heard: true})
-		if !got.Brief || !slices.Equal(rolls(got), c.want) || s.requests() > c.requests {
-			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, rolls(got), got.Brief, s.requests(), got.Ways[0].Offer)
+		got := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
+		if !got.Quick || !slices.Equal(rolls(got), c.want) || s.requests() > c.requests {
+			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, rolls(got), got.Quick, s.requests(), got.Ways[0].Offer)
 		}
 		if twice := s.twice(); len(twice) > 0 {
 			t.Errorf("asked twice: %v", twice)
 		}
-		again := look(t, s.URL, &discover.Options{Brief: true, Heard: true, Was: got})
-		if !again.Brief || !slices.Equal(rolls(again), c.want) || again.Spent.Bytes > 0 {
+		again := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true, Previous: got})
+		if !again.Quick || !slices.Equal(rolls(again), c.want) || again.Spent.Bytes > 0 {
 			t.Errorf("again: %+v", again)
 		}
 		whole := look(t, s.URL, nil)
-		if whole.Brief || len(whole.Ways) != len(all.Protocols())+1 {
+		if whole.Quick || len(whole.Ways) != len(all.Protocols())+1 {
 			t.Errorf("all over: %v", rolls(whole))
 		}
 		if short := whole.Short(all.Protocols()); short == nil || !slices.Equal(rolls(short), c.want) {
 			t.Errorf("all over, made short: %+v", short)
 		}
-		if a, b := got.Plan(nil), whole.Plan(nil); a.First.Roll != b.First.Roll || a.Refresh.Roll != b.Refresh.Roll {
-			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Roll, a.Refresh.Roll, b.First.Roll, b.Refresh.Roll)
+		if a, b := got.Plan(nil), whole.Plan(nil); a.First.Primary != b.First.Primary || a.Refresh.Primary != b.Refresh.Primary {
+			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Primary, a.Refresh.Primary, b.First.Primary, b.Refresh.Primary)
 		}
 	}
 }
@@ -86,9 +86,9 @@ func TestLookBriefGoesOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.site()
-			got := look(t, s.URL, &discover.Options{Brief: true})
-			if roll := got.Plan(nil).First.Roll; got.Brief || roll != c.roll {
-				t.Errorf("brief: %v, by %s: %v", got.Brief, roll, rolls(got))
+			got := look(t, s.URL, &discover.Options{Quick: true})
+			if roll := got.Plan(nil).First.Primary; got.Quick || roll != c.roll {
+				t.Errorf("brief: %v, by %s: %v", got.Quick, roll, rolls(got))
 			}
 			if short := got.Short(all.Protocols()); short != nil {
 				t.Errorf("made short: %v", rolls(short))
@@ -103,8 +103,8 @@ func TestLookBriefGoesOn(t *testing.T) {
 // Of a site without any protocol no page is looked at but the root.
 func TestLookBriefWeb(t *testing.T) {
 	s := newSite(t, files{"/": home, "/a": home, "/b": home})
-	got := look(t, s.URL, &discover.Options{Brief: true, Heard: true})
-	if w := got.Way(discover.Web); !w.Open() || got.Brief || s.asked["GET /a"]+s.asked["GET /b?c"] > 0 || s.asked["GET /"] != 1 {
+	got := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
+	if w := got.Way(discover.Web); !w.Open() || got.Quick || s.asked["GET /a"]+s.asked["GET /b?c"] > 0 || s.asked["GET /"] != 1 {
 		t.Errorf("%+v: %v", w, s.asked)
 	}
 }

@@ -1,60 +1,57 @@
-// Package discover finds every way into a site, what each of them costs, and
-// the cheapest one.
+// Package discover finds every way into a site, what each costs, and the cheapest
+// one.
 //
-//	site, err := discover.Look(ctx, client, "https://example.com/", &discover.Options{Rooms: all.Protocols()})
+//	site, err := discover.Probe(ctx, client, "https://example.com/", &discover.Options{Protocols: all.Protocols()})
 //	plan := site.Plan(nil)
 //
-// # Looking
+// # Probing
 //
-// [Look] asks for robots.txt, then for the root, then lets each room look where
-// its specification lets a client look, asks for the documents about the use of
-// the content, and last counts the plain web: the sitemaps, of an index some,
-// and three pages. That is some ten requests of a site that has nothing but
-// pages, and some twenty-five of one that speaks five protocols. Nothing is
-// asked for twice: what one room has read, the next one finds. A budget of
-// requests, bytes and time bounds it, whatever the server does.
+// [Probe] fetches robots.txt and the root. Each protocol then probes where its
+// specification lets a client look. Last, Probe fetches the documents about the
+// use of the content, and measures the plain web by the sitemaps (some of an
+// index) and three pages. A site that has only pages takes about ten requests,
+// and one with five protocols about twenty-five. Nothing is fetched twice: the
+// protocols share a cache. Limits on requests, bytes and time hold whatever the
+// server does.
 //
-// Whoever wants the best way, and not all of them, looks in brief
-// ([Options].Brief): first for files of all pages ([protocol.Protocol].Collections).
-// If one is there that has what the sitemaps name, and neither it nor the
-// refreshes by it, beside the pages that have changed, cost more than a look
-// everywhere, the look ends: then other ways could not save what finding them
-// costs. Who tells what is gone is looked for if that saves more than it takes.
-// A site without any protocol is not measured.
+// With [Options].Quick, Probe first looks for files of all pages
+// ([protocol.Protocol].Collections). It stops there if such a file has what the
+// sitemaps name, and if the file and its refreshes cost no more than a full
+// probe: no other way could save what finding it costs. It still looks for a
+// protocol that reports deletions if that saves more than it takes. It does not
+// measure a site without protocols.
 //
-// A [Site] is plain data and encodes as JSON, so that whoever has looked once
-// can plan again later without a request.
+// A [Site] is plain data and encodes as JSON. A program can store it, and plan
+// again later without a request.
 //
 // # Choosing
 //
-// [Site.Plan] is pure. The price of a way is in bytes: those of bodies, and for
-// each request the bytes of its headers and those of its answer
-// ([Model].Header). A delay between requests is no part of it: it is the same
-// for all ways, and whoever has to wait for each request already pays for each.
-// A refresh is what it takes when as many pages have changed as the model says,
-// and weighs in how likely it is that nothing has.
+// [Site.Plan] is pure. It compares the ways by bytes: those of bodies, and
+// [Model].Header for the header fields of each request and response. It ignores
+// delays between requests, which are the same for all ways. The cost of a refresh
+// assumes the share of changed pages that the model gives, and weighs in how
+// likely it is that nothing has changed.
 //
-// What a way lacks is charged, so that cheap is not thin:
+// A way that lacks something is charged for it:
 //
-//   - A page whose content does not come (it is bare, or the way has summaries
-//     alone) costs what the best way to single pages takes for it, which is a
-//     page of HTML where nothing else gives it. [Route].Fill names these ways.
-//   - A page that comes as text has lost its headings, lists, tables and code.
-//     It is charged a quarter of a page of HTML ([Model].Thin): of four pages
-//     one would have to be read again by whoever needs the structure. Blocks
-//     win where they cost as much more as that, and not at any price.
-//   - A page that the way does not name at all is lost. Each is charged ten
-//     pages of HTML, beyond the twentieth that protocols may well count
-//     otherwise, and beyond the half of a sitemap that may be lists of pages,
-//     which no protocol carries.
-//   - A way that does not tell what is gone is read from the start every seventh
-//     refresh ([Model].Sweep), unless another one tells for less than one such
-//     reading: that one is asked at each refresh ([Route].Deletions), because a
-//     page that is gone should not be there for a week.
+//   - A page without content (the way names it, or has only its summary) costs
+//     what the cheapest way to single pages takes for it. That is a page of HTML
+//     if no protocol has it. [Route].Fill names these ways.
+//   - A page that comes as text has no headings, lists, tables or code. It is
+//     charged a quarter of a page of HTML ([Model].Thin), since one of four pages
+//     would be read again for its structure.
+//   - A page that the way does not name is lost. Each costs ten pages of HTML,
+//     beyond a twentieth of the pages, which protocols may count differently, and
+//     beyond the half of a sitemap that may be lists of pages, which no protocol
+//     carries.
+//   - A way that does not report deletions is read from the start every seventh
+//     refresh ([Model].Sweep), unless another way reports them for less than one
+//     such reading. Then each refresh asks that one ([Route].Deletions), because
+//     a deleted page should not stay for a week.
 //
-// The first sync and the refresh are chosen separately. To refresh by another
-// way than the first one costs reading everything by that, spread over the
-// refreshes that are expected ([Model].Rounds), unless it has been read before
-// ([Model].Held). So a snapshot may bring the content, and a list of validators
-// keep it fresh, where that pays.
+// The first sync and the refresh are chosen separately. Refreshing by another way
+// than the first sync costs reading everything by it once, spread over the
+// expected refreshes ([Model].Rounds), unless the site was read by it before
+// ([Model].Held). A snapshot may bring the content, and a list of validators may
+// keep it fresh.
 package discover

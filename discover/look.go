@@ -36,7 +36,7 @@ type look struct {
 	terms []protocol.Terms
 }
 
-// Look finds out what ways there are into the site that a URL is of, in few and
+// Probe finds out what ways there are into the site that a URL is of, in few and
 // small requests: robots.txt, the root, what each room asks for, the documents
 // about the use of the content, a sitemap and up to three pages. client nil =
 // the guarded default; nil options are the zero value.
@@ -44,7 +44,7 @@ type look struct {
 // A way that something is wrong with is in the result, with the reason. The
 // error is about the whole site: an address that is none, or is refused, a
 // network or a server that does not answer, a robots.txt that is out of reach.
-func Look(ctx context.Context, client *http.Client, site string, o *Options) (*Site, error) {
+func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*Site, error) {
 	l := &look{}
 	if o != nil {
 		l.Options = *o
@@ -113,7 +113,7 @@ func (l *look) all(outer context.Context) error {
 	l.readRobots()
 	ctx, cancel = within(whole / 4)
 	defer cancel()
-	if l.Brief {
+	if l.Quick {
 		if l.brief(ctx) {
 			return nil
 		}
@@ -126,7 +126,7 @@ func (l *look) all(outer context.Context) error {
 	ctx, cancel = within(3 * whole / 4)
 	defer cancel()
 	unread := make(chan error, 1)
-	if l.Heard {
+	if l.PolicyKnown {
 		unread <- nil
 	} else {
 		go func() { unread <- l.readTerms(ctx) }()
@@ -139,7 +139,7 @@ func (l *look) all(outer context.Context) error {
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
-	for i, room := range l.Rooms {
+	for i, room := range l.Protocols {
 		if w := rooms[i]; w == nil {
 			l.site.Absent = append(l.site.Absent, room.Name)
 		} else {
@@ -267,17 +267,17 @@ func refusedByRobots(err error) bool {
 
 // lookRooms gives the way of each room, nil where the site does not have it.
 func (l *look) lookRooms(ctx context.Context) []*Way {
-	ways := make([]*Way, len(l.Rooms))
+	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
-	for i, room := range l.Rooms {
-		if room.Look == nil {
+	for i, room := range l.Protocols {
+		if room.Probe == nil {
 			continue
 		}
 		all.Go(func() {
 			if ways[i] = l.stands(ctx, room.Name); ways[i] != nil {
 				return
 			}
-			offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+			offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
 			ways[i] = l.way(ctx, room, offer, err)
 		})
 	}
@@ -335,7 +335,7 @@ func (l *look) readerOptions() *protocol.ReaderOptions {
 // readTerms asks for the documents about the use of the content. The error is
 // that of the first one that cannot be read.
 func (l *look) readTerms(ctx context.Context) (first error) {
-	for _, room := range l.Rooms {
+	for _, room := range l.Protocols {
 		src, ok := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
 		if !ok {
 			continue

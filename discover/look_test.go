@@ -131,7 +131,7 @@ func publish(t testing.TB, n int, o protocol.PublisherOptions, rooms ...protocol
 	for _, room := range rooms {
 		o := o
 		for _, r := range rooms {
-			o.Beside = append(o.Beside, r.Name)
+			o.Protocols = append(o.Protocols, r.Name)
 		}
 		server := protocoltest.Serve(room, &o)
 		v := protocoltest.NewView(millrace.Site{Base: s.URL + "/"}, pages(n), room.Tagger)
@@ -148,10 +148,10 @@ func look(t *testing.T, url string, o *discover.Options) *discover.Site {
 	if o == nil {
 		o = &discover.Options{}
 	}
-	if o.Rooms == nil {
-		o.Rooms = all.Protocols()
+	if o.Protocols == nil {
+		o.Protocols = all.Protocols()
 	}
-	s, err := discover.Look(t.Context(), guarded(), url, o)
+	s, err := discover.Probe(t.Context(), guarded(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestLook(t *testing.T) {
 			if n := s.requests(); n > 24 || got.Spent.Bytes > 200_000 {
 				t.Errorf("%d requests, %v", n, got.Spent)
 			}
-			if p := got.Plan(nil); p.First.Roll != room.Name {
+			if p := got.Plan(nil); p.First.Primary != room.Name {
 				t.Errorf("the plan is %+v", p.First)
 			}
 		})
@@ -222,7 +222,7 @@ func TestLook(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 		p := got.Plan(nil)
-		if !strings.HasPrefix(line(p.First), "scp fill web openfeeder tct-0") || p.Refresh.Roll != "scp" || p.Refresh.Deletions != "openfeeder" {
+		if !strings.HasPrefix(line(p.First), "scp fill web openfeeder tct-0") || p.Refresh.Primary != "scp" || p.Refresh.Deletions != "openfeeder" {
 			t.Errorf("first %s, refresh %s", line(p.First), line(p.Refresh))
 		}
 	})
@@ -344,14 +344,14 @@ func TestLookWeb(t *testing.T) {
 		if len(got.Ways) != 1 || got.Ways[0].Open() || got.Ways[0].Code != "no-html" {
 			t.Errorf("%+v", got.Ways)
 		}
-		if p := got.Plan(nil); p.First.Roll != "" || p.First.Why == "" {
+		if p := got.Plan(nil); p.First.Primary != "" || p.First.Why == "" {
 			t.Errorf("%+v", p.First)
 		}
 	})
 	t.Run("elsewhere", func(t *testing.T) {
 		other := newSite(t, files{"/": home})
 		s := newSite(t, http.RedirectHandler(other.URL+"/", http.StatusMovedPermanently))
-		got := look(t, s.URL, &discover.Options{Rooms: []protocol.Protocol{}})
+		got := look(t, s.URL, &discover.Options{Protocols: []protocol.Protocol{}})
 		if got.Moved != other.URL+"/" || got.Ways[0].Open() {
 			t.Errorf("%q, %+v", got.Moved, got.Ways)
 		}
@@ -373,13 +373,13 @@ func TestLookTerms(t *testing.T) {
 			t.Errorf("%s: %t: %s", w.Protocol, w.Allowed, w.Reason)
 		}
 	}
-	if p := got.Plan(nil); p.First.Roll != "" {
-		t.Errorf("the plan goes by %s", p.First.Roll)
+	if p := got.Plan(nil); p.First.Primary != "" {
+		t.Errorf("the plan goes by %s", p.First.Primary)
 	}
-	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AITrain, IgnorePolicy: true}); got.Plan(nil).First.Roll == "" || got.Ways[0].Reason == "" {
+	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AITrain, IgnorePolicy: true}); got.Plan(nil).First.Primary == "" || got.Ways[0].Reason == "" {
 		t.Errorf("ignored: %+v", got.Ways)
 	}
-	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AIInput}); got.Plan(nil).First.Roll == "" {
+	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AIInput}); got.Plan(nil).First.Primary == "" {
 		t.Errorf("for another purpose: %+v", got.Ways)
 	}
 }
@@ -394,7 +394,7 @@ func TestLookRobots(t *testing.T) {
 	}
 	for name, client := range map[string]*http.Client{"guarded": guarded(), "plain": {}} {
 		s := newSite(t, files{"/": home, "/robots.txt": robots})
-		got, err := discover.Look(t.Context(), client, s.URL, &discover.Options{Rooms: all.Protocols()})
+		got, err := discover.Probe(t.Context(), client, s.URL, &discover.Options{Protocols: all.Protocols()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -473,7 +473,7 @@ func TestLookHostile(t *testing.T) {
 			drip(w, r)
 		})
 		start := time.Now()
-		_, err := discover.Look(t.Context(), guarded(), u, &discover.Options{Timeout: time.Second, Rooms: all.Protocols()})
+		_, err := discover.Probe(t.Context(), guarded(), u, &discover.Options{Timeout: time.Second, Protocols: all.Protocols()})
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -497,13 +497,13 @@ func TestLookHostile(t *testing.T) {
 	})
 	t.Run("no answer", func(t *testing.T) {
 		u := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		_, err := discover.Look(t.Context(), guarded(), u, &discover.Options{Timeout: 200 * time.Millisecond})
+		_, err := discover.Probe(t.Context(), guarded(), u, &discover.Options{Timeout: 200 * time.Millisecond})
 		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "look-timeout" {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := discover.Look(ctx, guarded(), u, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := discover.Probe(ctx, guarded(), u, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})
@@ -519,7 +519,7 @@ func TestLookHostile(t *testing.T) {
 		if w := got.Way(discover.Web); w.Open() || w.Reason == "" {
 			t.Errorf("%+v", w)
 		}
-		if p := got.Plan(nil); p.First.Roll != "" || strings.Contains(p.First.Why, "\n") {
+		if p := got.Plan(nil); p.First.Primary != "" || strings.Contains(p.First.Why, "\n") {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -535,7 +535,7 @@ func TestLookHostile(t *testing.T) {
 			mu.Unlock()
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
-		if _, err := discover.Look(t.Context(), guarded(), u, nil); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "http-503" {
+		if _, err := discover.Probe(t.Context(), guarded(), u, nil); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "http-503" {
 			t.Error(err)
 		}
 		if asked > 2 {
@@ -554,15 +554,15 @@ func TestLookHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = l.Close()
-		_, err = discover.Look(t.Context(), guarded(), "http://"+l.Addr().String(), nil)
+		_, err = discover.Probe(t.Context(), guarded(), "http://"+l.Addr().String(), nil)
 		if !errors.Is(err, millrace.ErrUnavailable) || strings.Contains(err.Error(), "\n") {
 			t.Error(err)
 		}
-		if _, err := discover.Look(t.Context(), nil, "http://"+l.Addr().String(), nil); !errors.Is(err, millrace.ErrForbidden) {
+		if _, err := discover.Probe(t.Context(), nil, "http://"+l.Addr().String(), nil); !errors.Is(err, millrace.ErrForbidden) {
 			t.Errorf("loopback by the client for strangers: %v", err)
 		}
 		for _, bad := range []string{"", "example.com", "ftp://example.com/", "http://"} {
-			if _, err := discover.Look(t.Context(), guarded(), bad, nil); !errors.Is(err, millrace.ErrInvalid) {
+			if _, err := discover.Probe(t.Context(), guarded(), bad, nil); !errors.Is(err, millrace.ErrInvalid) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
@@ -572,8 +572,8 @@ func TestLookHostile(t *testing.T) {
 func ExampleLook() {
 	site := httptest.NewServer(files{"/": home, "/a": "<html>a", "/b": "<html>b"})
 	defer site.Close()
-	found, _ := discover.Look(context.Background(), site.Client(), site.URL, &discover.Options{Rooms: all.Protocols()})
+	found, _ := discover.Probe(context.Background(), site.Client(), site.URL, &discover.Options{Protocols: all.Protocols()})
 	plan := found.Plan(nil)
-	fmt.Println(len(found.Ways), plan.First.Roll, plan.First.Cost.Requests)
+	fmt.Println(len(found.Ways), plan.First.Primary, plan.First.Cost.Requests)
 	// Output: 1 crawl 3
 }

@@ -85,8 +85,8 @@ type Quote struct {
 
 // Route is one way through a site, with what helps it.
 type Route struct {
-	// Roll is the way that decides which pages there are; "" = none is open.
-	Roll string `json:"roll"`
+	// Primary is the way that decides which pages there are; "" = none is open.
+	Primary string `json:"roll"`
 	// Fill are the ways to pages that the roll names and does not give, the best
 	// first.
 	Fill []string `json:"fill,omitempty"`
@@ -203,7 +203,7 @@ func (p *planner) lost(q *quote) float64 {
 		switch {
 		case other.way.Protocol == Web:
 			like = likeWeb
-		case q.way.Offer.Around, other.way.Offer.Around:
+		case q.way.Offer.Estimated, other.way.Offer.Estimated:
 			like = likeAround
 		}
 		if other.way.Offer.Pages > 0 {
@@ -237,7 +237,7 @@ func (p *planner) findFills() {
 		o, each := q.way.Offer, loadOf(q.way.Offer.Each)
 		if q.way.Protocol == Web {
 			each = p.page
-		} else if !brings(o) || o.Each.Requests == 0 || o.Bare > 0 {
+		} else if !brings(o) || o.Each.Requests == 0 || o.WithoutContent > 0 {
 			continue
 		}
 		all = append(all, fill{q.way.Protocol, each, p.thin(o)})
@@ -263,7 +263,7 @@ func (p *planner) quote(q *quote) {
 	case !brings(o):
 		bare = 1
 	case o.Pages > 0:
-		bare = min(1, float64(o.Bare)/q.pages)
+		bare = min(1, float64(o.WithoutContent)/q.pages)
 	}
 	if p.full {
 		q.first = q.first.add(p.fill, bare*q.pages)
@@ -356,12 +356,12 @@ func (p *planner) route(q, after *quote) Route {
 		}
 		return p.againWeight(q, after)
 	}
-	r := Route{Roll: q.way.Protocol, Cost: q.first.cost()}
+	r := Route{Primary: q.way.Protocol, Cost: q.first.cost()}
 	if after != nil {
 		r.Cost, r.Deletions = q.again.cost(), q.deletions
 	}
-	if r.Roll != Web {
-		r.Fill = slices.DeleteFunc(slices.Clone(p.fills), func(n string) bool { return n == r.Roll })
+	if r.Primary != Web {
+		r.Fill = slices.DeleteFunc(slices.Clone(p.fills), func(n string) bool { return n == r.Primary })
 	}
 	rest := slices.DeleteFunc(slices.Clone(p.open), func(o *quote) bool { return o == q })
 	slices.SortStableFunc(rest, func(a, b *quote) int {

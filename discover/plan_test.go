@@ -126,14 +126,14 @@ func TestPlan(t *testing.T) {
 			but(scp(), func(w *discover.Way) { w.Offer.Pages, w.Offer.First = 100, cost(2, 250_000) }), tct(), openfeeder(), web(),
 		}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
 		{"a count that is guessed takes no page from those that have counted", []discover.Way{
-			scp(), openfeeder(), but(arc(), func(w *discover.Way) { w.Offer.Pages, w.Offer.Around = 1070, true }), web(),
+			scp(), openfeeder(), but(arc(), func(w *discover.Way) { w.Offer.Pages, w.Offer.Estimated = 1070, true }), web(),
 		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
 		{"pages that a protocol has no documents for", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.Pages = 980 }), openfeeder(),
 			but(web(), func(w *discover.Way) { w.Offer.Pages = 1700 }),
 		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
 		{"pages without content", []discover.Way{
-			but(tct(), func(w *discover.Way) { w.Offer.Bare = 900 }), openfeeder(), web(),
+			but(tct(), func(w *discover.Way) { w.Offer.WithoutContent = 900 }), openfeeder(), web(),
 		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
 		{"summaries, filled with text, beside blocks", []discover.Way{
 			arc(), tct(), but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 72_000) }),
@@ -174,8 +174,8 @@ func TestPlan(t *testing.T) {
 				if r.Why == "" {
 					t.Error("nobody says why")
 				}
-				if n := len(r.Next); r.Roll != "" && n != open(c.ways)-1 {
-					t.Errorf("%d ways are next to %s: %v", n, r.Roll, r.Next)
+				if n := len(r.Next); r.Primary != "" && n != open(c.ways)-1 {
+					t.Errorf("%d ways are next to %s: %v", n, r.Primary, r.Next)
 				}
 				if i := strings.Index(strings.Join(append(r.Next, ""), " "), "crawl "); i >= 0 && r.Next[len(r.Next)-1] != "crawl" {
 					t.Errorf("the plain web is not the last resort: %v", r.Next)
@@ -196,7 +196,7 @@ func open(ways []discover.Way) (n int) {
 
 // line gives a route in a line.
 func line(r discover.Route) string {
-	s := r.Roll
+	s := r.Primary
 	if len(r.Fill) > 0 {
 		s += " fill " + strings.Join(r.Fill, " ")
 	}
@@ -241,7 +241,7 @@ func TestPlanCost(t *testing.T) {
 func TestPlanWhy(t *testing.T) {
 	closed := but(web(), func(w *discover.Way) { w.Allowed, w.Reason = false, "robots.txt disallows it" })
 	few := but(scp(), func(w *discover.Way) { w.Offer.Pages = 100 })
-	half := but(openfeeder(), func(w *discover.Way) { w.Offer.Bare = 500 })
+	half := but(openfeeder(), func(w *discover.Way) { w.Offer.WithoutContent = 500 })
 	for _, c := range []struct {
 		ways           []discover.Way
 		first, refresh string
@@ -332,9 +332,9 @@ func FuzzPlan(f *testing.F) {
 			if r.Why == "" {
 				t.Error("nobody says why")
 			}
-			taken := func(w discover.Way) bool { return w.Open() && w.Protocol == r.Roll }
-			if open(s.Ways) > 0 && !slices.ContainsFunc(s.Ways, taken) || open(s.Ways) == 0 && r.Roll != "" {
-				t.Errorf("%q of %s", r.Roll, data)
+			taken := func(w discover.Way) bool { return w.Open() && w.Protocol == r.Primary }
+			if open(s.Ways) > 0 && !slices.ContainsFunc(s.Ways, taken) || open(s.Ways) == 0 && r.Primary != "" {
+				t.Errorf("%q of %s", r.Primary, data)
 			}
 		}
 	})
@@ -343,8 +343,8 @@ func FuzzPlan(f *testing.F) {
 func ExampleSite_Plan() {
 	s := &discover.Site{Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(nil)
-	fmt.Println(p.First.Roll + ": " + p.First.Why)
-	fmt.Println(p.Refresh.Roll + ": " + p.Refresh.Why)
+	fmt.Println(p.First.Primary + ": " + p.First.Why)
+	fmt.Println(p.Refresh.Primary + ": " + p.Refresh.Why)
 	// Output:
 	// scp: 1,000 pages with their blocks for 2 requests and 2.5 MB; openfeeder would take 1,010 requests and 3.4 MB
 	// scp: 3 requests and 30.3 kB when 1 % of the pages have changed, openfeeder telling what is gone; openfeeder would take 11 requests and 33.4 kB, after 1,010 requests and 3.4 MB to begin with

@@ -28,7 +28,7 @@ func TestSeen(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	site, err := Look(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), s.URL, nil)
+	site, err := Probe(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), s.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

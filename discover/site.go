@@ -12,20 +12,20 @@ import (
 // Web is the name of the way through the pages themselves and their links.
 const Web = "crawl"
 
-// Options of [Look]. The zero value looks for the plain web alone.
+// Options of [Probe]. The zero value looks for the plain web alone.
 type Options struct {
-	Rooms  []protocol.Protocol     // what is looked for, in the order in which it is shown
-	Reader *protocol.ReaderOptions // for the rooms; nil = the zero value
+	Protocols []protocol.Protocol     // what is looked for, in the order in which it is shown
+	Reader    *protocol.ReaderOptions // for the rooms; nil = the zero value
 	// Purpose is what the content is wanted for; "" = [millrace.AIInput].
 	Purpose millrace.Purpose
 	// IgnorePolicy: what the site's documents about use do not allow is a way
 	// in all the same. robots.txt is obeyed by the client or not.
 	IgnorePolicy bool
 
-	// Was is what an earlier look at the same site has found: the ways that have
+	// Previous is what an earlier look at the same site has found: the ways that have
 	// been there then are asked by one HEAD each whether they still are, and
 	// their figures stand. nil = there was none.
-	Was *Site
+	Previous *Site
 
 	MaxRequests int   // that are sent at most, robots.txt not counted; 0 = 60
 	MaxBytes    int64 // of bodies that are read at most, as they are sent; 0 = 16 MiB
@@ -33,14 +33,14 @@ type Options struct {
 	// times the gap that robots.txt asks for.
 	Timeout time.Duration
 
-	// Brief ends the look as soon as a way has been found that brings every page,
+	// Quick ends the look as soon as a way has been found that brings every page,
 	// if looking further is likely to cost more than the others could save. The
-	// Site is Brief then.
-	Brief bool
-	// Heard: the documents about the use of the content have been read, and
+	// Site is Quick then.
+	Quick bool
+	// PolicyKnown: the documents about the use of the content have been read, and
 	// whoever has keeps to them. They are not asked for, but by rooms that need
 	// theirs.
-	Heard bool
+	PolicyKnown bool
 
 	// Progress is told how many requests there have been, at each of them; nil =
 	// nobody. Called from any goroutine.
@@ -60,10 +60,10 @@ type Site struct {
 	// Moved is where the root leads to, if that is on another origin: what is
 	// found there is another site.
 	Moved string `json:"moved,omitempty"`
-	// Brief: the look ended when it had found enough ([Options].Brief). Rooms
+	// Quick: the look ended when it had found enough ([Options].Quick). Rooms
 	// that it did not come to are neither in Ways nor in Absent, the root was not
 	// asked for, and the plain web is estimated by its sitemaps alone.
-	Brief bool `json:"brief,omitempty"`
+	Quick bool `json:"brief,omitempty"`
 	// Ways are those that the site has, or that something is wrong with; the
 	// plain web is the last one, and always there.
 	Ways   []Way    `json:"ways"`

@@ -120,7 +120,7 @@ func TestWeakenedTags(t *testing.T) {
 				if n := pull(); n != 1 {
 					t.Errorf("nothing has changed, and a pull takes %d requests", n)
 				}
-				found, err := discover.Look(t.Context(), client.HTTP(), site.URL, &discover.Options{Rooms: []protocol.Protocol{room}})
+				found, err := discover.Probe(t.Context(), client.HTTP(), site.URL, &discover.Options{Protocols: []protocol.Protocol{room}})
 				if err != nil {
 					t.Fatal(err)
 				}

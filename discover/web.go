@@ -102,10 +102,10 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		return w
 	}
 	if was := l.earlier(Web); was != nil {
-		l.site.Page = l.Was.Page
+		l.site.Page = l.Previous.Page
 		return *was
 	}
-	if l.Brief && !slices.ContainsFunc(rooms, func(r *Way) bool { return r != nil && r.Open() }) {
+	if l.Quick && !slices.ContainsFunc(rooms, func(r *Way) bool { return r != nil && r.Open() }) {
 		// Whoever takes the only way finds out by going.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,

@@ -35,8 +35,8 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	case !p.full || q.way.Protocol == Web:
 	case !brings(o):
 		fmt.Fprintf(&b, ", with the content by %s", p.site.label(p.fills[0]))
-	case o.Bare > 0:
-		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.Bare), p.site.label(p.fills[0]))
+	case o.WithoutContent > 0:
+		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.WithoutContent), p.site.label(p.fills[0]))
 	}
 	if len(rest) == 0 {
 		b.WriteString("; there is no other way")

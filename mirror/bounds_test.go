@@ -37,7 +37,7 @@ type stuck struct {
 	bytes int // of what the pages were made of
 }
 
-func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	s.once.Do(func() { <-s.start })
 	s.sizes = append(s.sizes, len(batch))
 	for _, c := range batch {

@@ -1,7 +1,7 @@
-// Package mirror keeps a sink equal to a source: bounded in memory, resumable
-// after a crash, with as few requests as the source's validators allow.
+// Package mirror keeps a sink equal to a source, with bounded memory, resumable
+// after a crash, and with as few requests as the source's validators allow.
 //
-// What every protocol would otherwise solve for itself is solved here once:
-// comparing versions, asking for pages conditionally and concurrently,
-// deletions by absence, and disbelief of a list that has suddenly lost much.
+// It compares versions, fetches pages conditionally and concurrently, deletes
+// pages that a complete list no longer names, and does not trust a list that
+// suddenly lost many.
 package mirror

@@ -20,7 +20,7 @@ func (mill) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Change,
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Whole: true}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Complete: true}}, nil)
 	}
 }
 
@@ -31,8 +31,8 @@ func (mill) Page(_ context.Context, have millrace.Ref) (*millrace.Page, error) {
 // titles is a sink that keeps the titles of pages.
 type titles map[string]string
 
-func (s titles) Apply(_ context.Context, _ string, batch []millrace.Change) (millrace.Tally, error) {
-	var t millrace.Tally
+func (s titles) Apply(_ context.Context, _ string, batch []millrace.Change) (millrace.Counts, error) {
+	var t millrace.Counts
 	for _, c := range batch {
 		switch {
 		case c.Kind == millrace.Put && c.Page != nil:
@@ -46,7 +46,7 @@ func (s titles) Apply(_ context.Context, _ string, batch []millrace.Change) (mil
 	return t, nil
 }
 
-// A sink may be as small as a map. One that also is a [millrace.Memory] gets
+// A sink may be as small as a map. One that also is a [millrace.SyncState] gets
 // only what has changed, and learns of deletions.
 func ExampleSync() {
 	sink := titles{}

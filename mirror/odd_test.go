@@ -25,7 +25,7 @@ func (l *lagging) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mi
 	l.since = since
 	return func(yield func(millrace.Change, error) bool) {
 		if since == l.cursor { // not modified
-			yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: l.cursor}}, nil)
+			yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: l.cursor}}, nil)
 			return
 		}
 		for u, v := range l.list {
@@ -33,7 +33,7 @@ func (l *lagging) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mi
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: l.cursor, Whole: true}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: l.cursor, Complete: true}}, nil)
 	}
 }
 
@@ -112,11 +112,11 @@ func TestWeakVersionIsNotOdd(t *testing.T) {
 // A mark says from where to go on even if the run fails later.
 func TestMarkBeforeAFailure(t *testing.T) {
 	to := newSink()
-	run(t, stream{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "before"}}}, to, nil)
+	run(t, stream{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "before"}}}, to, nil)
 	src := failing{stream{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{}},
+		{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}},
 		{Ref: millrace.Ref{URL: "/a", Version: "1"}},
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "after", Whole: true}},
+		{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "after", Complete: true}},
 	}}
 	run(t, src, to, nil)
 	if strings.Contains(string(to.cursor), "before") || strings.Contains(string(to.cursor), "after") {

@@ -63,7 +63,7 @@ func (p *Pages) All() iter.Seq2[string, *millrace.Page] {
 }
 
 // Apply implements [millrace.Sink].
-func (p *Pages) Apply(_ context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (p *Pages) Apply(_ context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pages == nil {
@@ -74,7 +74,7 @@ func (p *Pages) Apply(_ context.Context, from string, batch []millrace.Change) (
 		s = &source{names: make(map[string]name)}
 		p.sources[from] = s
 	}
-	var t millrace.Tally
+	var t millrace.Counts
 	for i := range batch {
 		switch c := &batch[i]; c.Kind {
 		case millrace.Put:
@@ -83,14 +83,14 @@ func (p *Pages) Apply(_ context.Context, from string, batch []millrace.Change) (
 			was := s.names[c.URL]
 			delete(s.names, c.URL)
 			p.drop(was.page, &t)
-		case millrace.Mark:
-			s.cursor = c.Mark.Cursor
+		case millrace.KindCheckpoint:
+			s.cursor = c.Checkpoint.Cursor
 		}
 	}
 	return t, nil
 }
 
-func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Tally) {
+func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Counts) {
 	was, known := s.names[c.URL]
 	now := name{ref: c.Ref, page: was.page}
 	if c.Page == nil {
@@ -116,7 +116,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Tally) {
 		t.Unchanged++
 	default:
 		page, changed := millrace.Merge(held, c.Page)
-		page.URL, page.Version, page.Original, page.Weight = now.page, "", nil, millrace.Weight{}
+		page.URL, page.Version, page.Original, page.HTMLSize = now.page, "", nil, millrace.HTMLSize{}
 		p.pages[now.page] = page
 		switch {
 		case held == nil:
@@ -130,7 +130,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Tally) {
 }
 
 // drop takes a name from a page, which goes with its last one.
-func (p *Pages) drop(url string, t *millrace.Tally) {
+func (p *Pages) drop(url string, t *millrace.Counts) {
 	if p.claims[url]--; p.claims[url] > 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (p *Pages) drop(url string, t *millrace.Tally) {
 	}
 }
 
-// Cursor implements [millrace.Memory].
+// Cursor implements [millrace.SyncState].
 func (p *Pages) Cursor(_ context.Context, from string) (millrace.Cursor, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +151,8 @@ func (p *Pages) Cursor(_ context.Context, from string) (millrace.Cursor, error) 
 	return "", nil
 }
 
-// Held implements [millrace.Memory].
-func (p *Pages) Held(_ context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
+// KnownRefs implements [millrace.SyncState].
+func (p *Pages) KnownRefs(_ context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var refs []millrace.Ref

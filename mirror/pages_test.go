@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 // A page lives as long as somebody has a name for it.
 func TestPagesNames(t *testing.T) {
 	var pages mirror.Pages
-	apply := func(from string, batch ...millrace.Change) millrace.Tally {
+	apply := func(from string, batch ...millrace.Change) millrace.Counts {
 		t.Helper()
 		tally, err := pages.Apply(context.Background(), from, batch)
 		if err != nil {
@@ -89,7 +89,7 @@ func TestPagesNames(t *testing.T) {
 		t.Error(d)
 	}
 	var refs []millrace.Ref
-	for r, err := range pages.Held(t.Context(), "two") {
+	for r, err := range pages.KnownRefs(t.Context(), "two") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.seen.sort()
 	held, lost := 0, 0
-	for ref, err := range r.memory.Held(ctx, r.from) {
+	for ref, err := range r.memory.KnownRefs(ctx, r.from) {
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (r *run) settle(ctx context.Context) error {
 		return r.end(ctx, true)
 	}
 	if lost > 0 {
-		for ref, err := range r.memory.Held(ctx, r.from) {
+		for ref, err := range r.memory.KnownRefs(ctx, r.from) {
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func sudden(lost, doubted, held int) bool {
 
 // covers reports whether a whole list of this run would name the ref.
 func (r *run) covers(ref millrace.Ref) bool {
-	return slices.ContainsFunc(r.whole, func(m millrace.Milestone) bool {
+	return slices.ContainsFunc(r.whole, func(m millrace.Checkpoint) bool {
 		return m.Section == "" || m.Section == ref.Section
 	})
 }

@@ -133,7 +133,7 @@ func (rd *reader) read() error {
 			}
 			rd.busy.wait(c.URL)
 			rd.send(step{change: c})
-		case c.Kind == millrace.Mark && c.Mark != nil:
+		case c.Kind == millrace.KindCheckpoint && c.Checkpoint != nil:
 			if err := rd.compare(); err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (rd *reader) compare() error {
 		for i, c := range rd.waiting {
 			urls[i] = c.URL
 		}
-		if err := collect(held, rd.memory.Held(rd.ctx, rd.from, urls...)); err != nil {
+		if err := collect(held, rd.memory.KnownRefs(rd.ctx, rd.from, urls...)); err != nil {
 			return err
 		}
 	}

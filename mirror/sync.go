@@ -13,68 +13,67 @@ import (
 
 // Options of [Sync]. The zero value works.
 type Options struct {
-	Concurrency int // pages asked for at once; 0 = 4
-	Batch       int // changes in one transaction of the sink at most; 0 = 200
-	Failures    int // that many pages unavailable in a row end the run; 0 = 20
+	Concurrency int // pages fetched at once; 0 = 4
+	Batch       int // most changes in one transaction of the sink; 0 = 200
+	Failures    int // the run ends after so many unavailable pages in a row; 0 = 20
 
-	// Fallback gets a page that the source names but cannot give, and says by
-	// what protocol; nil = such pages are skipped.
+	// Fallback fetches a page that the source names but cannot give, and returns
+	// the protocol it used; nil = such pages are skipped.
 	Fallback func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, protocol string, err error)
-	// Enough is asked before each page that is asked for. Its error ends the run
-	// once the pages that were asked for before have arrived, which are kept; the
-	// next run goes on. nil = never.
+	// Enough is called before each page is fetched. If it returns an error, the run
+	// ends after the pages in flight have arrived and were applied; the next run
+	// continues. nil = never.
 	Enough func() error
-	// Progress is called from one goroutine, often; nil = nobody.
+	// Progress receives the progress often, from one goroutine; nil = ignored.
 	Progress func(Progress)
 	Logger   *slog.Logger // nil = discard
 }
 
-// Progress says how far a run has come.
+// Progress is how far a run has come.
 type Progress struct {
 	Named int // pages that the source has named so far
-	Done  int // of those, the ones that need nothing more
+	Done  int // of those, the ones that are finished
 }
 
-// Report says what a run did.
+// Report is what a run did.
 type Report struct {
-	millrace.Tally
-	Asked   int   // pages asked of the source
-	Stand   int   // of those, the ones of which it said that they stand as they are
-	Brought int   // pages that came, asked for or by themselves, and speak for something
-	Text    int64 // bytes of text in those, titles included
-	// Unconfirmed counts the pages that came, and do not match the hash that they
+	millrace.Counts
+	Asked      int   // pages requested from the source
+	Unmodified int   // of those, the ones that the source confirmed
+	Fetched    int   // pages that arrived, requested or not, and were not only aliases
+	Text       int64 // bytes of text in those, titles included
+	// Unconfirmed counts the pages that arrived and do not match the hash that they
 	// came with ([millrace.Page].Unconfirmed).
 	Unconfirmed int
-	Skipped     []Skip         // at most 100,000 of them
+	Skipped     []Skip         // the first 100,000 of them
 	SkippedN    int            // all of them
-	Missed      int            // of those, the pages that could not be had for now: the next run asks again
+	Missed      int            // of those, the pages that were unavailable; the next run asks again
 	Fallbacks   map[string]int // pages that came by another protocol, by its name
 	Fallback    error          // why the first of those was needed
-	Doubted     int            // pages whose absence is not believed yet; see Sync
+	Doubted     int            // absent pages that are kept until the next run confirms it; see Sync
 }
 
-// Skip is one page that was left as it is, and why.
+// Skip is one page that was left unchanged, and why.
 type Skip struct {
 	URL    string `json:"url"`
-	Code   string `json:"code"` // as millrace.ErrorCode has it
+	Code   string `json:"code"` // see millrace.ErrorCode
 	Reason string `json:"reason"`
 }
 
 const maxSkips = 100_000
 
-// Sync applies to a sink what has changed at a source since the last run.
-// from names the source in the sink: its origin and protocol.
+// Sync applies to a sink what has changed at a source since the last run. from
+// names the source in the sink: its origin and protocol.
 //
-// Whatever is applied is durable, so a run that is cut off goes on where it
-// was: at most the pages in flight and one batch are asked for twice. The
-// source's cursor moves on only when every page that it covers has arrived, in
-// the version that the source had named.
+// Everything applied is durable. After an interruption, the next run repeats at
+// most one batch and the pages in flight. The source's cursor advances only when
+// every page that it covers has arrived, in the version that the source named.
 //
-// Pages that a whole list no longer names are deleted. But a list that is
-// suddenly empty, or has lost a fifth, is believed only when the next run
-// sees the same: until then the pages stay, and Report.Doubted counts them.
+// Pages that a complete list no longer names are deleted. If a list is suddenly
+// empty or has lost a fifth of its pages, Sync deletes them only when the next run
+// confirms it. Until then Report.Doubted counts them.
 //
-// The report is never nil and holds for what was done before an error.
+// The report is never nil, and is valid for what was done before an error.
 func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -92,7 +91,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r.memory, _ = sink.(millrace.Memory)
+	r.memory, _ = sink.(millrace.SyncState)
 	err := r.do(ctx)
 	if errors.Is(err, millrace.ErrConflict) && r.state.Cursor != "" {
 		r.o.Logger.Info("the source refused the cursor: starting over", "from", from)
@@ -110,7 +109,7 @@ type run struct {
 	from   string
 	src    millrace.Source
 	sink   millrace.Sink
-	memory millrace.Memory // nil: the sink has none
+	memory millrace.SyncState // nil: the sink has none
 	o      Options
 	report *Report
 
@@ -118,11 +117,11 @@ type run struct {
 	fresh  bool  // do not use state.Cursor
 	seen   seen
 	batch  batch
-	whole  []millrace.Milestone // complete listings, settled when the stream has ended
-	last   *millrace.Milestone  // the newest mark of the stream
-	failed bool                 // a page is missing: the cursor stays
-	odd    uint64               // stands for the pages of another version than named; see oddity
-	row    atomic.Int32         // pages unavailable in a row
+	whole  []millrace.Checkpoint // complete listings, settled when the stream has ended
+	last   *millrace.Checkpoint  // the newest mark of the stream
+	failed bool                  // a page is missing: the cursor stays
+	odd    uint64                // stands for the pages of another version than named; see oddity
+	row    atomic.Int32          // pages unavailable in a row
 	prog   Progress
 	room   room // for the pages that wait for the goroutine that applies
 }
@@ -183,13 +182,13 @@ func (r *run) take(ctx context.Context, s step) error {
 		return r.miss(s)
 	case s.err != nil:
 		return s.err
-	case s.change.Kind == millrace.Mark:
-		r.last = s.change.Mark
-		if s.change.Mark.Whole {
-			r.whole = append(r.whole, *s.change.Mark)
+	case s.change.Kind == millrace.KindCheckpoint:
+		r.last = s.change.Checkpoint
+		if s.change.Checkpoint.Complete {
+			r.whole = append(r.whole, *s.change.Checkpoint)
 			return nil
 		}
-		return r.mark(ctx, s.change.Mark.Cursor)
+		return r.mark(ctx, s.change.Checkpoint.Cursor)
 	case s.same:
 		r.report.Unchanged++
 	default:
@@ -200,7 +199,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	if s.asked {
 		r.report.Asked++
 		if s.change.Page == nil {
-			r.report.Stand++
+			r.report.Unmodified++
 		}
 		r.oddity(s.change.URL, s.listed, s.got)
 	}
@@ -211,7 +210,7 @@ func (r *run) take(ctx context.Context, s step) error {
 		r.report.Fallbacks[s.via]++
 	}
 	r.prog.Named = max(r.prog.Named, s.named)
-	if s.change.Kind != millrace.Mark {
+	if s.change.Kind != millrace.KindCheckpoint {
 		r.prog.Done++
 	}
 	if r.o.Progress != nil {
@@ -253,7 +252,7 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 		r.batch.size += weighPage(c.Page)
 		if c.Page.Known != 0 { // else it only says which page a name belongs to
 			_, text := weigh(c.Page.Blocks)
-			r.report.Brought++
+			r.report.Fetched++
 			if c.Page.Unconfirmed {
 				r.report.Unconfirmed++
 			}
@@ -325,5 +324,5 @@ func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
 }
 
 func markChange(s state) millrace.Change {
-	return millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: s.encode()}}
+	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: s.encode()}}
 }

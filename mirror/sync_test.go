@@ -71,7 +71,7 @@ func (s *site) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millr
 					return
 				}
 			}
-			if !yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c" + millrace.Cursor(strconv.Itoa(len(urls))), Whole: true, Section: sec}}, nil) {
+			if !yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c" + millrace.Cursor(strconv.Itoa(len(urls))), Complete: true, Section: sec}}, nil) {
 				return
 			}
 		}
@@ -128,7 +128,7 @@ type sink struct {
 
 func newSink() *sink { return &sink{titles: map[string]string{}, refs: map[string]millrace.Ref{}} }
 
-func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t millrace.Tally, err error) {
+func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t millrace.Counts, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.batches++
@@ -160,11 +160,11 @@ func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t mi
 			delete(s.titles, c.URL)
 			delete(s.refs, c.URL)
 			t.Deleted++
-		case millrace.Mark:
+		case millrace.KindCheckpoint:
 			if i != len(batch)-1 {
 				return t, errors.New("a mark that is not the last change of its batch")
 			}
-			s.cursor = c.Mark.Cursor
+			s.cursor = c.Checkpoint.Cursor
 		}
 	}
 	return t, nil
@@ -176,7 +176,7 @@ func (s *sink) Cursor(context.Context, string) (millrace.Cursor, error) {
 	return s.cursor, nil
 }
 
-func (s *sink) Held(_ context.Context, _ string, urls ...string) iter.Seq2[millrace.Ref, error] {
+func (s *sink) KnownRefs(_ context.Context, _ string, urls ...string) iter.Seq2[millrace.Ref, error] {
 	s.mu.Lock()
 	refs := maps.Clone(s.refs)
 	s.mu.Unlock()
@@ -212,22 +212,22 @@ func run(t *testing.T, src millrace.Source, to millrace.Sink, o *mirror.Options)
 	return r
 }
 
-func wantTally(t *testing.T, r *mirror.Report, want millrace.Tally) {
+func wantTally(t *testing.T, r *mirror.Report, want millrace.Counts) {
 	t.Helper()
-	if d := cmp.Diff(want, r.Tally); d != "" {
+	if d := cmp.Diff(want, r.Counts); d != "" {
 		t.Errorf("tally (-want +got):\n%s", d)
 	}
 }
 
 func TestFirstThenNothing(t *testing.T) {
 	src, to := &site{pages: pages(700)}, newSink()
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Added: 700})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 700})
 	if d := cmp.Diff(src.pages, to.titles); d != "" {
 		t.Fatalf("mirror (-source +sink):\n%s", d)
 	}
 	src.takeAsked()
 	batches := to.batches
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Unchanged: 700})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Unchanged: 700})
 	if asked := src.takeAsked(); len(asked) != 0 {
 		t.Errorf("asked for %v though nothing had changed", asked)
 	}
@@ -246,7 +246,7 @@ func TestEditAddRemove(t *testing.T) {
 	src.pages["/p010"] = "v2"
 	src.pages["/new"] = "v1"
 	delete(src.pages, "/p020")
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Added: 1, Updated: 1, Deleted: 1, Unchanged: 98})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 98})
 	if d := cmp.Diff([]string{"/new", "/p010"}, src.takeAsked()); d != "" {
 		t.Error(d)
 	}
@@ -265,7 +265,7 @@ func TestParityMismatch(t *testing.T) {
 	lying := &lyingList{site: src}
 	src.takeAsked()
 	for range 2 {
-		wantTally(t, run(t, lying, to, nil), millrace.Tally{Unchanged: 3})
+		wantTally(t, run(t, lying, to, nil), millrace.Counts{Unchanged: 3})
 		if n := len(src.takeAsked()); n != 3 {
 			t.Errorf("asked %d times, want 3 conditional requests", n)
 		}
@@ -306,7 +306,7 @@ func TestRollRule(t *testing.T) {
 			}
 			r := run(t, src, to, nil)
 			if !tt.doubt {
-				wantTally(t, r, millrace.Tally{Deleted: tt.remove, Unchanged: 100 - tt.remove})
+				wantTally(t, r, millrace.Counts{Deleted: tt.remove, Unchanged: 100 - tt.remove})
 				return
 			}
 			if r.Doubted != tt.remove || r.Deleted != 0 || len(to.titles) != 100 {
@@ -326,7 +326,7 @@ func TestRollComesBack(t *testing.T) {
 	src.pages = nil
 	run(t, src, to, nil)
 	src.pages = pages(10)
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Unchanged: 10})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Unchanged: 10})
 	src.pages = nil // a new loss is a new doubt
 	if r := run(t, src, to, nil); r.Doubted != 10 || len(to.titles) != 10 {
 		t.Errorf("doubted %d, %d pages left", r.Doubted, len(to.titles))
@@ -374,7 +374,7 @@ type part struct {
 func (p *part) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range p.site.Changes(ctx, since) {
-			in := c.Section == p.section || c.Mark != nil && c.Mark.Section == p.section
+			in := c.Section == p.section || c.Checkpoint != nil && c.Checkpoint.Section == p.section
 			if in && !yield(c, err) {
 				return
 			}
@@ -390,7 +390,7 @@ func TestMissingPageKeepsTheCursor(t *testing.T) {
 	}
 	src.broken = nil
 	src.takeAsked()
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Added: 1, Unchanged: 9})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 1, Unchanged: 9})
 	if d := cmp.Diff([]millrace.Cursor{"", ""}, src.since); d != "" {
 		t.Errorf("the cursor passed a missing page: %s", d)
 	}
@@ -466,7 +466,7 @@ func TestConflictStartsOver(t *testing.T) {
 	run(t, src, to, nil)
 	src.conflict = true
 	src.pages["/p000"] = "v2"
-	wantTally(t, run(t, src, to, nil), millrace.Tally{Updated: 1, Unchanged: 9})
+	wantTally(t, run(t, src, to, nil), millrace.Counts{Updated: 1, Unchanged: 9})
 }
 
 func TestSinkFails(t *testing.T) {
@@ -552,7 +552,7 @@ func TestLogOrder(t *testing.T) {
 		return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: "/a"}, Page: p}
 	}
 	mark := func(c millrace.Cursor) millrace.Change {
-		return millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c}}
+		return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c}}
 	}
 	del := millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a"}}
 	for range 20 {

@@ -33,7 +33,7 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r.memory, _ = sink.(millrace.Memory)
+	r.memory, _ = sink.(millrace.SyncState)
 	seen := make(map[string]bool, len(urls))
 	urls = slices.DeleteFunc(slices.Clone(urls), func(u string) bool {
 		twice := seen[u]
@@ -52,7 +52,7 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	held := make(map[string]millrace.Ref)
 	if r.memory != nil {
-		if err := collect(held, r.memory.Held(ctx, r.from, urls...)); err != nil {
+		if err := collect(held, r.memory.KnownRefs(ctx, r.from, urls...)); err != nil {
 			return err
 		}
 	}

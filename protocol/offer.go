@@ -2,32 +2,30 @@ package protocol
 
 import "github.com/millrace/millrace"
 
-// Offer is what a site has in one protocol, and what it costs to read it there.
-// Figures are of bodies as they are sent; who compares ways adds the headers of
-// the requests.
+// Offer is what a site has in a protocol, and what it costs to read.
 type Offer struct {
-	Entry  string          // URL of the document that everything else is found from
-	Pages  int             // that it names; -1 = unknown
-	Around bool            // Pages is estimated, such as by the beginning of a list
-	Detail millrace.Detail // of what it carries of a page
-	Fields millrace.Fields // that it speaks for
-	// Bare is how many of the pages it names without their content, which then
-	// has to come another way.
-	Bare int
-	// Deletes: a refresh tells of the pages that are gone. Without it they are
-	// found by reading everything again.
+	Entry     string          // URL of the document that leads to all others
+	Pages     int             // number of pages it names; -1 = unknown
+	Estimated bool            // Pages is an estimate, for example from the beginning of a list
+	Detail    millrace.Detail // how much it carries of a page
+	Fields    millrace.Fields // the page fields that it carries
+	// WithoutContent is the number of pages it names without their content, which
+	// has to be fetched another way.
+	WithoutContent int
+	// Deletes: a refresh reports deleted pages. Otherwise they are found by reading
+	// everything again.
 	Deletes bool
 
-	First Cost // everything, once, but the content of those that are bare
+	First Cost // everything, once, except the content of pages without it
 	Still Cost // a refresh when nothing has changed
-	Moved Cost // a refresh when something has, without the pages that have
+	Moved Cost // a refresh when something has changed, without the changed pages
 	Each  Cost // what each changed page adds to Moved
-	// Named is how many bytes of Each name the page: what each changed page adds
-	// to Moved for somebody who asks for deletions alone ([DeletionReader]).
+	// Named is how many bytes of Each name the page: what each changed page adds to
+	// Moved for a [DeletionReader].
 	Named int64
 
-	// Basis says in words what the figures rest on, such as "the list, and 3 of
-	// its 1,200 documents"; "" = all of them were counted.
+	// Basis says what the figures rest on, such as "the list, and 3 of its 1,200
+	// documents"; "" = everything was counted.
 	Basis string
 }
 

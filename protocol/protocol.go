@@ -1,6 +1,6 @@
-// Package protocol holds the plan of a room: what every protocol package says
-// of itself, in the same words. The rooms are the packages below it, and
-// package all is the only list of them.
+// Package protocol defines what a protocol package provides: its names, its
+// publisher, its reader and its rules. The protocols are the packages below it;
+// package all lists them.
 package protocol
 
 import (
@@ -15,124 +15,122 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Protocol describes one room. Every member is filled by every room, but for
-// what its specification does not say.
+// Protocol describes one protocol. Every member is set, unless the
+// specification has nothing for it.
 type Protocol struct {
 	Name    string // as on the command line, such as "tct-01"
 	Label   string // short name for people, such as "TCT 01"; Name is its lower case, with "-" for spaces
 	Title   string // of the specification
 	Version string // of the specification
 	Date    string // of the specification, YYYY-MM-DD; "" = it has none
-	Source  string // where the specification is published; "" = it does not say
+	Source  string // URL of the specification; "" = not published
 
-	// Collections: pages come with their content, many in a file. Where a site
-	// has that, a look anywhere else may cost more than reading it.
+	// Collections: pages come with their content, many in a file. Where a site has
+	// that, probing another protocol may cost more than reading the site.
 	Collections bool
 
 	// Entry are the paths that clients begin with on every site, such as
-	// "/llms.txt"; nil = there are none, or Rules say whether robots.txt allows
-	// them.
+	// "/llms.txt"; nil = none, or Rules check whether robots.txt allows them.
 	Entry []string
 
-	// Carry gives what is left of a page once it has gone through the
-	// protocol, nil if the protocol does not carry the page. It is pure,
-	// total and idempotent. Pages are those of a View of site, of which Base
-	// and Language count.
+	// Carry returns what is left of a page that went through the protocol, nil if
+	// the protocol does not carry the page. It is pure, total and idempotent. Pages
+	// are those of a View of site; only its Base and Language count.
 	Carry func(site millrace.Site, p *millrace.Page) *millrace.Page
-	// Tagger computes the room's tags in the store.
+	// Tagger computes the protocol's tags in the store.
 	Tagger millrace.Tagger
-	// NewPublisher makes the room's publisher; nil options are the zero value.
+	// NewPublisher returns the protocol's publisher; nil options are the zero value.
 	NewPublisher func(o *PublisherOptions) millrace.Publisher
-	// NewReader reads a remote site: endpoint is the site's root, or a single
-	// page where the protocol can start from one. client nil = the guarded default.
+	// NewReader returns a source that reads a remote site. endpoint is the site's
+	// root, or a single page where the protocol can start from one. If client is
+	// nil, the guarded default.
 	NewReader func(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source
-	// Look finds out what a site has in the protocol and what it costs to read,
-	// in few and small requests: where the specification lets a client look, and
-	// no more of a list, and of documents as samples, than estimates need.
+	// Probe finds out what a site has in the protocol and what it costs to read,
+	// with few and small requests. It looks where the specification lets a client
+	// look, and fetches no more of a list or of documents than the estimates need.
 	// Endpoint, client and options are those of NewReader. ErrNotFound: the site
-	// does not have it. The client remembers what was asked for while a site is
-	// looked at, so that rooms that look in the same place ask once.
-	Look func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
-	// Rules are the specification's sentences as checks.
+	// does not have the protocol. While a site is probed, the client caches
+	// responses, so protocols that look in the same place ask once.
+	Probe func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
+	// Rules are the specification's requirements as checks.
 	Rules func() []check.Rule
 }
 
-// PublisherOptions configure any room's publisher. The zero value works.
+// PublisherOptions configure the publisher of any protocol. The zero value works.
 type PublisherOptions struct {
-	ListItems int // most items in one list before it is split in shards; 0 = 50,000
-	// Sections are prefixes of paths that make the parts of the site that have
-	// documents of their own; nil = the first segments of paths do.
+	ListItems int // most items in one list before it is split into shards; 0 = 50,000
+	// Sections are prefixes of paths. Each part of the site below one has documents
+	// of its own; nil = the first segments of paths.
 	Sections []string
-	// UpdateFrequency is how often documents of the site's size promise to be
-	// made anew: hourly, daily, weekly or monthly; "" = as often as the site
-	// changes.
+	// UpdateFrequency is how often documents of the whole site are made, as they
+	// declare: hourly, daily, weekly or monthly; "" = as often as the site changes.
 	UpdateFrequency string
 	// FilesURL is where files with fixed bytes are fetched from, such as a CDN:
-	// absolute, without "/" at its end; "" = where they are made.
+	// absolute, without "/" at its end; "" = the endpoint base.
 	FilesURL string
 	// NoChecksum: collections have no checksum in their metadata.
 	NoChecksum bool
-	// Static: the documents are going to be files on a host that looks at no
-	// query and answers nothing by itself.
+	// Static: the documents become files on a host that ignores queries and
+	// generates nothing.
 	Static bool
-	// Contact is whom machines' operators can ask: a URL or an e-mail address;
-	// "" = nobody.
+	// Contact is a URL or an e-mail address for operators of machines; "" = none.
 	Contact string
-	// Auth: what is not discovery needs a key.
+	// Auth: documents other than discovery documents need a key.
 	Auth bool
-	// Policy is what the owner says about the use of the content; nil = nothing,
-	// and no document about it. It is valid ([millrace.Policy.Validate]).
+	// Policy is the owner's policy for the use of the content; nil = none is
+	// published. It is valid ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
-	// Priorities say which pages matter most to machines, from 0 to 1: by path
-	// under the base, with everything below; the longest that fits counts. nil =
-	// nothing is said.
+	// Priorities are the pages that matter most to machines, from 0 to 1, by path
+	// under the base with everything below it; the longest match wins. nil = none
+	// are published.
 	Priorities map[string]float64
 	// Listed are URLs of the site, or paths of it, whose pages are listed by URL
-	// alone, as not to be indexed. Other pages that are hidden are never named.
+	// only, as not to be indexed. Other hidden pages are never named.
 	Listed []string
-	// NoSitemapLine: robots.txt does not name what is no XML sitemap as one.
+	// NoSitemapLine: robots.txt names only XML sitemaps in Sitemap lines.
 	NoSitemapLine bool
-	// Beside are the names of the protocols that the site is published in, this
-	// one perhaps among them: two that could be taken for each other keep apart.
-	Beside []string
+	// Protocols are the names of all protocols that the site is published in. Two
+	// that clients could confuse then use different names.
+	Protocols []string
 	// Embeddings: searches compare vectors of a model.
 	Embeddings bool
-	// Hubs are the hubs that are told when a topic has changed (WebSub): absolute
-	// URLs. A document that is a topic ([millrace.Notice].Topics) names them, and
-	// its own URL as rel="self", in Link fields and in its own form, if it has one
-	// for it. nil = there are none.
+	// Hubs are absolute URLs of the hubs that are notified of changed topics
+	// (WebSub). A topic ([millrace.Advertisement].Topics) names them, and its own
+	// URL as rel="self", in Link fields and in its own format if that can. nil =
+	// none.
 	Hubs []string
-	// MarkdownPublic: shared caches may keep the Markdown that is given at a page's
-	// own URL, since those in front of the site mind Vary.
+	// MarkdownPublic: shared caches may store the Markdown at a page's own URL,
+	// because those in front of the site obey Vary.
 	MarkdownPublic bool
-	// LLMsFull: there is a file with the Markdown of all pages.
+	// LLMsFull: publish a file with the Markdown of all pages.
 	LLMsFull bool
 }
 
-// ReaderOptions configure any room's reader. The zero value works.
+// ReaderOptions configure the reader of any protocol. The zero value works.
 type ReaderOptions struct {
-	Note func(Note) // told of what is odd but no reason to stop; nil = nobody. Called from any goroutine
-	// Key gives the key that an origin, such as "https://example.com", has
-	// given, "" for none. It is sent as a Bearer token to that origin alone, and
-	// not once a redirect has left it. nil = there are none. Called from any goroutine.
+	// Note receives violations that do not stop the reader; nil = ignored. It is
+	// called from any goroutine.
+	Note func(Note)
+	// Key returns the key for an origin, such as "https://example.com", or "". It is
+	// sent as a Bearer token to that origin only, and not after a redirect to
+	// another one. nil = no keys. It is called from any goroutine.
 	Key func(origin string) string
-	// Policy is told of every document that says what the content may be used
-	// for, as soon as it is read and before anything is taken under it. Its
-	// error ends what the reader is doing, as does a document that cannot be
-	// understood: nobody could keep to it. nil = nobody, and such a document is
-	// a Note. Called from any goroutine.
+	// Policy receives every document that says what the content may be used for,
+	// before anything is taken under it. Its error stops the reader, and so does a
+	// policy that cannot be parsed. nil = policies are ignored, and one that cannot
+	// be parsed is a Note. It is called from any goroutine.
 	Policy func(Terms) error
-	// MaxList is how many bytes, without coding, a list of all pages may have
-	// that is one file, and whatever is read in its place; what is longer is
-	// ErrTooLarge, and nothing of it applied. 0 = the room's own limit.
+	// MaxList is the size limit in bytes, decoded, of a list of all pages that is
+	// one file. A longer one is ErrTooLarge, and nothing of it is applied. If zero,
+	// the protocol's own limit.
 	MaxList int64
-	// Handshake: each page is asked, too, whether it leads to the document that
-	// the list names for it; one more request for each document, and a page that
-	// leads elsewhere is ErrInvalid. Of TCT draft-00 alone: the others' documents
-	// are not named by their pages' HTML.
+	// Handshake: check for each page that it leads to the document that the list
+	// names for it, with one more request a document. A page that leads elsewhere
+	// is ErrInvalid. Only TCT draft-00 uses it: only there do pages name their
+	// documents.
 	Handshake bool
-	// Deletions: somebody else tells of the pages that are gone, as a
-	// [DeletionReader] does, so nothing is read for their sake alone.
+	// Deletions: another [DeletionReader] reports deleted pages, so the reader
+	// fetches nothing only to find them.
 	Deletions bool
 	Now       func() time.Time // the clock; nil = time.Now
 }
@@ -160,31 +158,32 @@ func (o *ReaderOptions) Start(name string, client *http.Client, endpoint string)
 // Terms are a document in which a site says what its content may be used for.
 type Terms struct {
 	URL    string
-	Policy *millrace.Policy // not to be changed
-	// Names are those of members of the document, such as
-	// "purposes.allow_ai_train"; "" for what it has no member for.
+	Policy *millrace.Policy // read-only
+	// Names are the names of the document's members, such as
+	// "purposes.allow_ai_train"; "" for a member that the document lacks.
 	Names MemberNames
 }
 
-// MemberNames are how the documents of a protocol name what a policy says.
+// MemberNames are the names that a protocol's documents use for parts of a
+// policy.
 type MemberNames struct {
 	Purposes          map[millrace.Purpose]string
 	PerSecond, PerDay string // of the rate
 }
 
-// PolicyReader is a reader whose protocol has a document about the use of the
-// content. It is found by assertion.
+// PolicyReader is an optional interface of a reader whose protocol has a document
+// about the use of the content.
 type PolicyReader interface {
-	// Policy gives what the document says, which the caller must not change. It
-	// asks for it once in 24 hours. ErrNotFound: the site has none; ErrInvalid,
-	// ErrTooLarge: it cannot be understood; ErrUnavailable: it is out of reach
-	// for now. An error of ReaderOptions.Policy is given as it is.
+	// Policy returns what the document says, which the caller must not change. It
+	// fetches the document once in 24 hours. ErrNotFound: the site has none;
+	// ErrInvalid, ErrTooLarge: it cannot be parsed; ErrUnavailable: it could not be
+	// fetched. An error of ReaderOptions.Policy is returned as it is.
 	Policy(ctx context.Context) (*millrace.Policy, error)
 }
 
-// Note is something odd that a reader saw and went on from.
+// Note is a violation of a specification that a reader tolerated.
 type Note struct {
-	Rule string // id of the rule that it breaks, as the checker names it; below NAME/reader/ what breaks none
-	URL  string // the document
-	Text string // what is odd, in words
+	Rule string // id of the checker's rule, or below NAME/reader/ if it has none
+	URL  string // of the document
+	Text string // what is wrong
 }

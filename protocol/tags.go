@@ -21,7 +21,7 @@ const maxChanged = 1000
 func SameTags(ctx context.Context, v millrace.View, name string, last millrace.Site) (changed []string, same bool, err error) {
 	site := v.Site()
 	// A log that continues another one can have other tags without a change.
-	if site.Epoch != last.Epoch || site.Base != last.Base || site.Docs != last.Docs || site.Tagged[name] != last.Tagged[name] || site.Seq < last.Seq {
+	if site.Epoch != last.Epoch || site.Base != last.Base || site.EndpointBase != last.EndpointBase || site.Tagged[name] != last.Tagged[name] || site.Seq < last.Seq {
 		return nil, false, nil
 	}
 	if site.Seq == last.Seq {
@@ -30,7 +30,7 @@ func SameTags(ctx context.Context, v millrace.View, name string, last millrace.S
 	// If each changed page has a tag, every page that had one still has. No other page
 	// has one then, because their number is the same.
 	for c, err := range v.Changes(ctx, site.At(last.Seq)) {
-		if err == nil && c.Kind == millrace.Mark {
+		if err == nil && c.Kind == millrace.KindCheckpoint {
 			continue
 		}
 		if len(changed) == maxChanged {

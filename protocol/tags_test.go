@@ -21,7 +21,7 @@ type tagged struct {
 }
 
 func newTagged(t *testing.T) *tagged {
-	tagger := millrace.Tagger{Room: "room", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
+	tagger := millrace.Tagger{Protocol: "room", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		if p.Kind == millrace.Archive {
 			return "", nil
 		}
@@ -126,7 +126,7 @@ func TestSameTagsErrors(t *testing.T) {
 	for _, other := range []func(*millrace.Site){
 		func(s *millrace.Site) { s.Epoch = "other" },
 		func(s *millrace.Site) { s.Base = "https://f.com/" },
-		func(s *millrace.Site) { s.Docs = "https://f.com/" },
+		func(s *millrace.Site) { s.EndpointBase = "https://f.com/" },
 	} {
 		site := last
 		other(&site)

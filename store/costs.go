@@ -30,10 +30,10 @@ type Traffic struct {
 	Pulls  int64 // that have come to an end, whatever it was
 	Failed int64 // of those
 
-	Pages   int64 // whose present state the pulls know, each once a pull
-	Brought int64 // of those, the ones that came
-	Stand   int64 // of those, the ones that were looked at one by one and stand as they are
-	Text    int64 // bytes of text in what came
+	Pages      int64 // whose present state the pulls know, each once a pull
+	Fetched    int64 // of those, the ones that came
+	Unmodified int64 // of those, the ones that were looked at one by one and stand as they are
+	Text       int64 // bytes of text in what came
 
 	Requests    int64 // sent, redirects and retries included
 	Conditional int64 // of those, that a 304 can answer
@@ -49,7 +49,7 @@ type Traffic struct {
 // struct's members.
 func (t *Traffic) Numbers() []*int64 {
 	return []*int64{
-		&t.Pulls, &t.Failed, &t.Pages, &t.Brought, &t.Stand, &t.Text, &t.Requests, &t.Conditional, &t.NotModified, &t.Received,
+		&t.Pulls, &t.Failed, &t.Pages, &t.Fetched, &t.Unmodified, &t.Text, &t.Requests, &t.Conditional, &t.NotModified, &t.Received,
 		&t.HTML, &t.HTMLReceived, &t.HTMLBytes,
 	}
 }

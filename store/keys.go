@@ -37,7 +37,7 @@ const MaxKeyName = 100
 type Key struct {
 	Name    string
 	Hash    KeyHash
-	Rights  []millrace.Right
+	Scopes  []millrace.Scope
 	Created time.Time
 	Expires time.Time // the first moment at which it does not hold any more; zero = never
 	Revoked time.Time // zero = it is not
@@ -54,7 +54,7 @@ func (k *Key) Holds(now time.Time) bool {
 }
 
 // May reports whether a key has a right.
-func (k *Key) May(r millrace.Right) bool { return slices.Contains(k.Rights, r) }
+func (k *Key) May(r millrace.Scope) bool { return slices.Contains(k.Scopes, r) }
 
 // Validate gives an ErrInvalid for a key that no store keeps.
 func (k *Key) Validate() error {
@@ -65,11 +65,11 @@ func (k *Key) Validate() error {
 		return fmt.Errorf("key: %w: its name %q has characters that cannot be printed", millrace.ErrInvalid, k.Name)
 	case strings.Contains(k.Name, KeyPrefix):
 		return fmt.Errorf("key: %w: its name looks like a key, which would be kept in the open", millrace.ErrInvalid)
-	case len(k.Rights) == 0:
+	case len(k.Scopes) == 0:
 		return fmt.Errorf("key %s: %w: it has no right", k.Name, millrace.ErrInvalid)
 	}
-	for _, r := range k.Rights {
-		if r != millrace.RightRead && r != millrace.RightUpdate {
+	for _, r := range k.Scopes {
+		if r != millrace.ScopeRead && r != millrace.ScopeUpdate {
 			return fmt.Errorf("key %s: %w: there is no right %q; there is read, and update", k.Name, millrace.ErrInvalid, string(r))
 		}
 	}
@@ -77,8 +77,7 @@ func (k *Key) Validate() error {
 }
 
 // A key is "mill_", 43 digits of the base 62 that stand for 32 random bytes,
-// and 6 that stand for their CRC-32, so that most errors of typing are told
-// from keys that nobody has given out.
+// and 6 that stand for their CRC-32, which detects most typing errors.
 const (
 	KeyPrefix   = "mill_"
 	keyDigits   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

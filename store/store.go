@@ -83,11 +83,11 @@ type Options struct {
 //     deleted with the name, with the Version of the name, and when a page comes
 //     by that name without an original, or with one that is too large.
 //   - The page keeps the weight (Page.Weight) that the last source knew, as
-//     [millrace.Weight.Or] says. It is deleted with the page.
+//     [millrace.HTMLSize.Or] says. It is deleted with the page.
 type Site interface {
 	millrace.Sink
-	millrace.Memory
-	millrace.Originals
+	millrace.SyncState
+	millrace.OriginalStore
 
 	// Fenced returns the site with an Apply and a Compact that return ErrConflict
 	// when the lease has expired or another holder has it. Apply then changes
@@ -100,16 +100,16 @@ type Site interface {
 
 	// Publication opens what a configuration shows of the site, or creates it.
 	// ErrInvalid: a base of c is not an absolute URL that ends with "/", or two
-	// taggers have one room.
+	// taggers are of one protocol.
 	Publication(ctx context.Context, c Config) (Publication, error)
 
-	// Weights returns the weights of pages by their identities or C-URLs, in the
+	// HTMLSizes returns the weights of pages by their identities or C-URLs, in the
 	// order of urls: the zero one where it is not known or the page is absent.
-	Weights(ctx context.Context, urls []string) ([]millrace.Weight, error)
-	// MeanWeight returns the mean over the pages whose Bytes are known, and the
+	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
+	// MeanHTMLSize returns the mean over the pages whose Bytes are known, and the
 	// number of these pages. Received is the mean over those where it is known,
 	// 0 if it is known of none. It reads every page.
-	MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error)
+	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 
 	// Compact drops superseded rows that no view needs, and log entries and
 	// tombstones that are older than horizon, from the site and from all its
@@ -128,10 +128,10 @@ type Site interface {
 
 // Config is what decides, beside the sources, what a publication shows.
 type Config struct {
-	Base       string              // of the C-URLs: absolute, ends with "/"
-	Docs       string              // of the machine documents; "" = Base
-	Visibility millrace.Visibility // below every protocol
-	Taggers    []millrace.Tagger   // one per protocol that has tags; they get Base and Docs of the Site alone
+	Base         string              // of the C-URLs: absolute, ends with "/"
+	EndpointBase string              // of the machine documents; "" = Base
+	Visibility   millrace.Visibility // below every protocol
+	Taggers      []millrace.Tagger   // one per protocol that has tags; they get Base and Docs of the Site alone
 }
 
 // Publication is what one configuration shows of a site. All methods are safe

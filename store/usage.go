@@ -47,8 +47,8 @@ type Event struct {
 	Time     time.Time     // when the request came; milliseconds
 	Bot      string        // its token, such as "GPTBot"; "other" = a machine of no known name
 	Family   string        // who runs it, such as "openai"; "" = not known
-	Verdict  Verdict       // whether it is who it says
-	Protocol string        // the room, such as "tct-01"; "html" = a page or file of the site; "site" = what is composed of all, such as robots.txt
+	Identity BotIdentity   // whether it is who it says
+	Protocol string        // such as "tct-01"; "html" = a page or file of the site; "site" = what is composed of all, such as robots.txt
 	Endpoint Endpoint      // what kind of document was asked for
 	Path     string        // identity of the page, else the path of the document, without a query
 	Query    string        // of a search
@@ -75,14 +75,14 @@ const (
 	EndpointFile      Endpoint = "file"      // of the site's own: an image, a script
 )
 
-// Verdict is whether a machine is who it says.
-type Verdict string
+// BotIdentity is whether a machine is who it says.
+type BotIdentity string
 
 // The verdicts.
 const (
-	Unverified Verdict = ""         // nobody can tell
-	Verified   Verdict = "verified" // by its address or its signature
-	Forged     Verdict = "forged"   // it is not
+	Unverified BotIdentity = ""         // unknown
+	Verified   BotIdentity = "verified" // by its address or its signature
+	Forged     BotIdentity = "forged"   // it is not
 )
 
 // Outcome is what became of a request, by the status of the answer.
@@ -151,7 +151,7 @@ type Sum struct {
 	Per      Period
 	Bot      string
 	Family   string
-	Verdict  Verdict
+	Identity BotIdentity
 	Protocol string
 	Endpoint Endpoint
 	Outcome  Outcome

@@ -140,7 +140,7 @@ func (o *origin) looked() *dashboard.Look {
 	l := &dashboard.Look{As: o.kind}
 	if last != nil {
 		r := last.report
-		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.at, last.as, r.Tally, r.Asked, r.Skipped, r.SkippedN
+		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.at, last.as, r.Counts, r.Asked, r.Skipped, r.SkippedN
 	}
 	if trouble != nil {
 		l.Time, l.Err = trouble.at, trouble.err

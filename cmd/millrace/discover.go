@@ -104,8 +104,8 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	bar := p.progress("looking at " + root)
 	bar.of("requests")
 	start := time.Now()
-	site, err := discover.Look(ctx, client.HTTP(), root, &discover.Options{
-		Rooms: all.Protocols(), Reader: reader, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Logger: p.log,
+	site, err := discover.Probe(ctx, client.HTTP(), root, &discover.Options{
+		Protocols: all.Protocols(), Reader: reader, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Logger: p.log,
 		Progress: func(n int) { bar.show(n, n) },
 	})
 	bar.end()
@@ -140,7 +140,7 @@ func (forgetful) Save(context.Context, string, []byte) error   { return nil }
 func (c *discoverCommand) describe(site *discover.Site, plan *discover.Plan) *discoverReport {
 	r := &discoverReport{
 		Site: site.URL, Moved: site.Moved, Ways: []discoveredWay{}, Absent: append([]string{}, site.Absent...), Plan: plan,
-		First: plan.First.Roll, Refresh: plan.Refresh.Roll, Purpose: millrace.Purpose(c.Purpose),
+		First: plan.First.Primary, Refresh: plan.Refresh.Primary, Purpose: millrace.Purpose(c.Purpose),
 		Policies: []discoveredPolicy{}, Licenses: append([]discover.License{}, site.Licenses...),
 		Robots: discoveredRobots{
 			Root: site.Robots.Closed == "", Closed: site.Robots.Closed, CrawlDelay: site.Robots.Delay.Seconds(),
@@ -150,7 +150,7 @@ func (c *discoverCommand) describe(site *discover.Site, plan *discover.Plan) *di
 	for _, w := range site.Ways {
 		row := discoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code}
 		if o := w.Offer; o != nil {
-			row.Entry, row.Pages, row.Carries, row.Bare = o.Entry, o.Pages, carriesText(o.Detail), o.Bare
+			row.Entry, row.Pages, row.Carries, row.Bare = o.Entry, o.Pages, carriesText(o.Detail), o.WithoutContent
 			row.Deletes, row.Basis = o.Deletes, o.Basis
 		}
 		for _, q := range plan.Quotes {
@@ -241,11 +241,11 @@ func (r *discoverReport) text(w io.Writer) error {
 		name string
 		discover.Route
 	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
-		if route.Roll == "" {
+		if route.Primary == "" {
 			fmt.Fprintf(&b, "%s\n", printable(route.Why))
 			break
 		}
-		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Roll), printable(route.Why))
+		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), printable(route.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -38,7 +38,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 	}
-	if r.First == "" || r.Refresh == "" || r.First != r.Plan.First.Roll || r.Plan.First.Why == "" {
+	if r.First == "" || r.Refresh == "" || r.First != r.Plan.First.Primary || r.Plan.First.Why == "" {
 		t.Errorf("%+v", r.Plan)
 	}
 	got := pullBest(t, s.url, filepath.Join(t.TempDir(), "m.db"))

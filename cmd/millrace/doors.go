@@ -133,7 +133,7 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 		return err
 	}
 	now := time.Now()
-	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.Holds(now) && k.May(millrace.RightRead) }) {
+	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.Holds(now) && k.May(millrace.ScopeRead) }) {
 		p.log.Warn("nobody has a key that may read, so nobody can read the content: make one with millrace keys add NAME, for the same source or --store")
 	}
 	return nil
@@ -141,18 +141,18 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 
 // update brings single pages up to date, when somebody who may says that they
 // have changed.
-func (o *origin) update(ctx context.Context, p *process, site store.Site, press *edition.Press, urls []string, gone bool) (millrace.Tally, error) {
+func (o *origin) update(ctx context.Context, p *process, site store.Site, press *edition.Press, urls []string, gone bool) (millrace.Counts, error) {
 	// A folder is looked at in a moment; two looks would tell of each other's pages.
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.source == nil {
-		return millrace.Tally{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
 	}
 	names := make([]string, len(urls))
 	for i, u := range urls {
 		names[i] = canon.Absolute(o.base, u)
 		if !strings.HasPrefix(names[i], o.base) {
-			return millrace.Tally{}, fmt.Errorf("update: %w: %s is not in %s", millrace.ErrInvalid, u, o.base)
+			return millrace.Counts{}, fmt.Errorf("update: %w: %s is not in %s", millrace.ErrInvalid, u, o.base)
 		}
 	}
 	var report *mirror.Report
@@ -162,7 +162,7 @@ func (o *origin) update(ctx context.Context, p *process, site store.Site, press 
 		// Its names are those of files, of which several may make a URL: a
 		// look at all of them is as quick.
 		if report, err = o.take(ctx, p, site); report == nil {
-			return millrace.Tally{}, err
+			return millrace.Counts{}, err
 		}
 		report.Unchanged = max(0, len(urls)-report.Added-report.Updated-report.Deleted)
 	case "folder":
@@ -173,7 +173,7 @@ func (o *origin) update(ctx context.Context, p *process, site store.Site, press 
 	default:
 		report, err = mirror.Update(ctx, o.from, o.source, site, names, gone, &mirror.Options{Logger: p.log})
 	}
-	t := report.Tally
+	t := report.Counts
 	if t.Added+t.Updated+t.Deleted > 0 {
 		press.Changed()
 	}

@@ -270,7 +270,7 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	press := edition.NewPress(edition.Source{Store: o.store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
-	update := func(gone bool, urls ...string) (millrace.Tally, error) {
+	update := func(gone bool, urls ...string) (millrace.Counts, error) {
 		return o.update(ctx, p, site, press, urls, gone)
 	}
 	if _, err := update(false, "/about/"); !errors.Is(err, millrace.ErrUnavailable) {
@@ -289,16 +289,16 @@ func TestUpdate(t *testing.T) {
 	for i, c := range []struct {
 		gone bool
 		urls []string
-		want millrace.Tally
+		want millrace.Counts
 		err  error
 	}{
-		{false, []string{"/about/", "https://elsewhere.example/"}, millrace.Tally{}, millrace.ErrInvalid},
-		{false, []string{"/about/", "https://www.example.com.evil.example/"}, millrace.Tally{}, millrace.ErrInvalid},
-		{false, []string{"/about/", "/about/", "/nothing/"}, millrace.Tally{Updated: 1}, nil},
-		{false, []string{base + "about/"}, millrace.Tally{Unchanged: 1}, nil},
-		{true, []string{"/about/", "/nothing/"}, millrace.Tally{Deleted: 1, Unchanged: 1}, nil},
-		{false, []string{"/about/"}, millrace.Tally{Added: 1}, nil},
-		{false, nil, millrace.Tally{}, nil},
+		{false, []string{"/about/", "https://elsewhere.example/"}, millrace.Counts{}, millrace.ErrInvalid},
+		{false, []string{"/about/", "https://www.example.com.evil.example/"}, millrace.Counts{}, millrace.ErrInvalid},
+		{false, []string{"/about/", "/about/", "/nothing/"}, millrace.Counts{Updated: 1}, nil},
+		{false, []string{base + "about/"}, millrace.Counts{Unchanged: 1}, nil},
+		{true, []string{"/about/", "/nothing/"}, millrace.Counts{Deleted: 1, Unchanged: 1}, nil},
+		{false, []string{"/about/"}, millrace.Counts{Added: 1}, nil},
+		{false, nil, millrace.Counts{}, nil},
 	} {
 		if got, err := update(c.gone, c.urls...); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%d: %+v %v, want %+v", i, got, err, c.want)

@@ -46,9 +46,9 @@ type eventRecorder struct {
 // pageWeights asks the site for weights that was put at work last.
 type pageWeights struct{ site atomic.Pointer[store.Site] }
 
-// Weights implements [analytics.Weights].
-func (w *pageWeights) Weights(ctx context.Context, urls []string) ([]millrace.Weight, error) {
-	return (*w.site.Load()).Weights(ctx, urls)
+// HTMLSizes implements [analytics.HTMLSizes].
+func (w *pageWeights) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
+	return (*w.site.Load()).HTMLSizes(ctx, urls)
 }
 
 // record makes the recorder of a service, or takes that of the service before;

@@ -109,8 +109,8 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	}
 	bar := p.progress("looking at " + at)
 	bar.of("requests")
-	site, err := discover.Look(ctx, client.HTTP(), at, &discover.Options{
-		Rooms: all.Protocols(), Reader: &protocol.ReaderOptions{}, IgnorePolicy: true, Logger: p.log, Progress: func(n int) { bar.show(n, n) },
+	site, err := discover.Probe(ctx, client.HTTP(), at, &discover.Options{
+		Protocols: all.Protocols(), Reader: &protocol.ReaderOptions{}, IgnorePolicy: true, Logger: p.log, Progress: func(n int) { bar.show(n, n) },
 	})
 	bar.end()
 	if err != nil {

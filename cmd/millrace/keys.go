@@ -88,7 +88,7 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 // keyReport is what `millrace keys --json` prints of a key.
 type keyReport struct {
 	Name    string           `json:"name"`
-	Rights  []millrace.Right `json:"rights"`
+	Rights  []millrace.Scope `json:"rights"`
 	Created *time.Time       `json:"created,omitempty"`
 	Expires *time.Time       `json:"expires,omitempty"` // never, if it is left out
 	Revoked *time.Time       `json:"revoked,omitempty"`
@@ -103,7 +103,7 @@ func reportOf(k store.Key, now time.Time) keyReport {
 		}
 		return &t
 	}
-	return keyReport{k.Name, k.Rights, date(k.Created), date(k.Expires), date(k.Revoked), k.Holds(now), ""}
+	return keyReport{k.Name, k.Scopes, date(k.Created), date(k.Expires), date(k.Revoked), k.Holds(now), ""}
 }
 
 type keysAddCommand struct {
@@ -123,7 +123,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	for _, r := range c.Right {
-		k.Rights = append(k.Rights, millrace.Right(r))
+		k.Scopes = append(k.Scopes, millrace.Scope(r))
 	}
 	key, own := "", c.KeyFile != ""
 	if own {
@@ -229,8 +229,8 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "NAME\tRIGHTS\tCREATED\tEXPIRES\tSTATE")
 		for i, k := range keys {
-			rights := make([]string, len(k.Rights))
-			for j, r := range k.Rights {
+			rights := make([]string, len(k.Scopes))
+			for j, r := range k.Scopes {
 				rights[j] = string(r)
 			}
 			expires, state := "never", "holds"

@@ -270,8 +270,8 @@ func (s *school) study(ctx context.Context, refs []millrace.Ref) (*extract.Templ
 func (s *school) save(ctx context.Context) error { return s.stored.Save(ctx, s.held) }
 
 // reread applies the pages that a source has made again by itself.
-func reread(ctx context.Context, site store.Site, from string, changes iter.Seq2[millrace.Change, error]) (millrace.Tally, error) {
-	var tally millrace.Tally
+func reread(ctx context.Context, site store.Site, from string, changes iter.Seq2[millrace.Change, error]) (millrace.Counts, error) {
+	var tally millrace.Counts
 	var batch []millrace.Change
 	bytes := 0
 	apply := func() error {

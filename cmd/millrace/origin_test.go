@@ -51,7 +51,7 @@ func TestLooked(t *testing.T) {
 		if !known {
 			pages = r.Added
 		}
-		if got, want := r.Tally, (map[bool]millrace.Tally{false: {Added: pages}, true: {Unchanged: pages}})[known]; pages == 0 || got != want {
+		if got, want := r.Counts, (map[bool]millrace.Counts{false: {Added: pages}, true: {Unchanged: pages}})[known]; pages == 0 || got != want {
 			t.Errorf("look %d: %+v, want %+v", i, got, want)
 		}
 	}

@@ -100,7 +100,7 @@ func (c *publishing) visibility() millrace.Visibility {
 // configure returns the configuration of a publication. It refuses flags that
 // do not fit the site.
 func (c *publishing) configure(base, docs string) (store.Config, error) {
-	conf := store.Config{Base: base, Docs: docs, Visibility: c.visibility()}
+	conf := store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 	}
@@ -148,7 +148,7 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 	every := all.Protocols()
 	for _, room := range every {
 		if !doors.off(room.Name) {
-			o.Beside = append(o.Beside, room.Name)
+			o.Protocols = append(o.Protocols, room.Name)
 		}
 	}
 	if o.NoChecksum {

@@ -51,11 +51,11 @@ func isSkip(err error) bool {
 }
 
 func (w *watched) look(ctx context.Context, c millrace.Change) error {
-	if c.Kind != millrace.Mark {
+	if c.Kind != millrace.KindCheckpoint {
 		w.changes = true
 		return nil
 	}
-	w.whole = w.whole || c.Mark != nil && c.Mark.Whole && c.Mark.Section == ""
+	w.whole = w.whole || c.Checkpoint != nil && c.Checkpoint.Complete && c.Checkpoint.Section == ""
 	if w.told != nil {
 		return w.told(ctx, c.Time)
 	}
@@ -179,7 +179,7 @@ func (d *deletions) sync(
 	if err := d.save(ctx); err != nil || seen.whole {
 		return rep, err
 	}
-	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}}); err != nil {
+	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}}); err != nil {
 		return rep, err
 	}
 	whole, err := sync(d.gate.reader(room), new(watched))
@@ -193,7 +193,7 @@ const manyGone = 100_000
 // ask applies what is gone, and gives how many pages that were.
 func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (int, error) {
 	var urls []string
-	var next *millrace.Milestone
+	var next *millrace.Checkpoint
 	for c, err := range d.reader.Deletions(ctx, d.record.Cursor, d.record.Owed) {
 		switch {
 		case isSkip(err):
@@ -203,8 +203,8 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 			if urls = append(urls, c.URL); len(urls) > manyGone {
 				return 0, fmt.Errorf("%w: more than %d pages are said to be gone", millrace.ErrInvalid, manyGone)
 			}
-		case c.Kind == millrace.Mark:
-			next = c.Mark
+		case c.Kind == millrace.KindCheckpoint:
+			next = c.Checkpoint
 		}
 	}
 	if next == nil {
@@ -212,7 +212,7 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 	}
 	var gone []millrace.Change
 	for some := range slices.Chunk(urls, 200) {
-		for ref, err := range d.site.Held(ctx, from, some...) {
+		for ref, err := range d.site.KnownRefs(ctx, from, some...) {
 			if err != nil {
 				return 0, err
 			}
@@ -240,7 +240,7 @@ func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 		return nil
 	}
 	held := 0
-	for _, err := range d.site.Held(ctx, from) {
+	for _, err := range d.site.KnownRefs(ctx, from) {
 		if err != nil {
 			return err
 		}
@@ -257,8 +257,8 @@ func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 // joinReports adds up what two readings of one source have done.
 func joinReports(a, b *mirror.Report) *mirror.Report {
 	b.Added, b.Updated, b.Deleted = a.Added+b.Added, a.Updated+b.Updated, a.Deleted+b.Deleted
-	b.Asked, b.Stand = a.Asked+b.Asked, a.Stand+b.Stand
-	b.Brought, b.Text = max(a.Brought, b.Brought), max(a.Text, b.Text)
+	b.Asked, b.Unmodified = a.Asked+b.Asked, a.Unmodified+b.Unmodified
+	b.Fetched, b.Text = max(a.Fetched, b.Fetched), max(a.Text, b.Text)
 	for name, n := range a.Fallbacks {
 		if b.Fallbacks == nil {
 			b.Fallbacks, b.Fallback = map[string]int{}, a.Fallback

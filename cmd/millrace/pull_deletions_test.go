@@ -125,7 +125,7 @@ func TestPullDeletionsOldRoll(t *testing.T) {
 	st := openStore(t, mirror, false)
 	site, err := st.Site(t.Context(), b.url, b.url)
 	if err == nil {
-		_, err = site.Apply(t.Context(), b.url+" scp", []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}})
+		_, err = site.Apply(t.Context(), b.url+" scp", []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}})
 	}
 	if err := errors.Join(err, st.Close()); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (s summaries) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Whole: true}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Complete: true}}, nil)
 	}
 }
 

@@ -119,14 +119,14 @@ func (m *meter) see(name string, known int, rep *mirror.Report) {
 	defer m.mu.Unlock()
 	m.html = m.html || name == webCrawl || len(rep.Fallbacks) > 0
 	t := &m.pages
-	t.Brought, t.Stand, t.Text = t.Brought+int64(rep.Brought), t.Stand+int64(rep.Stand), t.Text+rep.Text
+	t.Fetched, t.Unmodified, t.Text = t.Fetched+int64(rep.Fetched), t.Unmodified+int64(rep.Unmodified), t.Text+rep.Text
 	if name == webCrawl { // it does not ask for pages, it names those that it has looked at
-		t.Stand += max(0, int64(rep.Unchanged-(rep.Brought-rep.Added-rep.Updated)))
+		t.Unmodified += max(0, int64(rep.Unchanged-(rep.Fetched-rep.Added-rep.Updated)))
 	}
-	if t.Pages = t.Brought + t.Stand; known >= 0 {
-		t.Pages = max(int64(known), t.Brought)
-		if rest := max(0, t.Pages-t.Brought); name == webCrawl || t.Stand > rest {
-			t.Stand = rest // a crawl looks at every page
+	if t.Pages = t.Fetched + t.Unmodified; known >= 0 {
+		t.Pages = max(int64(known), t.Fetched)
+		if rest := max(0, t.Pages-t.Fetched); name == webCrawl || t.Unmodified > rest {
+			t.Unmodified = rest // a crawl looks at every page
 		}
 	}
 }
@@ -169,14 +169,14 @@ const textSample = 200
 // sampled adds to what is known of a site how much text its pages have, if that
 // is missing.
 func sampled(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
-	if site.Brought > 0 {
+	if site.Fetched > 0 {
 		return site, nil
 	}
 	for p, err := range v.Scan(ctx, millrace.Scan{Limit: textSample, Bodies: true}) {
 		if err != nil {
 			return site, err
 		}
-		site.Brought++
+		site.Fetched++
 		site.Text += int64(len(p.Title) + len(millrace.Text(p.Blocks)))
 	}
 	return site, nil
@@ -187,7 +187,7 @@ func (c *pullCommand) settle(ctx context.Context, p *process, st store.Store, r 
 	m := r.meter
 	ctx = context.WithoutCancel(ctx) // what an interrupted pull has cost counts, too
 	total, known := m.end(ctx, failed)
-	if known.Brought == 0 && total.Pages > 0 {
+	if known.Fetched == 0 && total.Pages > 0 {
 		_, v, err := headOf(ctx, st, m.site)
 		if err == nil {
 			known, err = sampled(ctx, v, known)

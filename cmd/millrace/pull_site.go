@@ -109,13 +109,13 @@ func (s *sitePull) run(ctx context.Context, rooms []protocol.Protocol) error {
 			return err
 		} else if !is {
 			// What is wrong with it is told by its reader.
-			offer, _ := room.Look(ctx, s.client.HTTP(), s.root, &s.gate.options)
+			offer, _ := room.Probe(ctx, s.client.HTTP(), s.root, &s.gate.options)
 			if err := s.bound.refuse(room.Name, offer); err != nil {
 				return err
 			}
 		}
 	}
-	return s.by(ctx, nil, room, &discover.Route{Roll: room.Name, Fill: []string{webCrawl}}, 0)
+	return s.by(ctx, nil, room, &discover.Route{Primary: room.Name, Fill: []string{webCrawl}}, 0)
 }
 
 // crawl mirrors one site, or a folder of it, by its pages and their links.
@@ -155,7 +155,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if err = cmp.Or(err, s.lied(wrong)); err == nil {
 		var changed bool
 		if changed, err = school.learn(ctx); changed {
-			var t millrace.Tally
+			var t millrace.Counts
 			t, err = reread(ctx, site, from, src.Reread(ctx))
 			rep.Updated, rep.Deleted = rep.Updated+t.Updated, rep.Deleted+t.Deleted
 		}
@@ -237,7 +237,7 @@ func fills(w *ways, route *discover.Route) bool {
 	if w == nil || len(route.Fill) == 0 {
 		return false
 	}
-	is := w.found.Site.Way(route.Roll)
+	is := w.found.Site.Way(route.Primary)
 	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
 }
 

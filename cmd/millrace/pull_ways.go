@@ -101,15 +101,15 @@ func (w *ways) recall(ctx context.Context) error {
 // look finds out what ways there are; brief: unless the best one is clear before.
 func (w *ways) look(ctx context.Context, brief bool) error {
 	options := w.gate.options
-	site, err := discover.Look(ctx, w.c.showing(w.client), w.root, &discover.Options{
-		Was: w.was, Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
+	site, err := discover.Probe(ctx, w.c.showing(w.client), w.root, &discover.Options{
+		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
 		MaxBytes: int64(w.c.MaxBytes) / 4, // of a quota, most is for the pages
-		Brief:    brief, Heard: true,
+		Quick:    brief, PolicyKnown: true,
 	})
 	if err = cmp.Or(w.gate.ended(), err); err != nil {
 		return err
 	}
-	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Brief)
+	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Quick)
 	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Failed: map[string]wayFailure{}}, true
 	for name, f := range w.before {
 		if f.rests(w.gate.now()) {
@@ -122,7 +122,7 @@ func (w *ways) look(ctx context.Context, brief bool) error {
 // lookFor finds out what ways there are, in brief if nothing has failed before
 // and the ways by which the site was read before are among them.
 func (w *ways) lookFor(ctx context.Context, held []string) error {
-	if err := w.look(ctx, len(w.before) == 0); err != nil || !w.found.Site.Brief {
+	if err := w.look(ctx, len(w.before) == 0); err != nil || !w.found.Site.Quick {
 		return err
 	}
 	for _, name := range held {
@@ -233,38 +233,38 @@ func (s *sitePull) choose(ctx context.Context) error {
 		plan := w.plan(held)
 		route, refresh := plan.First, false
 		if len(held) > 0 {
-			route, refresh = plan.Refresh, slices.Contains(held, plan.Refresh.Roll)
-		} else if plan.Refresh.Roll == route.Roll {
+			route, refresh = plan.Refresh, slices.Contains(held, plan.Refresh.Primary)
+		} else if plan.Refresh.Primary == route.Primary {
 			route.Deletions = plan.Refresh.Deletions // from now on
 		}
-		if route.Roll == "" && first != nil {
+		if route.Primary == "" && first != nil {
 			return first
 		}
 		err = s.take(ctx, w, &route, refresh)
 		if no := s.gate.ended(); no != nil || err == nil || ctx.Err() != nil {
 			return cmp.Or(no, err)
 		}
-		if route.Roll == webCrawl || route.Roll == "" {
+		if route.Primary == webCrawl || route.Primary == "" {
 			return err
 		}
 		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
 			// What may pass is waited for; but the site answers, so that the next
 			// pull looks again, and the one after that may go another way.
 			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.bound.ended(err) == nil {
-				w.fail(route.Roll, err)
+				w.fail(route.Primary, err)
 				err = errors.Join(err, w.save(ctx))
 			}
 			return err
 		}
 		first = cmp.Or(first, err)
-		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Roll, "error", told(err, s.root, route.Roll))
-		if !w.fresh || w.was != nil || w.found.Site.Brief { // things may not be as they were, or as they seemed
+		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Primary, "error", told(err, s.root, route.Primary))
+		if !w.fresh || w.was != nil || w.found.Site.Quick { // things may not be as they were, or as they seemed
 			w.was = nil
 			if err := w.look(ctx, false); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
 		}
-		w.fail(route.Roll, err)
+		w.fail(route.Primary, err)
 		if err := w.save(ctx); err != nil {
 			return err
 		}
@@ -289,7 +289,7 @@ func refused(err error) bool {
 // take mirrors a site by one route. refresh: its roll is held.
 func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, refresh bool) error {
 	var offer *protocol.Offer
-	if way := w.found.Site.Way(route.Roll); way != nil {
+	if way := w.found.Site.Way(route.Primary); way != nil {
 		offer = way.Offer
 	}
 	s.r.Why = route.Why
@@ -297,16 +297,16 @@ func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, ref
 	if offer != nil && !refresh {
 		expected = max(0, offer.Pages)
 	}
-	if route.Roll == webCrawl || route.Roll == "" {
+	if route.Primary == webCrawl || route.Primary == "" {
 		return s.crawl(ctx, expected)
 	}
 	if !refresh {
-		if err := s.bound.refuse(route.Roll, offer); err != nil {
-			s.r.Ways = append(s.r.Ways, newWay(route.Roll, "all", err))
+		if err := s.bound.refuse(route.Primary, offer); err != nil {
+			s.r.Ways = append(s.r.Ways, newWay(route.Primary, "all", err))
 			return &quotaRefusal{err}
 		}
 	}
-	room, err := rooms(route.Roll)
+	room, err := rooms(route.Primary)
 	if err != nil {
 		return err
 	}

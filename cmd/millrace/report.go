@@ -150,7 +150,7 @@ func (c *reportCommand) site(ctx context.Context, p *process, st store.Store, co
 	}
 	s.Pulls, s.Failed = known.Pulls, known.Failed
 	sum := known
-	if known.Brought == 0 && known.Pages > 0 {
+	if known.Fetched == 0 && known.Pages > 0 {
 		_, v, err := headOf(ctx, st, s.Site)
 		if err == nil {
 			known, err = sampled(ctx, v, known)

@@ -269,7 +269,7 @@ func TestMeterBooksOnce(t *testing.T) {
 // saving, and the figures of the JSON stay signed.
 func TestCostText(t *testing.T) {
 	t.Parallel()
-	pull := store.Traffic{Pulls: 1, Pages: 10, Brought: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
+	pull := store.Traffic{Pulls: 1, Pages: 10, Fetched: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
 	s := savings.Of(pull, pull, savings.Default())
 	saved, _ := savedText(s)
 	if s.Bytes.Saved >= 0 || strings.Contains(saved, "-") || !strings.HasPrefix(saved, "cost 14.0 kB, ") {

@@ -42,10 +42,10 @@ func noneRead(n int) error {
 // would stand for a site without pages, and what other sources have given
 // would go.
 func barren(ctx context.Context, site store.Site, from string, skipped int) error {
-	for _, err := range site.Held(ctx, from) {
+	for _, err := range site.KnownRefs(ctx, from) {
 		return err
 	}
-	_, err := site.Apply(ctx, from, []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}})
+	_, err := site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}})
 	return errors.Join(noneRead(skipped), err)
 }
 
@@ -134,7 +134,7 @@ func retireOne(ctx context.Context, st store.State, site store.Site, from, other
 			return deleted, 0, err
 		}
 	}
-	batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{}})
+	batch = append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}})
 	if err := apply(); err != nil {
 		return deleted, doubted, err
 	}
@@ -144,12 +144,12 @@ func retireOne(ctx context.Context, st store.State, site store.Site, from, other
 // compare goes through what one source is remembered by, and tells of each
 // name whether another one knows it too.
 func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, kept bool) error) error {
-	for ref, err := range site.Held(ctx, other) {
+	for ref, err := range site.KnownRefs(ctx, other) {
 		if err != nil {
 			return err
 		}
 		kept := false
-		for _, err := range site.Held(ctx, from, ref.URL) {
+		for _, err := range site.KnownRefs(ctx, from, ref.URL) {
 			if err != nil {
 				return err
 			}

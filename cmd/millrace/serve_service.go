@@ -232,7 +232,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 		return err
 	}
 	c.answer(p, c.policy, &c.doors, gateO)
-	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
+	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.update(ctx, p, s.site, s.press, urls, gone)
 	}
 	if err := s.meter(gateO, s.metrics); err != nil {

@@ -320,7 +320,7 @@ func (c *reaching) validate() error {
 func (c *crawling) options(p *process, site store.Site, from string, progress func(done, known int)) *crawl.Options {
 	return &crawl.Options{
 		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
-			return site.Held(ctx, from, urls...)
+			return site.KnownRefs(ctx, from, urls...)
 		},
 		MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 		Original: func(ctx context.Context, u string) ([]byte, error) { return site.Original(ctx, from, u) },

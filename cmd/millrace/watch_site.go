@@ -258,7 +258,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 		src := room.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.c.keyOf, Note: func(n protocol.Note) {
 			w.process.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}})
-		waker, ok := src.(protocol.Waker)
+		waker, ok := src.(protocol.ChangeNotifier)
 		if !ok {
 			continue
 		}
@@ -268,7 +268,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
-			err := waker.Wake(inner, s.heard(), s.hint)
+			err := waker.Notify(inner, s.heard(), s.hint)
 			if inner.Err() != nil {
 				return
 			}

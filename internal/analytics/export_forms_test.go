@@ -39,7 +39,7 @@ func hostile(now time.Time) []store.Event {
 	var out []store.Event
 	for i, text := range texts {
 		out = append(out, store.Event{
-			Time: now.Add(-time.Hour + time.Duration(i)*time.Second), Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "openfeeder",
+			Time: now.Add(-time.Hour + time.Duration(i)*time.Second), Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "openfeeder",
 			Endpoint: store.EndpointSearch, Path: text, Query: text, Intent: text, Results: 7, Status: 200, Bytes: 512, Size: 2048,
 			HTML: 40000, Received: 9000, Took: 1500 * time.Microsecond,
 		})
@@ -47,7 +47,7 @@ func hostile(now time.Time) []store.Event {
 	out = append(out,
 		store.Event{Time: now.Add(-time.Minute), Bot: "=cmd|' /C calc'!A0" + long, Protocol: "tct-01", Endpoint: store.EndpointFetch, Path: "/a", Status: 304, Cached: true},
 		store.Event{Time: now.Add(48 * time.Hour), Bot: "ClaudeBot", Family: "anthropic", Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200},
-		store.Event{Time: now.Add(-time.Minute), Bot: "other", Protocol: "html", Endpoint: "no such \"thing\"", Path: "/x", Verdict: store.Forged, Status: 0})
+		store.Event{Time: now.Add(-time.Minute), Bot: "other", Protocol: "html", Endpoint: "no such \"thing\"", Path: "/x", Identity: store.Forged, Status: 0})
 	return out
 }
 

@@ -93,7 +93,7 @@ func (g *ga4) post(ctx context.Context, group []store.Event) (string, error) {
 		m.Events = append(m.Events, ga4Event{eventName(e), m.Timestamp, ga4Params{
 			Session: strconv.FormatInt(at.UTC().Truncate(24*time.Hour).Unix(), 10), Engagement: 1,
 			Location: g.page(e, ga4Location).String(), Bot: leading(e.Bot, ga4Value), Family: leading(e.Family, ga4Value),
-			Verdict: string(e.Verdict), Protocol: leading(e.Protocol, ga4Value), Endpoint: string(e.Endpoint),
+			Verdict: string(e.Identity), Protocol: leading(e.Protocol, ga4Value), Endpoint: string(e.Endpoint),
 			Query: leading(e.Query, ga4Value), Intent: leading(e.Intent, ga4Value), Results: e.Results, Status: e.Status,
 			Outcome: string(store.OutcomeOf(e.Status)), Cached: bit(e.Cached), Bytes: e.Bytes, Size: e.Size, HTML: e.HTML,
 			Response: milliseconds(e),

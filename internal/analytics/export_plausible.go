@@ -36,7 +36,7 @@ func (p *plausible) post(ctx context.Context, group []store.Event) (string, erro
 			"results": strconv.FormatInt(e.Results, 10), "response_ms": strconv.FormatInt(milliseconds(e), 10),
 		},
 	}
-	for key, value := range map[string]string{"bot_family": e.Family, "verdict": string(e.Verdict), "query": e.Query, "intent": e.Intent} {
+	for key, value := range map[string]string{"bot_family": e.Family, "verdict": string(e.Identity), "query": e.Query, "intent": e.Intent} {
 		if value != "" {
 			m.Props[key] = value
 		}

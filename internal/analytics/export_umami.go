@@ -55,7 +55,7 @@ type eventProps struct {
 
 func propsOf(e *store.Event) eventProps {
 	return eventProps{
-		Bot: e.Bot, Family: e.Family, Verdict: string(e.Verdict), Protocol: e.Protocol, Endpoint: string(e.Endpoint),
+		Bot: e.Bot, Family: e.Family, Verdict: string(e.Identity), Protocol: e.Protocol, Endpoint: string(e.Endpoint),
 		Query: e.Query, Intent: e.Intent, Results: e.Results, Status: e.Status, Outcome: string(store.OutcomeOf(e.Status)),
 		Cached: e.Cached, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML, Response: milliseconds(e),
 	}

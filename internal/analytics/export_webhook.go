@@ -63,7 +63,7 @@ func (h *hooked) post(ctx context.Context, group []store.Event) (string, error) 
 	for i := range group {
 		e := &group[i]
 		m.Data.Events = append(m.Data.Events, hookEvent{
-			Number: e.Number, Time: e.Time.UTC(), Bot: e.Bot, Family: e.Family, Verdict: string(e.Verdict), Protocol: e.Protocol,
+			Number: e.Number, Time: e.Time.UTC(), Bot: e.Bot, Family: e.Family, Verdict: string(e.Identity), Protocol: e.Protocol,
 			Endpoint: string(e.Endpoint), Path: e.Path, Query: e.Query, Intent: e.Intent, Results: e.Results, Status: e.Status,
 			Outcome: string(store.OutcomeOf(e.Status)), Cached: e.Cached, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML,
 			Received: e.Received, Response: float64(e.Took.Microseconds()) / 1000,

@@ -88,7 +88,7 @@ func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[s
 		sums := map[store.Sum]store.Counts{}
 		for _, e := range m.all() {
 			k := store.Sum{
-				Start: e.Time.UTC().Truncate(time.Duration(q.Per)), Per: q.Per, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+				Start: e.Time.UTC().Truncate(time.Duration(q.Per)), Per: q.Per, Bot: e.Bot, Family: e.Family, Identity: e.Identity,
 				Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
 			}
 			if !q.From.IsZero() && k.Start.Before(q.From) || !q.To.IsZero() && !k.Start.Before(q.To) {
@@ -111,7 +111,7 @@ func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[s
 		}
 		keys := slices.SortedFunc(maps.Keys(sums), func(a, b store.Sum) int {
 			return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Bot, b.Bot), cmp.Compare(a.Protocol, b.Protocol),
-				cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Verdict, b.Verdict))
+				cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Identity, b.Identity))
 		})
 		for _, k := range keys {
 			s := k

@@ -16,9 +16,9 @@ type Pages struct {
 
 // Measured is what [Measure] looks at. It is a part of the sites of a store.
 type Measured interface {
-	// MeanWeight gives the mean of the weights that are known, and of how many
+	// MeanHTMLSize gives the mean of the weights that are known, and of how many
 	// pages they are.
-	MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error)
+	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 }
 
 // textSample is how many pages tell how much text those of a site have.
@@ -27,7 +27,7 @@ const textSample = 200
 // Measure finds out what the pages of a site are. v is a view of them. It looks
 // at every page: keep it.
 func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coefficients) (Pages, error) {
-	mean, n, err := site.MeanWeight(ctx)
+	mean, n, err := site.MeanHTMLSize(ctx)
 	if err != nil {
 		return Pages{}, err
 	}

@@ -15,9 +15,9 @@ import (
 // Weights is what is known of the HTML of a site's pages. It is a part of the
 // sites of a store.
 type Weights interface {
-	// Weights gives the weights of pages by their identities, in their order;
+	// HTMLSizes gives the weights of pages by their identities, in their order;
 	// the zero value where nothing is known.
-	Weights(ctx context.Context, urls []string) ([]millrace.Weight, error)
+	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
 }
 
 // Options configure a [Recorder]. The zero value works.
@@ -82,7 +82,7 @@ type buffer struct {
 // kind is what many events have in common.
 type kind struct {
 	bot, family, protocol string
-	verdict               store.Verdict
+	verdict               store.BotIdentity
 	endpoint              store.Endpoint
 	status                int
 	cached                bool
@@ -99,7 +99,7 @@ type record struct {
 
 // add takes down an event.
 func (b *buffer) add(e *store.Event, path, query, intent string) {
-	k := kind{e.Bot, e.Family, e.Protocol, e.Verdict, e.Endpoint, e.Status, e.Cached}
+	k := kind{e.Bot, e.Family, e.Protocol, e.Identity, e.Endpoint, e.Status, e.Cached}
 	at := int32(len(b.kinds)) - 1
 	if at < 0 || b.kinds[at] != k {
 		at = b.kindAt(k)
@@ -226,7 +226,7 @@ func (r *Recorder) take() {
 		rec := &full.records[i]
 		k := &full.kinds[rec.kind]
 		r.taken = append(r.taken, store.Event{
-			Time: time.UnixMilli(rec.time), Bot: k.bot, Family: k.family, Verdict: k.verdict, Protocol: k.protocol, Endpoint: k.endpoint,
+			Time: time.UnixMilli(rec.time), Bot: k.bot, Family: k.family, Identity: k.verdict, Protocol: k.protocol, Endpoint: k.endpoint,
 			Path: next(rec.path), Query: next(rec.query), Intent: next(rec.intent),
 			Results: rec.results, Status: k.status, Cached: k.cached, Bytes: rec.bytes, Size: rec.size,
 			HTML: rec.html, Received: rec.onWire, Took: rec.took,

@@ -24,24 +24,24 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // page is an answer that was one page.
 func page(path string) store.Event {
 	return store.Event{
-		Time: noon, Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch,
+		Time: noon, Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch,
 		Path: path, Status: 200, Bytes: 700, Size: 2_000, Took: time.Millisecond,
 	}
 }
 
 // weights are those of a site, and how often they were asked for.
 type weights struct {
-	of    map[string]millrace.Weight
+	of    map[string]millrace.HTMLSize
 	err   error
 	asked atomic.Int64
 }
 
-func (w *weights) Weights(_ context.Context, urls []string) ([]millrace.Weight, error) {
+func (w *weights) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTMLSize, error) {
 	w.asked.Add(int64(len(urls)))
 	if w.err != nil {
 		return nil, w.err
 	}
-	out := make([]millrace.Weight, len(urls))
+	out := make([]millrace.HTMLSize, len(urls))
 	for i, u := range urls {
 		out[i] = w.of[u]
 	}
@@ -51,7 +51,7 @@ func (w *weights) Weights(_ context.Context, urls []string) ([]millrace.Weight, 
 // What comes is in the store a little later, in its order, and completed.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, w := &memory{}, &weights{of: map[string]millrace.Weight{"/a": {Bytes: 50_000, Received: 9_000}}}
+		m, w := &memory{}, &weights{of: map[string]millrace.HTMLSize{"/a": {Bytes: 50_000, Received: 9_000}}}
 		r := New(m, "site", &Options{Weights: w})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -331,7 +331,7 @@ func TestTidyLease(t *testing.T) {
 func TestWeightCache(t *testing.T) {
 	ctx := t.Context()
 	now := noon
-	w := &weights{of: map[string]millrace.Weight{}, err: millrace.ErrUnavailable}
+	w := &weights{of: map[string]millrace.HTMLSize{}, err: millrace.ErrUnavailable}
 	m := &memory{}
 	r := New(m, "site", &Options{Weights: w, Now: func() time.Time { return now }})
 	record := func(paths ...string) (last store.Event) {
@@ -349,11 +349,11 @@ func TestWeightCache(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.err = nil
-	w.of["/a"] = millrace.Weight{Bytes: 10}
+	w.of["/a"] = millrace.HTMLSize{Bytes: 10}
 	if e := record("/a"); e.HTML != 10 || e.Received != 0 {
 		t.Errorf("after a failure: %+v", e)
 	}
-	w.of["/a"] = millrace.Weight{Bytes: 20}
+	w.of["/a"] = millrace.HTMLSize{Bytes: 20}
 	if e := record("/a", "/a"); e.HTML != 10 || w.asked.Load() != 2 {
 		t.Errorf("asked %d times: %+v", w.asked.Load(), e)
 	}

@@ -157,7 +157,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 				*u = Unusual{Bot: s.Bot, Family: s.Family, Protocol: s.Protocol, From: s.Start, To: end, Requests: h.pages, Bytes: h.bytes}
 			}
 		}
-		if s.Verdict == store.Forged {
+		if s.Identity == store.Forged {
 			u := of(forged, s.Bot)
 			u.Bot, u.Family = s.Bot, cmp.Or(u.Family, s.Family)
 			u.note(s.Start, end, s.Events, s.Bytes)

@@ -59,7 +59,7 @@ func TestUnusual(t *testing.T) {
 	changed := own
 	changed.Size++
 	forged := each
-	forged.Verdict = store.Forged
+	forged.Identity = store.Forged
 	refused := forged
 	refused.Status, refused.Bytes = 403, 0
 	gone := fetched(404, 100, 0, 0)

@@ -20,12 +20,14 @@ const (
 // taken to weigh what the other does.
 type weightCache struct {
 	seed  maphash.Seed
-	known map[uint64]millrace.Weight
+	known map[uint64]millrace.HTMLSize
 	since time.Time // when the oldest of them came
 	keys  []uint64  // of the events that are being looked at
 }
 
-func (c *weightCache) init() { c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.Weight) }
+func (c *weightCache) init() {
+	c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.HTMLSize)
+}
 
 // fill gives events that are of one page what that is as HTML. After an error
 // some have nothing.
@@ -46,7 +48,7 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 			c.keys = append(c.keys, key)
 			weight, ok := c.known[key]
 			if !ok {
-				c.known[key] = millrace.Weight{} // asked for once
+				c.known[key] = millrace.HTMLSize{} // asked for once
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
@@ -56,8 +58,8 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 		if len(missing) == 0 {
 			continue
 		}
-		var found []millrace.Weight
-		if found, err = w.Weights(ctx, missing); err != nil {
+		var found []millrace.HTMLSize
+		if found, err = w.HTMLSizes(ctx, missing); err != nil {
 			for _, key := range keys {
 				delete(c.known, key)
 			}
@@ -76,7 +78,7 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 
 // weigh says what the page of an event is as HTML. Who takes no coding would have
 // had that without one, too.
-func weigh(e *store.Event, w millrace.Weight) {
+func weigh(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return
 	}

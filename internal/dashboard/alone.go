@@ -65,34 +65,34 @@ func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mill
 	return func(yield func(millrace.Change, error) bool) {
 		put := millrace.Change{Ref: millrace.Ref{URL: a.page.URL, Version: a.page.Version}, Page: a.page.Clone(), New: true, Time: a.page.Modified}
 		if since == a.site.At(a.site.Seq) || yield(put, nil) {
-			yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: a.site.At(a.site.Seq), Whole: since == ""}}, nil)
+			yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: a.site.At(a.site.Seq), Complete: since == ""}}, nil)
 		}
 	}
 }
 
-// sheaf is a [millrace.Shelf] that keeps the first file that is drafted, and
+// sheaf is a [millrace.ArtifactSet] that keeps the first file that is drafted, and
 // nothing else.
 type sheaf struct {
 	path string
 	body limited
 }
 
-// Held implements [millrace.Shelf].
-func (s *sheaf) Held() []millrace.File { return nil }
+// Held implements [millrace.ArtifactSet].
+func (s *sheaf) Held() []millrace.Artifact { return nil }
 
-// Keep implements [millrace.Shelf].
-func (s *sheaf) Keep(millrace.File) {}
+// Keep implements [millrace.ArtifactSet].
+func (s *sheaf) Keep(millrace.Artifact) {}
 
-// Withdraw implements [millrace.Shelf].
-func (s *sheaf) Withdraw(millrace.File, time.Time) {}
+// Withdraw implements [millrace.ArtifactSet].
+func (s *sheaf) Withdraw(millrace.Artifact, time.Time) {}
 
-// Withdrawn implements [millrace.Shelf].
+// Withdrawn implements [millrace.ArtifactSet].
 func (s *sheaf) Withdrawn() []json.RawMessage { return nil }
 
-// Draft implements [millrace.Shelf].
-func (s *sheaf) Draft() (millrace.Draft, error) { return &draft{sheaf: s}, nil }
+// Create implements [millrace.ArtifactSet].
+func (s *sheaf) Create() (millrace.ArtifactWriter, error) { return &draft{sheaf: s}, nil }
 
-// Put implements [millrace.Shelf].
+// Put implements [millrace.ArtifactSet].
 func (s *sheaf) Put(context.Context, *millrace.Document) error { return nil }
 
 type draft struct {
@@ -103,14 +103,14 @@ type draft struct {
 // Write implements [io.Writer].
 func (d *draft) Write(b []byte) (int, error) { return d.body.Write(b) }
 
-// Finish implements [millrace.Draft].
-func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+// Finish implements [millrace.ArtifactWriter].
+func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	var body limited
 	for _, b := range [][]byte{head, d.body.kept.Bytes()} {
 		_, _ = body.Write(b)
 	}
 	body.size = d.body.size + int64(len(head))
-	var out []millrace.File
+	var out []millrace.Artifact
 	for _, coding := range codings {
 		f.Coding, f.Size, f.Sum = coding, body.size, noSum
 		f.Path = name(coding, f.Sum)
@@ -122,7 +122,7 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings 
 	return out, nil
 }
 
-// Discard implements [millrace.Draft].
+// Discard implements [millrace.ArtifactWriter].
 func (d *draft) Discard() {}
 
 // noSum stands for a hash that nobody has asked for, and zeros find it in names.
@@ -145,7 +145,7 @@ func (l *limited) Write(b []byte) (int, error) {
 
 // filer is a room that makes files.
 type filer interface {
-	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error
+	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
 // documents gives the paths of the documents of the page alone that a room

@@ -292,7 +292,7 @@ func seeded(t *testing.T) *Site {
 	seed(t, h, 35)
 	h.Looked = func() *Look {
 		return &Look{
-			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Tally{}, Asked: 7, SkippedN: 2,
+			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Counts{}, Asked: 7, SkippedN: 2,
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
 		}
 	}

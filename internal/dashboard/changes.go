@@ -107,7 +107,7 @@ func between(ctx context.Context, v millrace.View, after, to uint64) (part []cha
 			if err != nil {
 				return nil, false, err
 			}
-			if c.Kind != millrace.Mark {
+			if c.Kind != millrace.KindCheckpoint {
 				end = c.URL
 			}
 			break
@@ -117,7 +117,7 @@ func between(ctx context.Context, v millrace.View, after, to uint64) (part []cha
 		switch {
 		case err != nil:
 			return nil, false, err
-		case c.Kind == millrace.Mark, c.URL == end:
+		case c.Kind == millrace.KindCheckpoint, c.URL == end:
 			return part, true, nil
 		case len(part) == historyStep:
 			return nil, false, nil

@@ -180,7 +180,7 @@ func (g *group) add(s *store.Sum) {
 	case store.Failed:
 		g.Failed += s.Events
 	}
-	switch s.Verdict {
+	switch s.Identity {
 	case store.Verified:
 		g.Verified += s.Events
 	case store.Forged:

@@ -41,10 +41,10 @@ func TestFigures(t *testing.T) {
 	today := midnight(seedTime)
 	at := func(days, hour int) time.Time { return today.AddDate(0, 0, -days).Add(time.Duration(hour) * time.Hour) }
 	v := counted(t, []store.Event{
-		{Time: at(0, 3), Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch, Status: 200, Bytes: 1000, Size: 4000, HTML: 50_000, Received: 10_000, Results: 1, Took: time.Millisecond},
-		{Time: at(0, 3), Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch, Status: 304, Cached: true, HTML: 50_000, Received: 10_000, Results: 1, Took: time.Millisecond},
+		{Time: at(0, 3), Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch, Status: 200, Bytes: 1000, Size: 4000, HTML: 50_000, Received: 10_000, Results: 1, Took: time.Millisecond},
+		{Time: at(0, 3), Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch, Status: 304, Cached: true, HTML: 50_000, Received: 10_000, Results: 1, Took: time.Millisecond},
 		{Time: at(0, 5), Bot: "GPTBot", Family: "openai", Protocol: "html", Endpoint: store.EndpointFetch, Status: 404, Bytes: 50},
-		{Time: at(1, 5), Bot: "CCBot", Verdict: store.Forged, Protocol: "html", Endpoint: store.EndpointFetch, Status: 403, Bytes: 20},
+		{Time: at(1, 5), Bot: "CCBot", Identity: store.Forged, Protocol: "html", Endpoint: store.EndpointFetch, Status: 403, Bytes: 20},
 		{Time: at(3, 5), Bot: "CCBot", Protocol: "html", Endpoint: store.EndpointFetch, Status: 502, Bytes: 7},
 		{Time: at(9, 5), Bot: "CCBot", Protocol: "scp", Endpoint: store.EndpointIndex, Status: 200, Bytes: 900, Results: 3},
 	})
@@ -106,7 +106,7 @@ func TestOverviewOfNobody(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	const evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e\x1b[31m"
-	v := counted(t, []store.Event{{Time: seedTime, Bot: evil, Family: evil, Protocol: evil, Endpoint: store.Endpoint(evil), Verdict: store.Verified, Status: 200, Bytes: 5, Path: evil, Query: evil}})
+	v := counted(t, []store.Event{{Time: seedTime, Bot: evil, Family: evil, Protocol: evil, Endpoint: store.Endpoint(evil), Identity: store.Verified, Status: 200, Bytes: 5, Path: evil, Query: evil}})
 	v.logIn(boardPassword)
 	for _, path := range []string{"/", "/traffic?by=bot", "/traffic?by=endpoint", "/traffic?by=protocol&range=24h", "/traffic?" + url.Values{"bot": {evil}, "protocol": {evil}, "by": {evil}, "range": {evil}}.Encode(), "/traffic?from=" + url.QueryEscape(evil), "/traffic?from=2026-01-02&to=2026-01-01", "/traffic?from=0001-01-01"} {
 		w := v.ask(http.MethodGet, path, nil)

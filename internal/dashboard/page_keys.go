@@ -64,10 +64,10 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 	f := keyForm{Name: strings.TrimSpace(r.PostForm.Get("name")), Expires: r.PostForm.Get("expires"), Update: r.PostForm.Get("update") != ""}
 	k := store.Key{Name: f.Name}
 	if r.PostForm.Get("read") != "" {
-		k.Rights = append(k.Rights, millrace.RightRead)
+		k.Scopes = append(k.Scopes, millrace.ScopeRead)
 	}
 	if f.Update {
-		k.Rights = append(k.Rights, millrace.RightUpdate)
+		k.Scopes = append(k.Scopes, millrace.ScopeUpdate)
 	}
 	key, hash := store.NewKey()
 	k.Hash = hash
@@ -93,7 +93,7 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 		p.Form = f
 		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("No key was made: " + err.Error())}, nil
 	}
-	d.log.Info("a key was made", "name", k.Name, "rights", k.Rights)
+	d.log.Info("a key was made", "name", k.Name, "rights", k.Scopes)
 	p.Made = &madeKey{k.Name, key}
 	return &reply{Data: p, Message: done("The key was made. It is shown this once.")}, nil
 }

@@ -30,7 +30,7 @@ type onePage struct {
 	As       string
 	HasHTML  bool // the source is made of HTML
 	Words    int
-	Weight   millrace.Weight
+	Weight   millrace.HTMLSize
 	Asked    []store.Event // the last requests for it
 	Slow     bool          // they took too long to find
 
@@ -122,7 +122,7 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 		Page: page, Identity: canon.Relative(v.Site().Base, page.URL), URL: page.URL,
 		HasHTML: d.site.Original != nil, Words: len(strings.Fields(page.Text())),
 	}
-	weights, err := d.site.Pages.Weights(ctx, []string{p.Identity})
+	weights, err := d.site.Pages.HTMLSizes(ctx, []string{p.Identity})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -136,7 +136,7 @@ func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.T
 			rows[i].Read, rows[i].Unmodified = item.Events, item.Empty
 		}
 	}
-	weights, err := d.site.Pages.Weights(ctx, urls)
+	weights, err := d.site.Pages.HTMLSizes(ctx, urls)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	for i := range 40 {
 		e := store.Event{
 			Time: seedTime.Add(-time.Duration(i) * time.Minute), Bot: evil, Family: evil, Protocol: evil, Path: "/" + evil, Query: evil, Intent: evil,
-			Status: 200, Bytes: 1000, Size: 1000, Endpoint: store.EndpointFetch, Verdict: store.Forged,
+			Status: 200, Bytes: 1000, Size: 1000, Endpoint: store.EndpointFetch, Identity: store.Forged,
 		}
 		switch i % 4 {
 		case 1:
@@ -92,7 +92,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	}
 	look.SkippedN = len(look.Skipped)
 	h.Looked = func() *Look { return look }
-	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Rights: []millrace.Right{millrace.RightRead}}) != nil {
+	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}) != nil {
 		t.Fatal("no key")
 	}
 	v := owner(t, h.Site)
@@ -150,7 +150,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 		}
 	}
 	keys, err := h.Keys.List(t.Context())
-	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].May(millrace.RightRead) || keys[1].Expires.Day() != 24 {
+	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].May(millrace.ScopeRead) || keys[1].Expires.Day() != 24 {
 		t.Errorf("%+v, %v", keys, err)
 	}
 }

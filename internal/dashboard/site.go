@@ -63,7 +63,7 @@ type Site struct {
 type Look struct {
 	Time     time.Time // when it was over
 	As       string    // how the source was read: folder, crawl, …
-	Tally    millrace.Tally
+	Tally    millrace.Counts
 	Asked    int           // pages that were asked of the source
 	Skipped  []mirror.Skip // at most as many as a report keeps
 	SkippedN int           // all of them

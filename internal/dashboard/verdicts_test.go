@@ -52,7 +52,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	h.store = memory.New(&store.Options{Logger: log, Now: now})
-	conf := store.Config{Base: base, Docs: base}
+	conf := store.Config{Base: base, EndpointBase: base}
 	var published []edition.Room
 	rooms := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
 		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
@@ -64,7 +64,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	}
 	o := &protocol.PublisherOptions{Auth: guarded, Policy: policy}
 	for _, room := range rooms {
-		o.Beside = append(o.Beside, room.Name)
+		o.Protocols = append(o.Protocols, room.Name)
 	}
 	for _, room := range rooms {
 		conf.Taggers = append(conf.Taggers, room.Tagger)

@@ -21,7 +21,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, m
 	if err != nil {
 		return nil, err
 	}
-	docs := slices.DeleteFunc(slices.Clone(all), func(d roomDocument) bool { return d.Same != "" })
+	docs := slices.DeleteFunc(slices.Clone(all), func(d roomDocument) bool { return d.AliasOf != "" })
 	since, err := m.touch(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomD
 
 // chunk makes a document from its earlier form.
 func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
-	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header}
+	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Public: d.Public, Names: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Room != d.room {
 		old = nil
@@ -162,8 +162,8 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 		case err != nil:
 			return nil, fmt.Errorf("reading the log: %w", err)
 		}
-		if change.Kind == millrace.Mark {
-			m.Cursor = change.Mark.Cursor
+		if change.Kind == millrace.KindCheckpoint {
+			m.Cursor = change.Checkpoint.Cursor
 			continue
 		}
 		if since == "" {
@@ -193,12 +193,12 @@ func (c *changes) add(d *millrace.Document, url string) {
 // name gives documents the further paths that they have.
 func (m *manifest) name(all []roomDocument) error {
 	for _, d := range all {
-		if d.Same == "" {
+		if d.AliasOf == "" {
 			continue
 		}
-		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.Same && l.Room == d.room })
+		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.AliasOf && l.Room == d.room })
 		if i < 0 {
-			return millrace.Coded("same-as-nothing", fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.Same))
+			return millrace.Coded("same-as-nothing", fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.AliasOf))
 		}
 		same := m.Documents[i]
 		same.Path = d.Path

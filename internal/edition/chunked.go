@@ -43,7 +43,7 @@ func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chun
 	}
 	c := &chunked{Version: p.Version, Head: p.Head, Between: p.Between, Tail: p.Tail, Tree: *t}
 	if t.Root.Parts == 0 {
-		c.Head, c.Tail = p.Bare(), nil
+		c.Head, c.Tail = p.WithoutParts(), nil
 	}
 	return c, nil
 }

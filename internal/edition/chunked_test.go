@@ -29,7 +29,7 @@ func (silent) Find(context.Context, millrace.View, *http.Request) (*millrace.Doc
 	return nil, millrace.ErrNotFound
 }
 
-func (silent) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }
+func (silent) Advertise(millrace.View) millrace.Advertisement { return millrace.Advertisement{} }
 
 func (listRoom) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	l := lines{}

@@ -115,7 +115,7 @@ func (p *Press) deferFiles(ctx context.Context, by holder) error {
 	}
 	return by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name()+" deferred", func(ctx context.Context, _ store.Lease) error {
 		for _, room := range p.rooms {
-			filer, ok := room.Publisher.(millrace.Filer)
+			filer, ok := room.Publisher.(millrace.ArtifactPublisher)
 			if !ok {
 				continue
 			}

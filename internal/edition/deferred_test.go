@@ -24,7 +24,7 @@ type deferringRoom struct {
 	end   chan struct{} // the file waits for one
 }
 
-func (r *deferringRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s millrace.Shelf) (time.Time, error) {
+func (r *deferringRoom) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	index := ""
 	if held := s.Held(); len(held) > 0 {
 		last := held[len(held)-1]
@@ -33,21 +33,21 @@ func (r *deferringRoom) Files(ctx context.Context, _ millrace.View, _ time.Time,
 	}
 	return time.Time{}, s.Put(ctx, &millrace.Document{
 		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
-		Parts: millrace.Whole(index, func(_ context.Context, w io.Writer) error {
+		Parts: millrace.WholeParts(index, func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, index)
 			return err
 		}),
 	})
 }
 
-func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.Shelf) error {
+func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.ArtifactSet) error {
 	path := fmt.Sprint("/files/", view.Site().Seq)
 	for _, f := range s.Held() {
 		if f.Path == path {
 			return nil
 		}
 	}
-	d, err := s.Draft()
+	d, err := s.Create()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time
 		r.begun <- struct{}{}
 		<-r.end
 	}
-	_, err = d.Finish(ctx, []byte(path), millrace.File{ETag: "x"}, []string{""}, func(_, _ string) string { return path })
+	_, err = d.Finish(ctx, []byte(path), millrace.Artifact{ETag: "x"}, []string{""}, func(_, _ string) string { return path })
 	return err
 }
 
@@ -229,11 +229,11 @@ type pacedRoom struct {
 
 const pacedWork = 30 * time.Millisecond
 
-func (r *pacedRoom) Files(context.Context, millrace.View, time.Time, millrace.Shelf) (time.Time, error) {
+func (r *pacedRoom) Artifacts(context.Context, millrace.View, time.Time, millrace.ArtifactSet) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-func (r *pacedRoom) Deferred(context.Context, millrace.View, time.Time, millrace.Shelf) error {
+func (r *pacedRoom) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
 	*r.jobs = append(*r.jobs, time.Now())
 	for spent := time.Duration(0); spent < pacedWork; {
 		spent += processorTime(func() {

@@ -154,7 +154,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
 		}
 	}
-	if d.Fixed || len(d.Header["Content-Encoding"]) > 0 {
+	if d.NoCoding || len(d.Header["Content-Encoding"]) > 0 {
 		// There is nothing to choose.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
@@ -165,7 +165,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch {
 		case reserved[name] || len(value) == 0:
 			continue
-		case name == "Vary" && !d.Alike:
+		case name == "Vary" && !d.IgnoresVary:
 			for token := range strings.SplitSeq(strings.Join(value, ","), ",") {
 				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
 			}

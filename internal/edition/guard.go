@@ -63,7 +63,7 @@ func (p *Press) Sealed(path string) bool {
 	ed := p.current.Load()
 	return ed != nil && len(p.rooms) > 0 &&
 		!slices.ContainsFunc(p.rooms, func(r Room) bool { return !r.Guarded }) &&
-		!slices.ContainsFunc(ed.Notices, func(n millrace.Notice) bool { return slices.Contains(n.Public, path) })
+		!slices.ContainsFunc(ed.Notices, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
 // Refuse gives the header and body of an error's response in the form of the
@@ -71,8 +71,8 @@ func (p *Press) Sealed(path string) bool {
 // whose that is: nil when it belongs to none that has a form of its own.
 func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, room *Room) {
 	for i := range p.rooms {
-		if f, is := p.rooms[i].Publisher.(millrace.Refuser); is {
-			if header, body, ok := f.Refuse(r, status, err); ok {
+		if f, is := p.rooms[i].Publisher.(millrace.ErrorRenderer); is {
+			if header, body, ok := f.RenderError(r, status, err); ok {
 				return header, body, &p.rooms[i]
 			}
 		}
@@ -82,10 +82,10 @@ func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Head
 
 // Server gives who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose room it is.
-func (p *Press) Server(r *http.Request) (s millrace.Server, right millrace.Right, room *Room) {
+func (p *Press) Server(r *http.Request) (s millrace.Handler, right millrace.Scope, room *Room) {
 	for i := range p.rooms {
-		if s, is := p.rooms[i].Publisher.(millrace.Server); is {
-			if right, ok := s.Right(r); ok {
+		if s, is := p.rooms[i].Publisher.(millrace.Handler); is {
+			if right, ok := s.Scope(r); ok {
 				return s, right, &p.rooms[i]
 			}
 		}
@@ -95,7 +95,7 @@ func (p *Press) Server(r *http.Request) (s millrace.Server, right millrace.Right
 
 // Serves reports whether any room answers requests itself.
 func (p *Press) Serves() bool {
-	return slices.ContainsFunc(p.rooms, func(r Room) bool { _, is := r.Publisher.(millrace.Server); return is })
+	return slices.ContainsFunc(p.rooms, func(r Room) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 
 // guard makes the entry's header that of a document for those who have a key:

@@ -26,14 +26,14 @@ func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millr
 			if err == nil && d.Path == "/odd.txt" {
 				d.ETag = f.own
 				write := d.Write
-				d.PartsKeyed = millrace.Whole(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
+				d.PartsKeyed = millrace.WholeParts(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
 					if _, err := io.WriteString(w, f.secret); err != nil {
 						return err
 					}
 					return write(ctx, w)
 				})
 				twin := *d
-				twin.Path, twin.Same = "/twin.txt", d.Path
+				twin.Path, twin.AliasOf = "/twin.txt", d.Path
 				if !yield(&twin, nil) {
 					return
 				}
@@ -172,6 +172,6 @@ type stray struct{ *memRoom }
 
 func (s stray) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		yield(&millrace.Document{Path: "/x.txt", Same: "/nothing.txt", Large: true}, nil)
+		yield(&millrace.Document{Path: "/x.txt", AliasOf: "/nothing.txt", Large: true}, nil)
 	}
 }

@@ -122,7 +122,7 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 	if err != nil {
 		return key{}, nil, err
 	}
-	e.about(&millrace.Document{Names: d.Names}, d.Room)
+	e.about(&millrace.Document{PageCount: d.Names}, d.Room)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, p.sign
 	for _, c := range []coding{identity, gzipCoding} {
 		r, err := d.Chunks.rep(c, p)

@@ -164,7 +164,7 @@ type memView struct {
 }
 
 func (v *memView) Site() millrace.Site {
-	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Epoch: cmp.Or(v.site.epoch, "mem"), Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
+	return millrace.Site{Base: "https://x.test/", EndpointBase: "https://x.test/", Title: "X", Epoch: cmp.Or(v.site.epoch, "mem"), Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
 }
 
 func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
@@ -179,7 +179,7 @@ func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mi
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(strconv.FormatUint(v.seq, 10))}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(strconv.FormatUint(v.seq, 10))}}, nil)
 	}
 }
 
@@ -208,7 +208,7 @@ type memRoom struct {
 func (m *memRoom) doc(v *memView, id string) *millrace.Document {
 	t := v.m[id]
 	d := &millrace.Document{
-		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag, Alike: m.alike,
+		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag, IgnoresVary: m.alike,
 		Header: http.Header{
 			"Content-Type":  {"text/plain; charset=utf-8"},
 			"Cache-Control": {"max-age=0, must-revalidate"},
@@ -268,7 +268,7 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 					version = seq
 				}
 			}
-			d.Parts = millrace.Whole(strconv.Itoa(version), d.Write)
+			d.Parts = millrace.WholeParts(strconv.Itoa(version), d.Write)
 			if !yield(d, nil) {
 				return
 			}
@@ -281,11 +281,11 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 	}
 }
 
-func (m *memRoom) Deferred(context.Context, millrace.View, time.Time, millrace.Shelf) error {
+func (m *memRoom) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
 	return nil
 }
 
-func (m *memRoom) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }
+func (m *memRoom) Advertise(millrace.View) millrace.Advertisement { return millrace.Advertisement{} }
 
 func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
 

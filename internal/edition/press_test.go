@@ -256,7 +256,9 @@ func TestManifestOfAnother(t *testing.T) {
 		"format":  func(m *manifest) { m.Format++ },
 		"key":     func(m *manifest) { m.Key += "x" },
 		"missing": func(m *manifest) { m.Documents[0].Chunks.Tree.Root.Sum[0]++ },
-		"file":    func(m *manifest) { m.Shelf = append(m.Shelf, shelved{File: millrace.File{Path: "/x", Sum: "../../x"}}) },
+		"file": func(m *manifest) {
+			m.Shelf = append(m.Shelf, shelved{Artifact: millrace.Artifact{Path: "/x", Sum: "../../x"}})
+		},
 	} {
 		var m manifest
 		if err := json.Unmarshal(site.manifest, &m); err != nil {

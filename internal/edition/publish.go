@@ -188,7 +188,7 @@ func (p *Press) place(ctx context.Context) (at millrace.Cursor, oldest time.Time
 		return at, time.Time{}, nil
 	}
 	for c, err := range v.Changes(ctx, p.seen) {
-		if err == nil && c.Kind != millrace.Mark {
+		if err == nil && c.Kind != millrace.KindCheckpoint {
 			oldest = c.Time
 		}
 		break // compaction may have taken the entries: then it is not known

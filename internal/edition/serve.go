@@ -48,7 +48,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 		e = full
 	}
 	if keyOf(r.URL) != e.key && reads(r) && !e.variant() && !e.canonical() {
-		own := millrace.Link{URL: strings.TrimSuffix(ed.View.Site().Docs, "/") + e.key.target(), Rel: "canonical"}.String()
+		own := millrace.Link{URL: strings.TrimSuffix(ed.View.Site().EndpointBase, "/") + e.key.target(), Rel: "canonical"}.String()
 		if len(own) <= maxLink {
 			w.Header()["Link"] = []string{own}
 		}
@@ -271,13 +271,13 @@ func (room *Room) works(r *http.Request) bool {
 	if r.URL.RawQuery == "" {
 		return false
 	}
-	if w, ok := room.Publisher.(millrace.Worker); ok {
-		return w.Works(r)
+	if w, ok := room.Publisher.(millrace.CostlyRequests); ok {
+		return w.Costly(r)
 	}
-	f, ok := room.Publisher.(millrace.Refuser)
+	f, ok := room.Publisher.(millrace.ErrorRenderer)
 	if !ok {
 		return false
 	}
-	_, _, its := f.Refuse(r, http.StatusTooManyRequests, nil)
+	_, _, its := f.RenderError(r, http.StatusTooManyRequests, nil)
 	return its
 }

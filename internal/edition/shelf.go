@@ -30,7 +30,7 @@ import (
 // has no artifact of its own.
 type shelved struct {
 	Room string `json:"room"`
-	millrace.File
+	millrace.Artifact
 	Gzip *coded `json:"gzip,omitempty"` // that the file is decoded from; nil = its bytes are stored
 }
 
@@ -64,12 +64,12 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 		}
 	}
 	for _, room := range p.rooms {
-		filer, ok := room.Publisher.(millrace.Filer)
+		filer, ok := room.Publisher.(millrace.ArtifactPublisher)
 		if !ok {
 			continue
 		}
 		s := &shelf{press: p, room: room.Name, held: p.held(ctx, prev, p.served(), made, room.Name), view: view, prev: prev, m: m}
-		again, err := filer.Files(ctx, view, now, s)
+		again, err := filer.Artifacts(ctx, view, now, s)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", room.Name, err)
 		}
@@ -149,7 +149,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 	if f.Coding != "" {
 		header.Set("Content-Encoding", f.Coding)
 	}
-	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header, Fixed: true}, p.guarded(f.Room), 0, now)
+	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header, NoCoding: true}, p.guarded(f.Room), 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
@@ -161,7 +161,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 		b := r.content.(*blob)
 		b.name, b.gzip = f.name(), true
 	}
-	e.about(&millrace.Document{Names: f.Names}, f.Room)
+	e.about(&millrace.Document{PageCount: f.PageCount}, f.Room)
 	e.key, e.large, e.signer = keyOf(u), true, p.sign
 	e.reps[identity].Store(r)
 	return e.key, e, nil
@@ -238,7 +238,7 @@ func (d *unzipped) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// shelf is a [millrace.Shelf] of a press.
+// shelf is a [millrace.ArtifactSet] of a press.
 type shelf struct {
 	press   *Press
 	room    string
@@ -273,29 +273,29 @@ func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room
 	return out
 }
 
-// Held implements [millrace.Shelf].
-func (s *shelf) Held() (files []millrace.File) {
+// Held implements [millrace.ArtifactSet].
+func (s *shelf) Held() (files []millrace.Artifact) {
 	for i := range s.held {
-		files = append(files, s.held[i].File)
+		files = append(files, s.held[i].Artifact)
 	}
 	return files
 }
 
-// Keep implements [millrace.Shelf].
-func (s *shelf) Keep(f millrace.File) {
-	next := shelved{Room: s.room, File: f}
+// Keep implements [millrace.ArtifactSet].
+func (s *shelf) Keep(f millrace.Artifact) {
+	next := shelved{Room: s.room, Artifact: f}
 	if i := slices.IndexFunc(s.held, func(was shelved) bool { return was.Path == f.Path }); i >= 0 {
 		next.Gzip = s.held[i].Gzip
 	}
 	s.m.Shelf = append(s.m.Shelf, next)
 }
 
-// Withdraw implements [millrace.Shelf].
-func (s *shelf) Withdraw(f millrace.File, until time.Time) {
+// Withdraw implements [millrace.ArtifactSet].
+func (s *shelf) Withdraw(f millrace.Artifact, until time.Time) {
 	s.m.withdraw(f.Path, withdrawn{until, s.room, f.Note})
 }
 
-// Withdrawn implements [millrace.Shelf].
+// Withdrawn implements [millrace.ArtifactSet].
 func (s *shelf) Withdrawn() (notes []json.RawMessage) {
 	if s.prev != nil {
 		for _, gone := range s.prev.Gone {
@@ -324,7 +324,7 @@ func (m *manifest) withdraw(path string, gone withdrawn) {
 // errGone is the answer to a request for a file that was withdrawn.
 var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn: read the list that named it"}
 
-// Put implements [millrace.Shelf].
+// Put implements [millrace.ArtifactSet].
 func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	doc := roomDocument{d, s.room}
 	since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{doc})
@@ -336,14 +336,14 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	return err
 }
 
-// Draft implements [millrace.Shelf].
-func (s *shelf) Draft() (millrace.Draft, error) {
+// Create implements [millrace.ArtifactSet].
+func (s *shelf) Create() (millrace.ArtifactWriter, error) {
 	d := &draft{shelf: s}
 	d.buf = bufio.NewWriterSize(&d.body, 256<<10)
 	return d, nil
 }
 
-// draft is a [millrace.Draft].
+// draft is a [millrace.ArtifactWriter].
 type draft struct {
 	shelf *shelf
 	body  spool.Spool
@@ -352,13 +352,13 @@ type draft struct {
 
 func (d *draft) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
-// Finish implements [millrace.Draft].
-func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+// Finish implements [millrace.ArtifactWriter].
+func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	defer d.Discard()
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
 	}
-	var out []millrace.File
+	var out []millrace.Artifact
 	var inGzip *coded
 	for _, token := range codings {
 		c, ok := codingOf(cmp.Or(token, "identity"))
@@ -369,7 +369,7 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, coding
 		if err != nil {
 			return nil, err
 		}
-		made := shelved{Room: d.shelf.room, File: f}
+		made := shelved{Room: d.shelf.room, Artifact: f}
 		if c == identity {
 			made.Gzip = inGzip
 		}
@@ -388,12 +388,12 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, coding
 		made.Path = name(token, made.Sum)
 		d.shelf.made = append(d.shelf.made, made)
 		d.shelf.m.Shelf = append(d.shelf.m.Shelf, made)
-		out = append(out, made.File)
+		out = append(out, made.Artifact)
 	}
 	return out, nil
 }
 
-// Discard implements [millrace.Draft].
+// Discard implements [millrace.ArtifactWriter].
 func (d *draft) Discard() { d.body.Close() }
 
 // coded is bytes in a coding that are one artifact.

@@ -29,7 +29,7 @@ type filingRoom struct {
 	made int
 }
 
-func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Time, s millrace.Shelf) (time.Time, error) {
+func (r *filingRoom) Artifacts(ctx context.Context, view millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	v := view.(*memView)
 	hour := now.Truncate(time.Hour)
 	note, err := json.Marshal(map[string]any{"hour": hour, "seq": v.seq})
@@ -37,7 +37,7 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 		return time.Time{}, err
 	}
 	var paths []string
-	var kept []millrace.File // of the view
+	var kept []millrace.Artifact // of the view
 	for _, f := range s.Held() {
 		var was struct {
 			Hour time.Time
@@ -62,7 +62,7 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 		}
 	} else {
 		r.made++
-		d, err := s.Draft()
+		d, err := s.Create()
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -72,7 +72,7 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 				return time.Time{}, err
 			}
 		}
-		files, err := d.Finish(ctx, fmt.Appendf(nil, "pages: %04d\n", len(v.m)), millrace.File{
+		files, err := d.Finish(ctx, fmt.Appendf(nil, "pages: %04d\n", len(v.m)), millrace.Artifact{
 			ETag: fmt.Sprint("seq", v.seq), Modified: timeOf(v.seq), Note: note,
 			Header: http.Header{"Content-Type": {"text/x-pages"}, "Cache-Control": {"public, max-age=60"}},
 		}, []string{"zstd", "gzip", ""}, func(coding, sum string) string { return "/files/" + sum + "." + coding })
@@ -86,7 +86,7 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 	index := hour.String() + "\n" + strings.Join(paths, "\n")
 	return hour.Add(time.Hour), s.Put(ctx, &millrace.Document{
 		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
-		Parts: millrace.Whole(index, func(_ context.Context, w io.Writer) error {
+		Parts: millrace.WholeParts(index, func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, index)
 			return err
 		}),
@@ -293,8 +293,8 @@ func TestShelfFails(t *testing.T) {
 
 type failingRoom struct{ memRoom }
 
-func (*failingRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s millrace.Shelf) (time.Time, error) {
-	d, err := s.Draft()
+func (*failingRoom) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
+	d, err := s.Create()
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -302,7 +302,7 @@ func (*failingRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s m
 	if _, err := d.Write([]byte("half")); err != nil {
 		return time.Time{}, err
 	}
-	if _, err := d.Finish(ctx, nil, millrace.File{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
+	if _, err := d.Finish(ctx, nil, millrace.Artifact{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
 		return time.Time{}, fmt.Errorf("a coding that does not exist was taken")
 	}
 	return time.Time{}, errNoLuck

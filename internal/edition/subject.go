@@ -24,9 +24,9 @@ type aside struct {
 // about notes what a document of a room is of, beside the page.
 func (e *entry) about(d *millrace.Document, room string) {
 	e.room = room
-	if d.Query != "" || d.Names > 0 || d.Rest {
+	if d.Query != "" || d.PageCount > 0 || d.Continuation {
 		// A question may be a part of a long request.
-		e.aside = &aside{strings.Clone(d.Query), d.Names, d.Rest}
+		e.aside = &aside{strings.Clone(d.Query), d.PageCount, d.Continuation}
 	}
 }
 
@@ -34,7 +34,7 @@ func (e *entry) about(d *millrace.Document, room string) {
 func (e *entry) subject() Subject {
 	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Room: e.room, Found: true}
 	if a := e.aside; a != nil {
-		s.Query, s.Names, s.Search, s.Rest = a.query, a.names, a.query != "", a.rest
+		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
 	}
 	return s
 }

@@ -197,7 +197,7 @@ func TestChanges(t *testing.T) {
 		{Kind: millrace.Delete, Ref: ref("/brief/"), New: true},
 		{Ref: ref("/hidden/"), New: true},
 		{Ref: ref("/hidden-now/")},
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{}},
+		{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}},
 	}}
 	var b bytes.Buffer
 	c, err := Changes(t.Context(), &b, site, "some", nil)

@@ -74,7 +74,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 			c.Pages++
 			p = sound(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
-		case ch.Kind != millrace.Mark && !ch.New: // else it came and went
+		case ch.Kind != millrace.KindCheckpoint && !ch.New: // else it came and went
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})
 		}

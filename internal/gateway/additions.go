@@ -180,7 +180,7 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 // pageLinks asks for the page with the query, then without: a file is the same
 // page under any query. What a server makes is not: a search or a draft is no
 // form of the home page.
-func pageLinks(ctx context.Context, n millrace.Notice, identity, query string, made bool) ([]millrace.Link, error) {
+func pageLinks(ctx context.Context, n millrace.Advertisement, identity, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, identity+"?"+query)
 		if len(links) > 0 || err != nil && !errors.Is(err, millrace.ErrNotFound) {

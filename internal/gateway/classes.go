@@ -270,7 +270,7 @@ func (g *Gateway) let(w *response, r *http.Request) bool {
 		return true
 	}
 	if r.Header["Authorization"] != nil {
-		if _, err := w.may(millrace.RightRead); err == nil || w.key != nil {
+		if _, err := w.may(millrace.ScopeRead); err == nil || w.key != nil {
 			return true
 		}
 	}

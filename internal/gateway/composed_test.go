@@ -28,13 +28,13 @@ func (mapper) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, 
 	return func(yield func(*millrace.Document, error) bool) {
 		yield(&millrace.Document{
 			Path: "/sitemap.xml", Large: true, Header: http.Header{"Content-Type": {"application/xml"}},
-			Parts: millrace.Whole("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, ourMap); return err }),
+			Parts: millrace.WholeParts("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, ourMap); return err }),
 		}, nil)
 	}
 }
 
-func (mapper) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{Entries: []millrace.Entry{{URL: "/sitemap.xml", Type: "application/xml", Spec: "https://x.test/spec"}}}
+func (mapper) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{Entries: []millrace.Entry{{URL: "/sitemap.xml", Type: "application/xml", Spec: "https://x.test/spec"}}}
 }
 
 // The site's own sitemap stays what it is, with the elements of the rooms, and

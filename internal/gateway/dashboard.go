@@ -86,7 +86,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 		}
 	}
 	in, ok := strings.CutPrefix(g.mount, g.base)
-	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.Docs) {
+	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.EndpointBase) {
 		last := len(in) - 1
 		// The path itself, and "/" at its end and all below: the first that come
 		// after what is just before them.

@@ -79,8 +79,8 @@ func TestDashboardPath(t *testing.T) {
 // service answers at one path.
 type service string
 
-func (s service) Right(r *http.Request) (millrace.Right, bool) {
-	return millrace.RightRead, r.URL.Path == string(s) && r.Method == http.MethodPost
+func (s service) Scope(r *http.Request) (millrace.Scope, bool) {
+	return millrace.ScopeRead, r.URL.Path == string(s) && r.Method == http.MethodPost
 }
 
 func (s service) Serve(http.ResponseWriter, *http.Request, millrace.Live) error { return nil }

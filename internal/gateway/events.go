@@ -78,15 +78,15 @@ type hint struct {
 	of   millrace.Subject
 }
 
-// Tell implements [millrace.Teller].
-func (l live) Tell(s millrace.Subject) {
+// Annotate implements [millrace.RequestAnnotator].
+func (l live) Annotate(s millrace.Subject) {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()
 	l.told.said, l.told.of = true, s
 }
 
 // served notes what a request was that a room has answered itself.
-func (w *response) served(told *hint, room string, right millrace.Right) {
+func (w *response) served(told *hint, room string, right millrace.Scope) {
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	of := edition.Subject{Subject: told.of, Room: room, Found: true}
@@ -95,7 +95,7 @@ func (w *response) served(told *hint, room string, right millrace.Right) {
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.what.of, w.what.made, w.what.told = of, true, true
-	w.what.quiet = right != millrace.RightRead // whoever tells of changes reads nothing
+	w.what.quiet = right != millrace.ScopeRead // whoever tells of changes reads nothing
 }
 
 // signing is how many signatures are looked at when their requests have been
@@ -163,9 +163,9 @@ func by(e *store.Event, id identity) {
 	}
 	switch id.verdict {
 	case bots.Verified:
-		e.Verdict = store.Verified
+		e.Identity = store.Verified
 	case bots.Forged:
-		e.Verdict = store.Forged
+		e.Identity = store.Forged
 	}
 }
 
@@ -239,12 +239,12 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	if of.Page != "" && takesPlain(r) {
 		e.Received = -1 // its HTML would have come without coding, too
 	}
-	if of.Rest {
+	if of.Continuation {
 		e.HTML = -1 // the page has been counted with its first part
 	}
 	stands := e.Status == http.StatusNotModified // with all that it names
 	if (e.Status == http.StatusOK || stands) && r.Method != http.MethodHead || of.Search {
-		e.Results = of.Names
+		e.Results = of.PageCount
 	}
 	if e.Path = of.Page; e.Path == "" {
 		e.Path = r.URL.EscapedPath()

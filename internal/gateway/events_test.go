@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 		}
 		e := got[0]
 		tt.want.Bot, tt.want.Family = "GPTBot", "openai"
-		tt.want.Verdict = store.Forged // its address is none of OpenAI's
+		tt.want.Identity = store.Forged // its address is none of OpenAI's
 		if d := cmp.Diff(tt.want, e, cmpopts.IgnoreFields(store.Event{}, "Time", "Took", "Bytes", "Size", "Received")); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
@@ -186,7 +186,7 @@ func TestEventsOfClasses(t *testing.T) {
 	kept.new = make(chan struct{}, 1)
 	for _, tt := range []struct {
 		signature, agent, bot string
-		verdict               store.Verdict
+		verdict               store.BotIdentity
 	}{
 		{"chatgpt.com", "Mozilla/5.0", "ChatGPT-Agent", store.Verified},
 		{"unknown.example", "Mozilla/5.0", "other", store.Verified},
@@ -196,7 +196,7 @@ func TestEventsOfClasses(t *testing.T) {
 		ask(g, "GET", "/llm-pages.json", "User-Agent", tt.agent, "Signature", tt.signature)
 		<-kept.new
 		got := kept.last()[0]
-		if got.Bot != tt.bot || got.Verdict != tt.verdict || got.Path != "/llm-pages.json" || got.Status != 200 {
+		if got.Bot != tt.bot || got.Identity != tt.verdict || got.Path != "/llm-pages.json" || got.Status != 200 {
 			t.Errorf("%s: %+v", tt.signature, got)
 		}
 	}

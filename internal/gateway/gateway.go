@@ -50,12 +50,12 @@ type Options struct {
 	Proxies []netip.Prefix
 	// Update does what [millrace.Live] says; nil = pages cannot be asked for
 	// singly.
-	Update func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error)
+	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
 	// Service answers requests beside the rooms of the press, and before them;
 	// nil = nothing does. ServiceGuarded: it needs a key that may read. ServiceName
 	// is what its protocol is called, such as "mcp".
-	Service        millrace.Server
+	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string
 

@@ -221,8 +221,8 @@ func TestRootRedirects(t *testing.T) {
 // feeder has a document whose address it announces whole.
 type feeder struct{ lister }
 
-func (feeder) Announce(v millrace.View) millrace.Notice {
-	return millrace.Notice{Root: []millrace.Link{{URL: strings.TrimSuffix(v.Site().Docs, "/") + "/feed.atom", Rel: "alternate"}}}
+func (feeder) Advertise(v millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{Root: []millrace.Link{{URL: strings.TrimSuffix(v.Site().EndpointBase, "/") + "/feed.atom", Rel: "alternate"}}}
 }
 
 func TestWelcome(t *testing.T) {
@@ -299,7 +299,7 @@ func (rogue) Find(_ context.Context, _ millrace.View, r *http.Request) (*millrac
 func (rogue) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(func(*millrace.Document, error) bool) {}
 }
-func (rogue) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }
+func (rogue) Advertise(millrace.View) millrace.Advertisement { return millrace.Advertisement{} }
 
 func TestFailures(t *testing.T) {
 	var log bytes.Buffer

@@ -18,7 +18,7 @@ type inside struct{}
 // keys here.
 func (g *Gateway) Inside() (h http.Handler, key string) {
 	if g.keys != nil {
-		own := &store.Key{Name: "the owner, in this process", Rights: []millrace.Right{millrace.RightRead}}
+		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}
 		key, own.Hash = store.NewKey()
 		g.keys.own.Store(own)
 	}

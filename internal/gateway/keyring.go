@@ -43,7 +43,7 @@ const (
 // lease is a request that goes on as long as its key holds.
 type lease struct {
 	hash  store.KeyHash
-	right millrace.Right
+	right millrace.Scope
 	end   context.CancelCauseFunc
 }
 
@@ -114,7 +114,7 @@ func (k *keyring) look(ctx context.Context, ago time.Duration) error {
 
 // lease gives a context that ends when a key that was found holds no more.
 // Call done at the end.
-func (k *keyring) lease(ctx context.Context, key *store.Key, right millrace.Right) (context.Context, func()) {
+func (k *keyring) lease(ctx context.Context, key *store.Key, right millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &lease{key.Hash, right, cancel}
 	k.mu.Lock()
@@ -253,7 +253,7 @@ func (k *keyring) key(ctx context.Context, h http.Header) (*store.Key, error) {
 }
 
 // lacking is the refusal of a key that has another right.
-func lacking(right millrace.Right) error {
+func lacking(right millrace.Scope) error {
 	return &refusal{
 		err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(right)},
 		challenge: challenge + `, error="insufficient_scope", scope="` + string(right) + `"`,
@@ -323,7 +323,7 @@ func shown(part string) string {
 }
 
 // may gives the key of a request if it has a right.
-func (w *response) may(right millrace.Right) (*store.Key, error) {
+func (w *response) may(right millrace.Scope) (*store.Key, error) {
 	if !w.asked {
 		w.asked = true
 		w.key, w.keyErr = w.known()
@@ -356,7 +356,7 @@ func (w *response) known() (*store.Key, error) {
 
 // Key implements [edition.Gate].
 func (w *response) Key() error {
-	_, err := w.may(millrace.RightRead)
+	_, err := w.may(millrace.ScopeRead)
 	return err
 }
 

@@ -32,18 +32,18 @@ type ring struct {
 func newRing(t testing.TB) *ring {
 	t.Helper()
 	k := &ring{Keys: memory.New(nil).Keys()}
-	add := func(name string, expires time.Time, rights ...millrace.Right) string {
+	add := func(name string, expires time.Time, rights ...millrace.Scope) string {
 		key, hash := store.NewKey()
-		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
+		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights, Expires: expires}); err != nil {
 			t.Fatal(err)
 		}
 		return key
 	}
-	k.read = add("read", time.Time{}, millrace.RightRead)
-	k.update = add("update", time.Now().Add(time.Hour), millrace.RightUpdate)
-	k.both = add("both", time.Time{}, millrace.RightRead, millrace.RightUpdate)
-	k.expired = add("expired", time.Now().Add(-time.Second), millrace.RightRead, millrace.RightUpdate)
-	k.revoked = add("revoked", time.Time{}, millrace.RightRead, millrace.RightUpdate)
+	k.read = add("read", time.Time{}, millrace.ScopeRead)
+	k.update = add("update", time.Now().Add(time.Hour), millrace.ScopeUpdate)
+	k.both = add("both", time.Time{}, millrace.ScopeRead, millrace.ScopeUpdate)
+	k.expired = add("expired", time.Now().Add(-time.Second), millrace.ScopeRead, millrace.ScopeUpdate)
+	k.revoked = add("revoked", time.Time{}, millrace.ScopeRead, millrace.ScopeUpdate)
 	if err := k.Revoke(t.Context(), "revoked"); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestNewKey(t *testing.T) {
 		t.Fatal(code)
 	}
 	key, hash := store.NewKey()
-	if err := k.Add(t.Context(), store.Key{Name: "new", Hash: hash, Rights: []millrace.Right{millrace.RightRead}}); err != nil {
+	if err := k.Add(t.Context(), store.Key{Name: "new", Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(keysNew)
@@ -373,10 +373,10 @@ func TestKeysCannotBeRead(t *testing.T) {
 	if w := get(); w.Code != 200 {
 		t.Fatal(w.Code)
 	}
-	_, done := g.keys.lease(t.Context(), &store.Key{}, millrace.RightRead)
+	_, done := g.keys.lease(t.Context(), &store.Key{}, millrace.ScopeRead)
 	defer done()
 	key, _ := g.keys.key(t.Context(), http.Header{"Authorization": {"Bearer " + k.read}})
-	ctx, done := g.keys.lease(t.Context(), key, millrace.RightRead)
+	ctx, done := g.keys.lease(t.Context(), key, millrace.ScopeRead)
 	defer done()
 	b.down, b.asks = true, 0
 	for i := range 29 {
@@ -400,7 +400,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 	// What is known of a key still counts: it ends when it expires.
 	g.keys.failed = 0
 	key = g.keys.held(hashOf(t, k.update))
-	ctx, done = g.keys.lease(t.Context(), key, millrace.RightUpdate)
+	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
 	defer done()
 	if g.keys.sweep(t.Context()); ctx.Err() != nil {
 		t.Error("ended before it expires")
@@ -428,12 +428,12 @@ func TestUpdates(t *testing.T) {
 		gone bool
 	}
 	var calls []call
-	o := Options{Keys: k, Update: func(_ context.Context, urls []string, gone bool) (millrace.Tally, error) {
+	o := Options{Keys: k, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		calls = append(calls, call{urls, gone})
 		if slices.Contains(urls, "/bad") {
-			return millrace.Tally{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is no page"}
+			return millrace.Counts{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is no page"}
 		}
-		return millrace.Tally{Updated: len(urls)}, nil
+		return millrace.Counts{Updated: len(urls)}, nil
 	}}
 	for _, guarded := range []bool{false, true} {
 		calls = nil
@@ -504,7 +504,7 @@ func TestStream(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond) // beyond every limit
 	at.mu.Lock()
-	at.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Epoch: "e", Seq: 2, Time: past.Add(time.Hour)}, []*millrace.Page{page("https://x.test/", "Home")})
+	at.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://x.test/", Epoch: "e", Seq: 2, Time: past.Add(time.Hour)}, []*millrace.Page{page("https://x.test/", "Home")})
 	at.mu.Unlock()
 	if _, err := g.press.Publish(t.Context()); err != nil {
 		t.Fatal(err)

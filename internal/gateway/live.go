@@ -21,8 +21,8 @@ type live struct {
 }
 
 var (
-	_ millrace.Live   = live{}
-	_ millrace.Teller = live{}
+	_ millrace.Live             = live{}
+	_ millrace.RequestAnnotator = live{}
 )
 
 // View implements [millrace.Live].
@@ -60,9 +60,9 @@ func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 }
 
 // Update implements [millrace.Live].
-func (l live) Update(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
+func (l live) Update(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 	if l.g.o.Update == nil {
-		return millrace.Tally{}, fmt.Errorf("%w: pages cannot be asked for singly here", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("%w: pages cannot be asked for singly here", millrace.ErrUnavailable)
 	}
 	return l.g.o.Update(ctx, urls, gone)
 }
@@ -77,9 +77,9 @@ const updateTime = 10 * time.Minute
 
 // server gives who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose room it is.
-func (g *Gateway) server(inner *http.Request) (s millrace.Server, right millrace.Right, room edition.Room) {
+func (g *Gateway) server(inner *http.Request) (s millrace.Handler, right millrace.Scope, room edition.Room) {
 	if s = g.o.Service; s != nil {
-		if right, ok := s.Right(inner); ok {
+		if right, ok := s.Scope(inner); ok {
 			return s, right, edition.Room{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
@@ -93,11 +93,11 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Server, right millrace
 
 // serve lets a room answer a request itself. inner is r with its path relative
 // to the documents' base.
-func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Server, right millrace.Right, room edition.Room) {
+func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler, right millrace.Scope, room edition.Room) {
 	told := new(hint)
 	defer w.served(told, room.Name, right)
 	// Whoever only listens takes no place away from the others.
-	listens := right == millrace.RightRead && r.Method != http.MethodPost
+	listens := right == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.what.listens = true
 		end, err := g.streams.enter(w.who())
@@ -114,7 +114,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Server, 
 		defer w.leave()
 	}
 	ctx := r.Context()
-	if room.Guarded || right != millrace.RightRead {
+	if room.Guarded || right != millrace.ScopeRead {
 		var key *store.Key
 		var err error
 		if key, err = w.may(right); err != nil {

@@ -72,7 +72,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			}
 			if strings.Contains(millrace.Text(p.Blocks), query.Get("q")) {
 				fmt.Fprintln(&found, p.URL)
-				d.Names++
+				d.PageCount++
 			}
 		}
 		d.Query = query.Get("q")
@@ -85,7 +85,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 		if err != nil {
 			return nil, err
 		}
-		d.Page, d.Rest = query.Get("url"), query.Has("rest")
+		d.Page, d.Continuation = query.Get("url"), query.Has("rest")
 		d.Write = n.writes(millrace.Text(p.Blocks))
 	case r.URL.Path == "/notes":
 		d.Write = func(ctx context.Context, w io.Writer) error {
@@ -98,7 +98,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			}
 			return nil
 		}
-		d.Names = int64(v.Site().Pages)
+		d.PageCount = int64(v.Site().Pages)
 	case r.URL.Path == "/notes/gone":
 		return nil, &millrace.RequestError{Status: 410, Code: "GONE", Text: "it was here once"}
 	case r.URL.Path == "/notes/broken":
@@ -111,8 +111,8 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	return d, nil
 }
 
-// Works implements [millrace.Worker].
-func (n *notes) Works(r *http.Request) bool { return r.URL.Path == "/notes" && r.URL.Query().Has("q") }
+// Costly implements [millrace.CostlyRequests].
+func (n *notes) Costly(r *http.Request) bool { return r.URL.Path == "/notes" && r.URL.Query().Has("q") }
 
 func (n *notes) writes(text string) func(context.Context, io.Writer) error {
 	return func(_ context.Context, w io.Writer) error {
@@ -124,7 +124,7 @@ func (n *notes) writes(text string) func(context.Context, io.Writer) error {
 
 func (n *notes) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		yield(&millrace.Document{Path: "/notes/all", Large: true, Header: http.Header{"Content-Type": {"text/plain"}}, Parts: millrace.Whole(fmt.Sprint(v.Site().Seq), func(ctx context.Context, w io.Writer) error {
+		yield(&millrace.Document{Path: "/notes/all", Large: true, Header: http.Header{"Content-Type": {"text/plain"}}, Parts: millrace.WholeParts(fmt.Sprint(v.Site().Seq), func(ctx context.Context, w io.Writer) error {
 			for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
 				if err != nil {
 					return err
@@ -136,11 +136,11 @@ func (n *notes) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Docu
 	}
 }
 
-func (n *notes) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{Robots: []string{"Notes: /.well-known/notes"}, Public: []string{"/.well-known/notes"}}
+func (n *notes) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{Robots: []string{"Notes: /.well-known/notes"}, Public: []string{"/.well-known/notes"}}
 }
 
-func (n *notes) Refuse(r *http.Request, status int, err error) (http.Header, []byte, bool) {
+func (n *notes) RenderError(r *http.Request, status int, err error) (http.Header, []byte, bool) {
 	if !n.path(r) {
 		return nil, nil, false
 	}
@@ -152,12 +152,12 @@ func (n *notes) Refuse(r *http.Request, status int, err error) (http.Header, []b
 	return http.Header{"Content-Type": {"application/json"}, "X-Notes": {"1"}, "Cache-Control": {"public, max-age=60"}, "Content-Length": {"7"}}, body, true
 }
 
-func (n *notes) Right(r *http.Request) (millrace.Right, bool) {
+func (n *notes) Scope(r *http.Request) (millrace.Scope, bool) {
 	switch {
 	case r.URL.Path == "/notes/events" && r.Method == http.MethodGet:
-		return millrace.RightRead, true
+		return millrace.ScopeRead, true
 	case r.URL.Path == "/notes/update" && (r.Method == http.MethodPost || r.Method == http.MethodDelete):
-		return millrace.RightUpdate, true
+		return millrace.ScopeUpdate, true
 	}
 	return "", false
 }

@@ -31,12 +31,12 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	for _, p := range all.Protocols() {
 		taggers = append(taggers, p.Tagger)
 		policy := &millrace.Policy{Terms: base + "terms"}
-		rooms = append(rooms, edition.Room{Name: p.Name, Publisher: p.NewPublisher(&protocol.PublisherOptions{Policy: policy, Beside: names})})
+		rooms = append(rooms, edition.Room{Name: p.Name, Publisher: p.NewPublisher(&protocol.PublisherOptions{Policy: policy, Protocols: names})})
 	}
 	for _, p := range pages {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
-	view := protocoltest.NewView(millrace.Site{Base: base, Docs: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
+	view := protocoltest.NewView(millrace.Site{Base: base, EndpointBase: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
 	press := edition.NewPress((&oneView{view: view}).source(), rooms, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
 	if _, err := press.Publish(t.Context()); err != nil {
 		t.Fatal(err)

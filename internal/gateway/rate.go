@@ -339,7 +339,7 @@ func (w *response) tell(h http.Header) {
 // else an address.
 func (w *response) who() client {
 	if w.r.Header["Authorization"] != nil {
-		if _, err := w.may(millrace.RightRead); err == nil || w.key != nil {
+		if _, err := w.may(millrace.ScopeRead); err == nil || w.key != nil {
 			return client{key: w.key.Name}
 		}
 	}

@@ -22,15 +22,15 @@ func (lister) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, 
 	return func(func(*millrace.Document, error) bool) {}
 }
 
-func (lister) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
+func (lister) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
 }
 
 // noter is a room whose line of robots.txt is a permission.
 type noter struct{ lister }
 
-func (noter) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{Robots: []string{"# noters may use /notes"}, Allow: []string{"/notes"}}
+func (noter) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{Robots: []string{"# noters may use /notes"}, Allow: []string{"/notes"}}
 }
 
 func TestRobots(t *testing.T) {

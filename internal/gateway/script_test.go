@@ -17,8 +17,8 @@ type teller struct {
 	data string
 }
 
-func (d teller) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{RootData: []json.RawMessage{json.RawMessage(d.data)}}
+func (d teller) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{RootData: []json.RawMessage{json.RawMessage(d.data)}}
 }
 
 // The home page has the elements in its head, other pages do not, and its

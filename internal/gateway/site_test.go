@@ -131,7 +131,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		p.URL = strings.TrimSuffix(s.base, "/") + p.URL
 	}
 	room := tct01.Protocol()
-	view := protocoltest.NewView(millrace.Site{Base: s.base, Docs: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, room.Tagger)
+	view := protocoltest.NewView(millrace.Site{Base: s.base, EndpointBase: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, room.Tagger)
 	log := slog.New(slog.DiscardHandler)
 	if s.log != nil {
 		log = slog.New(slog.NewTextHandler(s.log, nil))

@@ -50,8 +50,8 @@ func (f forms) All(context.Context, millrace.View) iter.Seq2[*millrace.Document,
 	return func(yield func(*millrace.Document, error) bool) { yield(f.form(), nil) }
 }
 
-func (f forms) Announce(millrace.View) millrace.Notice {
-	return millrace.Notice{
+func (f forms) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{
 		Page: func(_ context.Context, identity string) ([]millrace.Link, error) {
 			if identity != "/a/" {
 				return nil, nil

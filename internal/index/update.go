@@ -195,7 +195,7 @@ func (u *update) changes(ctx context.Context, since millrace.Cursor, after strin
 				return
 			}
 			it := &item{url: canon.Relative(u.site.Base, c.URL), version: c.Version, gone: c.Kind == millrace.Delete}
-			if c.Kind != millrace.Mark && (after == "" || it.url > after) && !yield(it, nil) {
+			if c.Kind != millrace.KindCheckpoint && (after == "" || it.url > after) && !yield(it, nil) {
 				return
 			}
 		}

@@ -151,7 +151,7 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	if err != nil {
 		return nil, "", err
 	}
-	c.tell(millrace.Subject{Names: int64(len(out.Changes))})
+	c.tell(millrace.Subject{PageCount: int64(len(out.Changes))})
 	return out, out.text(), nil
 }
 
@@ -192,7 +192,7 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 		if err != nil {
 			return err
 		}
-		if ch.Kind == millrace.Mark {
+		if ch.Kind == millrace.KindCheckpoint {
 			break
 		}
 		if skip {
@@ -241,7 +241,7 @@ func known(ctx context.Context, site *Site, m mark) (bool, error) {
 		switch {
 		case err != nil:
 			return false, err
-		case ch.Kind == millrace.Mark:
+		case ch.Kind == millrace.KindCheckpoint:
 			return false, nil
 		case first.IsZero():
 			first = ch.Time

@@ -40,22 +40,22 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// Right implements [millrace.Server]. A site may have a page of its own at the
+// Scope implements [millrace.Handler]. A site may have a page of its own at the
 // path, which browsers get.
-func (s *Server) Right(r *http.Request) (right millrace.Right, ok bool) {
+func (s *Server) Scope(r *http.Request) (right millrace.Scope, ok bool) {
 	if r.URL.EscapedPath() != Path {
 		return "", false
 	}
 	switch r.Method {
 	case http.MethodPost, http.MethodDelete:
-		return millrace.RightRead, true
+		return millrace.ScopeRead, true
 	case http.MethodGet: // a client that asks for a stream hears that there is none
-		return millrace.RightRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+		return millrace.ScopeRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	}
 	return "", false
 }
 
-// Serve implements [millrace.Server].
+// Serve implements [millrace.Handler].
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	if err := s.admit(r); err != nil {
 		return err

@@ -263,14 +263,14 @@ func TestClientGoes(t *testing.T) {
 
 func TestKeysAndRates(t *testing.T) {
 	shelf := mills(t)
-	add := func(name string, rights ...millrace.Right) string {
+	add := func(name string, rights ...millrace.Scope) string {
 		key, hash := store.NewKey()
-		if err := shelf.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights}); err != nil {
+		if err := shelf.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights}); err != nil {
 			t.Fatal(err)
 		}
 		return key
 	}
-	reader, writer := add("reader", millrace.RightRead), add("writer", millrace.RightUpdate)
+	reader, writer := add("reader", millrace.ScopeRead), add("writer", millrace.ScopeUpdate)
 	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Keys: shelf.store.Keys()})
 	for _, q := range []struct {
 		key    string
@@ -329,8 +329,8 @@ func (e oneEdition) View() (millrace.View, error) {
 	return e.v, nil
 }
 func (e oneEdition) Wait(context.Context, uint64) (millrace.View, error) { return e.View() }
-func (e oneEdition) Update(context.Context, []string, bool) (millrace.Tally, error) {
-	return millrace.Tally{}, errors.New("not here")
+func (e oneEdition) Update(context.Context, []string, bool) (millrace.Counts, error) {
+	return millrace.Counts{}, errors.New("not here")
 }
 
 // Over a gateway, what is published is what there is.
@@ -348,7 +348,7 @@ func TestOverAGateway(t *testing.T) {
 	s := New(nil, &Options{Terms: shelf.terms[mill]})
 	live := oneEdition{v}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := s.Right(r); !ok {
+		if _, ok := s.Scope(r); !ok {
 			http.NotFound(w, r)
 		} else if err := s.Serve(w, r, live); err != nil {
 			http.Error(w, err.Error(), millrace.Status(err))
@@ -399,7 +399,7 @@ func TestRightIsForAgents(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), q.method, q.path, nil)
 		r.Header.Set("Accept", q.accept)
-		if right, ok := s.Right(r); ok != q.want || ok && right != millrace.RightRead {
+		if right, ok := s.Scope(r); ok != q.want || ok && right != millrace.ScopeRead {
 			t.Errorf("%s %s %s: %v %v", q.method, q.path, q.accept, right, ok)
 		}
 	}

@@ -73,7 +73,7 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	if err != nil {
 		return nil, "", err
 	}
-	c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Rest: in.Cursor != ""})
+	c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
 	return out, out.text(), nil
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 	Local bool
 }
 
-// Server answers agents. It is a [millrace.Server], and safe for concurrent
+// Server answers agents. It is a [millrace.Handler], and safe for concurrent
 // use.
 type Server struct {
 	library Library // nil = what the gateway of the request publishes
@@ -157,8 +157,8 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 		if c.library == nil {
 			c.library = published{r.live, s.o.Terms}
 		}
-		if t, ok := r.live.(millrace.Teller); ok {
-			c.tell = t.Tell
+		if t, ok := r.live.(millrace.RequestAnnotator); ok {
+			c.tell = t.Annotate
 		}
 	}
 	leave := func() { stop(); cancel() }

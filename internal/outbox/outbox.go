@@ -182,7 +182,7 @@ func (t *teller) log(ctx context.Context, v millrace.View) error {
 		if err != nil {
 			return lost(err)
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			continue
 		}
 		if seq == 0 || !c.Time.Equal(at) {

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-var _ millrace.Server = (*Subscriber)(nil)
+var _ millrace.Handler = (*Subscriber)(nil)
 
 // maxChallenge is the most bytes of what a hub wants repeated.
 const maxChallenge = 4 << 10
@@ -36,12 +36,12 @@ func token(r *http.Request) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// Right implements [millrace.Server].
-func (s *Subscriber) Right(r *http.Request) (right millrace.Right, ok bool) {
-	return millrace.RightRead, isToken(token(r)) && (r.Method == http.MethodGet || r.Method == http.MethodPost)
+// Scope implements [millrace.Handler].
+func (s *Subscriber) Scope(r *http.Request) (right millrace.Scope, ok bool) {
+	return millrace.ScopeRead, isToken(token(r)) && (r.Method == http.MethodGet || r.Method == http.MethodPost)
 }
 
-// Serve implements [millrace.Server]: it answers a hub.
+// Serve implements [millrace.Handler]: it answers a hub.
 func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Live) error {
 	s.mu.Lock()
 	sub := s.subs[token(r)]

@@ -44,7 +44,7 @@ type SubscriberOptions struct {
 	Logger *slog.Logger     // nil = discard
 }
 
-// Subscriber keeps subscriptions, and is the [millrace.Server] of their
+// Subscriber keeps subscriptions, and is the [millrace.Handler] of their
 // callbacks. All methods are safe for concurrent use.
 type Subscriber struct {
 	callback string // URL without "/" at its end

@@ -114,7 +114,7 @@ func (w *world) callback(method, target, body, signature string) (int, string) {
 	if signature != "" {
 		r.Header.Set("X-Hub-Signature", signature)
 	}
-	if _, ok := w.sub.Right(r); !ok {
+	if _, ok := w.sub.Scope(r); !ok {
 		return 0, "" // not the subscriber's
 	}
 	rec := httptest.NewRecorder()

@@ -115,15 +115,15 @@ func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 // site, these pulls included; of it only HTML and text count.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
-		Pages: t.Pages, Brought: t.Brought, Stand: t.Stand, Skipped: max(0, t.Pages-t.Brought-t.Stand),
+		Pages: t.Pages, Brought: t.Fetched, Stand: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
 		Conditional: t.Conditional, NotModified: t.NotModified,
 	}
 	measured, text := HTML{Documents: site.HTML}, 0.0
 	if site.HTML > 0 {
 		measured.Received, measured.Bytes = float64(site.HTMLReceived)/float64(site.HTML), float64(site.HTMLBytes)/float64(site.HTML)
 	}
-	if site.Brought > 0 {
-		text = float64(site.Text) / float64(site.Brought)
+	if site.Fetched > 0 {
+		text = float64(site.Text) / float64(site.Fetched)
 	}
 	s.HTML = new(c.Mean(measured, site.HTML*t.Pulls >= t.Pages, text))
 	basis := Estimate

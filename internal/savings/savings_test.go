@@ -20,7 +20,7 @@ var about = cmpopts.EquateApprox(1e-12, 0)
 // The figures of TCT draft-00 for one fetch, with the unit put right: 85.3 kB
 // at 0.06 kWh/GB are 5.1 mWh, not 5.1 Wh.
 func TestDraftsExample(t *testing.T) {
-	one := store.Traffic{Pulls: 1, Pages: 1, Brought: 1, Text: 1960 * 4, Requests: 1, Received: 17_700, HTML: 1, HTMLReceived: 103_000, HTMLBytes: 13_900 * 4}
+	one := store.Traffic{Pulls: 1, Pages: 1, Fetched: 1, Text: 1960 * 4, Requests: 1, Received: 17_700, HTML: 1, HTMLReceived: 103_000, HTMLBytes: 13_900 * 4}
 	want := &Saved{
 		Pages: 1, Brought: 1, SkipRate: new(0.0),
 		HTML:     &HTML{Received: 103_000, Bytes: 55_600, Documents: 1, From: FromHTML},
@@ -37,8 +37,8 @@ func TestDraftsExample(t *testing.T) {
 // A second pull of 1000 pages of which nothing is known but their text: one
 // conditional request, and a list that says which ten have changed.
 func TestEstimate(t *testing.T) {
-	pull := store.Traffic{Pulls: 1, Pages: 1000, Brought: 10, Text: 10_000, Requests: 11, Conditional: 11, NotModified: 0, Received: 50_000}
-	site := store.Traffic{Pulls: 2, Pages: 2000, Brought: 1010, Text: 1_010_000}
+	pull := store.Traffic{Pulls: 1, Pages: 1000, Fetched: 10, Text: 10_000, Requests: 11, Conditional: 11, NotModified: 0, Received: 50_000}
+	site := store.Traffic{Pulls: 2, Pages: 2000, Fetched: 1010, Text: 1_010_000}
 	c := Coefficients{KWhPerGB: 0.1, BytesPerToken: 5, HTMLPerText: 20, HTMLCompression: 4}
 	want := &Saved{
 		Pages: 1000, Brought: 10, Skipped: 990, Conditional: 11, SkipRate: new(0.99), NotModifiedRate: new(0.0),
@@ -75,7 +75,7 @@ func TestOrigin(t *testing.T) {
 		pull := store.Traffic{Pulls: 1, Pages: tt.pages, Received: 10}
 		site := store.Traffic{HTML: tt.html, HTMLReceived: tt.html * 500, HTMLBytes: tt.html * 1000}
 		if tt.text > 0 {
-			site.Brought, site.Text = 1, tt.text
+			site.Fetched, site.Text = 1, tt.text
 		}
 		s := Of(pull, site, Default())
 		if s.HTML.From != tt.from || s.Bytes.Basis != tt.basis || s.Requests.Basis != Measured || s.Tokens.Basis != Estimate || s.KWh.Basis != Estimate {
@@ -88,7 +88,7 @@ func TestOrigin(t *testing.T) {
 // A crawl that found lists beside pages, or a protocol that brings more than
 // HTML does, has saved less than nothing.
 func TestNegative(t *testing.T) {
-	pull := store.Traffic{Pulls: 1, Pages: 10, Brought: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
+	pull := store.Traffic{Pulls: 1, Pages: 10, Fetched: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
 	s := Of(pull, pull, Default())
 	if s.Bytes.Saved != -14_000 || s.Requests.Saved != -15 || s.KWh.Saved >= 0 || s.Skipped != 0 {
 		t.Errorf("%+v", s)
@@ -97,8 +97,8 @@ func TestNegative(t *testing.T) {
 
 // Pulls one by one and all together have saved the same.
 func TestSums(t *testing.T) {
-	a := store.Traffic{Pulls: 1, Pages: 500, Brought: 500, Text: 600_000, Requests: 502, Conditional: 1, Received: 900_000}
-	b := store.Traffic{Pulls: 1, Pages: 500, Brought: 20, Stand: 7, Text: 22_000, Requests: 28, Conditional: 28, NotModified: 7, Received: 70_000}
+	a := store.Traffic{Pulls: 1, Pages: 500, Fetched: 500, Text: 600_000, Requests: 502, Conditional: 1, Received: 900_000}
+	b := store.Traffic{Pulls: 1, Pages: 500, Fetched: 20, Unmodified: 7, Text: 22_000, Requests: 28, Conditional: 28, NotModified: 7, Received: 70_000}
 	site := a
 	site.Add(b)
 	sum := Of(a, site, Default())

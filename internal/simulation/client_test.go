@@ -22,7 +22,7 @@ import (
 // mirrored is a sink whose pages can be looked at.
 type mirrored interface {
 	millrace.Sink
-	millrace.Memory
+	millrace.SyncState
 	// restart forgets what is not durable.
 	restart(ctx context.Context) error
 	pages(ctx context.Context) (map[string]*millrace.Page, error)
@@ -96,7 +96,7 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	report, err := mirror.Sync(ctx, c.p.Name+" "+base, src, sink, &mirror.Options{
 		Batch: 1 + c.rng.IntN(10), Concurrency: 1 + c.rng.IntN(4),
 	})
-	c.w.logf("%s: %+v, asked %d, skipped %d, doubted %d, %v", c.name, report.Tally, report.Asked, report.SkippedN, report.Doubted, err)
+	c.w.logf("%s: %+v, asked %d, skipped %d, doubted %d, %v", c.name, report.Counts, report.Asked, report.SkippedN, report.Doubted, err)
 	c.pulls++
 	if err == nil {
 		c.whole++
@@ -122,10 +122,10 @@ type lossy struct {
 }
 
 // Apply applies a batch, or says that it has not although it has.
-func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	w, rng := s.c.w, s.c.rng
 	if w.chance(rng, .01) {
-		return millrace.Tally{}, fmt.Errorf("nothing is applied: %w", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("nothing is applied: %w", millrace.ErrUnavailable)
 	}
 	if w.broken.forget && rng.IntN(3) == 0 {
 		batch = slices.Clone(batch)
@@ -145,10 +145,10 @@ type unending struct{ millrace.Source }
 func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range u.Source.Changes(ctx, since) {
-			if c.Mark != nil {
-				m := *c.Mark
-				m.Whole = false
-				c.Mark = &m
+			if c.Checkpoint != nil {
+				m := *c.Checkpoint
+				m.Complete = false
+				c.Checkpoint = &m
 			}
 			if !yield(c, err) {
 				return
@@ -169,7 +169,7 @@ func (s *memorySink) exact() bool                   { return true }
 func (s *memorySink) restart(context.Context) error { return nil }
 
 // Apply implements millrace.Sink.
-func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Change) (t millrace.Tally, err error) {
+func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Change) (t millrace.Counts, err error) {
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
@@ -193,18 +193,18 @@ func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Chang
 			delete(s.refs, c.URL)
 			delete(s.held, c.URL)
 			t.Deleted++
-		case millrace.Mark:
-			s.cursor = c.Mark.Cursor
+		case millrace.KindCheckpoint:
+			s.cursor = c.Checkpoint.Cursor
 		}
 	}
 	return t, nil
 }
 
-// Cursor implements millrace.Memory.
+// Cursor implements millrace.SyncState.
 func (s *memorySink) Cursor(context.Context, string) (millrace.Cursor, error) { return s.cursor, nil }
 
-// Held implements millrace.Memory.
-func (s *memorySink) Held(_ context.Context, _ string, urls ...string) iter.Seq2[millrace.Ref, error] {
+// KnownRefs implements millrace.SyncState.
+func (s *memorySink) KnownRefs(_ context.Context, _ string, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		s.mu.Lock()
 		refs := maps.Clone(s.refs)

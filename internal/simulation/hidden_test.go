@@ -59,7 +59,7 @@ func (c *closet) open(v millrace.Visibility) {
 	c.conf = store.Config{Base: base, Visibility: v}
 	o := protocol.PublisherOptions{LLMsFull: true, Policy: &millrace.Policy{Terms: base + "terms"}}
 	for _, room := range all.Protocols() {
-		o.Beside = append(o.Beside, room.Name)
+		o.Protocols = append(o.Protocols, room.Name)
 	}
 	c.rooms = nil
 	for _, room := range all.Protocols() {

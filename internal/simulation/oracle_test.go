@@ -124,7 +124,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 			}
 			ed.docs[d.Path] = doc{etag, d.Large, sum, b.Bytes()}
 		}
-		for _, link := range pub.Announce(v).Root {
+		for _, link := range pub.Advertise(v).Root {
 			links = append(links, link.String())
 		}
 		ed.pages[p.Name] = make(map[string]bool)
@@ -139,7 +139,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 				ed.pages[p.Name][page.URL] = true
 			}
 		}
-		if _, files := pub.(millrace.Filer); files || p.Name == "web" { // whose pages are named by SCP's files
+		if _, files := pub.(millrace.ArtifactPublisher); files || p.Name == "web" { // whose pages are named by SCP's files
 			continue
 		}
 		ask := &frozen{ed, links, func(r *http.Request) (*millrace.Document, error) { return pub.Find(ctx, v, r) }}

@@ -193,7 +193,7 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Whole: true}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Complete: true}}, nil)
 	}
 }
 

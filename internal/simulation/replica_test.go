@@ -165,7 +165,7 @@ func (k *killer) kill() {
 func (w *world) publishing() *protocol.PublisherOptions {
 	o := &protocol.PublisherOptions{ListItems: w.items}
 	for _, p := range w.rooms {
-		o.Beside = append(o.Beside, p.Name)
+		o.Protocols = append(o.Protocols, p.Name)
 	}
 	return o
 }
@@ -177,7 +177,7 @@ func (w *world) published(l *life, g *gate) []edition.Room {
 	for _, p := range w.rooms {
 		pub := p.NewPublisher(w.publishing())
 		slow := slowPublisher{pub, w, l, g}
-		if filer, ok := pub.(millrace.Filer); ok {
+		if filer, ok := pub.(millrace.ArtifactPublisher); ok {
 			out = append(out, edition.Room{Name: p.Name, Publisher: watchedFiler{slow, filer}})
 			continue
 		}
@@ -212,21 +212,21 @@ func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*mill
 // watchedFiler has the oracle know the files that it makes.
 type watchedFiler struct {
 	slowPublisher
-	filer millrace.Filer
+	filer millrace.ArtifactPublisher
 }
 
-// Files makes them.
-func (f watchedFiler) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (time.Time, error) {
-	return f.filer.Files(ctx, v, now, watchedShelf{s, &f.w.oracle})
+// Artifacts makes them.
+func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
+	return f.filer.Artifacts(ctx, v, now, watchedShelf{s, &f.w.oracle})
 }
 
 // Deferred makes the deferred files of a view.
-func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error {
+func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	return f.filer.Deferred(ctx, v, now, watchedShelf{s, &f.w.oracle})
 }
 
 type watchedShelf struct {
-	millrace.Shelf
+	millrace.ArtifactSet
 	o *oracle
 }
 
@@ -242,17 +242,17 @@ func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
 		return err
 	}
 	s.o.make(d.Path, etag, sum)
-	return s.Shelf.Put(ctx, d)
+	return s.ArtifactSet.Put(ctx, d)
 }
 
-// Draft begins a file.
-func (s watchedShelf) Draft() (millrace.Draft, error) {
-	d, err := s.Shelf.Draft()
-	return &watchedDraft{Draft: d, o: s.o}, err
+// Create begins a file.
+func (s watchedShelf) Create() (millrace.ArtifactWriter, error) {
+	d, err := s.ArtifactSet.Create()
+	return &watchedDraft{ArtifactWriter: d, o: s.o}, err
 }
 
 type watchedDraft struct {
-	millrace.Draft
+	millrace.ArtifactWriter
 	o    *oracle
 	body []byte
 }
@@ -260,12 +260,12 @@ type watchedDraft struct {
 // Write appends.
 func (d *watchedDraft) Write(b []byte) (int, error) {
 	d.body = append(d.body, b...)
-	return d.Draft.Write(b)
+	return d.ArtifactWriter.Write(b)
 }
 
 // Finish writes down the files.
-func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
-	files, err := d.Draft.Finish(ctx, head, f, codings, name)
+func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+	files, err := d.ArtifactWriter.Finish(ctx, head, f, codings, name)
 	for _, made := range files {
 		d.o.make(made.Path, made.ETag, sha256.Sum256(slices.Concat(head, d.body)))
 	}

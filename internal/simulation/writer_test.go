@@ -48,7 +48,7 @@ func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 	for range 2 {
 		src := source{w.origin, w, l.rng, faulty}
 		report, err := mirror.Sync(l.ctx, "folder", src, site, &mirror.Options{Batch: 1 + l.rng.IntN(12), Concurrency: 1 + l.rng.IntN(3)})
-		w.logf("%s: %+v, skipped %d, doubted %d, %v", l.name, report.Tally, report.SkippedN, report.Doubted, err)
+		w.logf("%s: %+v, skipped %d, doubted %d, %v", l.name, report.Counts, report.SkippedN, report.Doubted, err)
 		w.notify(l.rng)
 		if report.Doubted == 0 || err != nil {
 			return err == nil && report.SkippedN == 0
@@ -97,8 +97,8 @@ func (a *api) batch() (batch []millrace.Change) {
 		}
 		batch = append(batch, c)
 	}
-	mark := &millrace.Milestone{Cursor: millrace.Cursor(fmt.Sprint(a.rev))}
-	return append(batch, millrace.Change{Kind: millrace.Mark, Mark: mark})
+	mark := &millrace.Checkpoint{Cursor: millrace.Cursor(fmt.Sprint(a.rev))}
+	return append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: mark})
 }
 
 // apiWriter applies batches, and looks after every start whether the store
@@ -110,7 +110,7 @@ func (w *world) apiWriter(l *life) error {
 	}
 	a := w.api
 	got := make(map[string]string)
-	for ref, err := range site.Held(l.ctx, "api") {
+	for ref, err := range site.KnownRefs(l.ctx, "api") {
 		if err != nil {
 			return err
 		}

@@ -54,13 +54,13 @@ func Parts(v millrace.View, room string, i, shards int, head string, in ...Names
 
 // Index returns the index of the sitemaps of a site.
 func Index(site millrace.Site, shards int) *millrace.Parts {
-	docs := strings.TrimSuffix(site.Docs, "/")
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	b := begin("sitemapindex", "", nil)
 	for i := range shards {
 		b = appendEntry(b, "sitemap", docs+ShardName(i, shards), time.Time{})
 	}
 	b = append(b, end("sitemapindex")...)
-	return millrace.Whole(string(b), func(_ context.Context, w io.Writer) error {
+	return millrace.WholeParts(string(b), func(_ context.Context, w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

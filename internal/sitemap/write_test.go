@@ -30,7 +30,7 @@ func TestWrite(t *testing.T) {
 	}
 	got = nil
 	var index bytes.Buffer
-	if err := Index(millrace.Site{Docs: "https://example.com/"}, 2).Write(t.Context(), &index); err != nil {
+	if err := Index(millrace.Site{EndpointBase: "https://example.com/"}, 2).Write(t.Context(), &index); err != nil {
 		t.Fatal(err)
 	}
 	for e, err := range Parse(&index, nil) {

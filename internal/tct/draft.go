@@ -93,7 +93,7 @@ func (d *Draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 
 // Tagger computes the ETags of the pages' documents, without their quotes.
 func (d *Draft) Tagger() millrace.Tagger {
-	return millrace.Tagger{Room: d.Name, Format: 2, Rivals: d.Names.Rivals, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
+	return millrace.Tagger{Protocol: d.Name, Format: 2, Rivals: d.Names.Rivals, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
 		doc := d.Document(site, p)
 		if doc == nil {
 			return "", nil

@@ -154,7 +154,7 @@ func (p *Probe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*
 	all := p.Lists + rest
 	pages, lists := int64(p.Items*all/p.Lists), protocol.Cost{Requests: int64(all), Bytes: p.bytes * int64(all) / int64(p.Lists)}
 	offer := &protocol.Offer{
-		Entry: p.Entry, Pages: int(pages), Around: p.guessed, Detail: millrace.DetailText, Fields: p.known, Deletes: true, Basis: p.basis(),
+		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: millrace.DetailText, Fields: p.known, Deletes: true, Basis: p.basis(),
 		Still: protocol.Cost{Requests: lists.Requests},
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: p.document},
@@ -165,7 +165,7 @@ func (p *Probe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*
 		offer.Still.Bytes = lists.Bytes
 	}
 	if p.unending {
-		offer.Pages, offer.Around = -1, false
+		offer.Pages, offer.Estimated = -1, false
 	}
 	return offer, nil
 }

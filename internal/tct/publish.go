@@ -75,10 +75,10 @@ func (d *Draft) All(
 	}
 }
 
-// Alternate returns [millrace.Notice].Page: it gives the link of a page to its
+// Alternate returns [millrace.Advertisement].Page: it gives the link of a page to its
 // M-URL, with the members of l.
 func (d *Draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Context, identity string) ([]millrace.Link, error) {
-	docs := strings.TrimSuffix(v.Site().Docs, "/")
+	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
 	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		var path string
 		t, err := v.Tag(ctx, d.Name, identity)
@@ -107,12 +107,12 @@ func (d *Draft) path(site millrace.Site, t millrace.Tag) string {
 // murl returns the M-URL of a tag without reading the page.
 func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
-		Path:   d.path(site, t),
-		Page:   canon.Relative(site.Base, t.URL),
-		ETag:   t.Value,
-		Header: d.pageHeader(t.URL, t.Modified),
-		OneTag: true,
-		Alike:  true,
+		Path:        d.path(site, t),
+		Page:        canon.Relative(site.Base, t.URL),
+		ETag:        t.Value,
+		Header:      d.pageHeader(t.URL, t.Modified),
+		OneTag:      true,
+		IgnoresVary: true,
 		Write: func(ctx context.Context, w io.Writer) error {
 			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
 			if err != nil {
@@ -129,7 +129,7 @@ func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 	var body bytes.Buffer
 	err := d.write(&body, &o.Document, o.CanonicalURL, o.tag)
 	// The validators of draft-00 do not stand for all bytes.
-	parts := millrace.Whole(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
+	parts := millrace.WholeParts(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
@@ -137,15 +137,15 @@ func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 		return err
 	})
 	return &millrace.Document{
-		Path:   o.path,
-		ETag:   o.tag,
-		Header: d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
-		OneTag: true,
-		Alike:  true,
-		Large:  true,
-		Names:  int64(o.names),
-		Parts:  parts,
-		Write:  parts.Write,
+		Path:        o.path,
+		ETag:        o.tag,
+		Header:      d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
+		OneTag:      true,
+		IgnoresVary: true,
+		Large:       true,
+		PageCount:   int64(o.names),
+		Parts:       parts,
+		Write:       parts.Write,
 	}
 }
 

@@ -24,7 +24,7 @@ const first = " "
 // identities. in may be nil.
 func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
 	site := v.Site()
-	docs := strings.TrimSuffix(site.Docs, "/")
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	var buf []byte
 	item := func(curl, path, modified, tag string) []byte {
 		it := Item{CURL: curl, MURL: docs + path, Modified: Date(modified), ContentHash: tag, ETag: tag}
@@ -37,7 +37,7 @@ func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in fun
 		homeURL, homeIdentity = home.URL, canon.Relative(site.Base, home.URL)
 	}
 	return &millrace.Parts{
-		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.Docs, homeURL, over != nil),
+		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.EndpointBase, homeURL, over != nil),
 		Head:    []byte(ListHead + "\n"), Between: []byte(",\n"), Tail: []byte(ListTail), Empty: []byte(ListHead + ListTail),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {

@@ -16,7 +16,7 @@ func Sum(src millrace.Source) func(context.Context) uint64 {
 		start, h := time.Now(), fnv.New64a()
 		for c, err := range src.Changes(ctx, "") {
 			fmt.Fprintln(h, c.URL, c.Version, err)
-			if c.Version == "" && c.Mark == nil {
+			if c.Version == "" && c.Checkpoint == nil {
 				fmt.Fprintln(h, start.UnixNano()) // it may change without a trace
 			}
 		}

@@ -21,10 +21,10 @@ import (
 // Options of [New]. The zero value works.
 type Options struct {
 	// Held gives what the sink remembers of this source, as
-	// [millrace.Memory.Held] does. nil = nothing: every run is a first one.
+	// [millrace.SyncState.KnownRefs] does. nil = nothing: every run is a first one.
 	Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	// Original gives what a page that the sink holds was made of, as
-	// [millrace.Originals] does. With it, pages that other rules or another
+	// [millrace.OriginalStore] does. With it, pages that other rules or another
 	// version of the extractor have made are made again without asking for
 	// them. nil = nothing is kept.
 	Original func(ctx context.Context, url string) ([]byte, error)

@@ -148,7 +148,7 @@ const from = "test crawl"
 func (m *mill) open(o Options) *Crawl {
 	m.t.Helper()
 	o.Held = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
-		return m.site.Held(ctx, from, urls...)
+		return m.site.KnownRefs(ctx, from, urls...)
 	}
 	c, err := New(client(), m.url, &o)
 	if err != nil {

@@ -137,7 +137,7 @@ func (r *run) finish() error {
 		r.o.Progress(r.done, max(r.done, r.known))
 	}
 	r.complete.Store(!r.cut && !r.missed && next.Limits.Pages == 0 && next.Limits.Depth == 0)
-	return r.emit(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next.encode(), Whole: true}})
+	return r.emit(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: next.encode(), Complete: true}})
 }
 
 // report is a skip that is no problem of a page.

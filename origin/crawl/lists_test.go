@@ -138,7 +138,7 @@ func TestHints(t *testing.T) {
 		t.Errorf("asked for %s, want %s first", got, want)
 	}
 	if rep.Updated != 1 {
-		t.Errorf("%+v", rep.Tally)
+		t.Errorf("%+v", rep.Counts)
 	}
 }
 

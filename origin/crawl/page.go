@@ -44,7 +44,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
 	r.made.barren = held.kind == isPage && held.barren
 	r.page.Original = o.encode() // the body is in a buffer that is used again
-	r.page.Weight = millrace.Weight{Bytes: int64(len(data)), Received: r.received}
+	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil
 }
 

@@ -161,7 +161,7 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 		r.made.revise(r)
 	}
 	r.page.Version, r.page.Original = r.made.String(), data
-	r.page.Weight.Bytes = int64(len(o.body))
+	r.page.HTMLSize.Bytes = int64(len(o.body))
 	return r, nil
 }
 

@@ -68,7 +68,7 @@ func (m *mill) texts() map[string]string {
 func (m *mill) versions() map[string]version {
 	m.t.Helper()
 	all := map[string]version{}
-	for ref, err := range m.site.Held(m.t.Context(), from) {
+	for ref, err := range m.site.KnownRefs(m.t.Context(), from) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -354,7 +354,7 @@ func TestRereadBreaksOff(t *testing.T) {
 		}
 		left -= len(batch)
 		anew := 0
-		for ref, err := range m.site.Held(t.Context(), from) {
+		for ref, err := range m.site.KnownRefs(t.Context(), from) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -166,17 +166,17 @@ func TestNonces(t *testing.T) {
 	m.run(m.open(Options{}))
 	seq := m.seq()
 	var before []millrace.Ref
-	for r := range m.site.Held(t.Context(), from) {
+	for r := range m.site.KnownRefs(t.Context(), from) {
 		before = append(before, r)
 	}
 	rep := m.run(m.open(Options{}))
 	var after []millrace.Ref
-	for r := range m.site.Held(t.Context(), from) {
+	for r := range m.site.KnownRefs(t.Context(), from) {
 		after = append(after, r)
 	}
 	equal(t, "what is held", after, before)
 	if m.seq() != seq || rep.Updated > 0 {
-		t.Errorf("%+v", rep.Tally)
+		t.Errorf("%+v", rep.Counts)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestNewValidators(t *testing.T) {
 	seq := m.seq()
 	n.Add(1)
 	m.run(m.open(Options{}))
-	for r := range m.site.Held(t.Context(), from) {
+	for r := range m.site.KnownRefs(t.Context(), from) {
 		if !strings.HasSuffix(r.Version, ` "1"`) {
 			t.Errorf("held is %q", r.Version)
 		}
@@ -227,8 +227,8 @@ func TestNoMemory(t *testing.T) {
 			if ch.Page != nil && ch.Page.Known != 0 {
 				pages++
 			}
-			if ch.Mark != nil {
-				cursor = ch.Mark.Cursor
+			if ch.Checkpoint != nil {
+				cursor = ch.Checkpoint.Cursor
 			}
 		}
 		if pages != 20 {

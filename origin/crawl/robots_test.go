@@ -292,7 +292,7 @@ func TestHiddenAndAway(t *testing.T) {
 	}
 	// They are there all the same.
 	held := 0
-	for range m.site.Held(t.Context(), from) {
+	for range m.site.KnownRefs(t.Context(), from) {
 		held++
 	}
 	if held != 22 {

@@ -35,8 +35,8 @@ func TestWeight(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	check := func(when string) {
 		t.Helper()
-		got, err := m.site.Weights(t.Context(), []string{"/", "/plain", "/none"})
-		want := []millrace.Weight{{Bytes: int64(len(page)), Received: int64(len(packed))}, {Bytes: int64(len(plain)), Received: int64(len(plain))}, {}}
+		got, err := m.site.HTMLSizes(t.Context(), []string{"/", "/plain", "/none"})
+		want := []millrace.HTMLSize{{Bytes: int64(len(page)), Received: int64(len(packed))}, {Bytes: int64(len(plain)), Received: int64(len(plain))}, {}}
 		if err != nil || len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 			t.Errorf("%s: %v, %v, want %v", when, got, err, want)
 		}

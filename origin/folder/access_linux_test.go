@@ -42,7 +42,7 @@ func TestUnreadable(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "shut"), 0o755) })
 	asNobody(t, dir, func() {
 		got := walk(t, f)
-		if got.mark.Whole {
+		if got.mark.Complete {
 			t.Error("the list is whole without the pages of a directory that could not be read")
 		}
 		if !errors.Is(got.skipped["/shut/"], millrace.ErrForbidden) {

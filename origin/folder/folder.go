@@ -188,7 +188,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		} else if len(private) > 0 {
 			next = found.cursor()
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next, Whole: w.Failed == nil}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: next, Complete: w.Failed == nil}}, nil)
 	}
 }
 

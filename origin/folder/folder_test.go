@@ -97,7 +97,7 @@ func TestWalk(t *testing.T) {
 	if d := cmp.Diff(wantSkipped, skipped); d != "" {
 		t.Error("skipped (-want +got):\n" + d)
 	}
-	if !got.mark.Whole || got.mark.Section != "" || got.mark.Cursor == "" {
+	if !got.mark.Complete || got.mark.Section != "" || got.mark.Cursor == "" {
 		t.Errorf("mark %+v", got.mark)
 	}
 	for _, u := range got.urls {
@@ -210,7 +210,7 @@ func TestLinksAndSpecials(t *testing.T) {
 			t.Errorf("%s is not reported; skipped are %v", u, slices.Sorted(maps.Keys(got.skipped)))
 		}
 	}
-	if !got.mark.Whole {
+	if !got.mark.Complete {
 		t.Error("links and pipes make the list incomplete")
 	}
 	for _, u := range []string{"/escape.html", "/escape/secret.html", "/pipe.html", "/eats.html"} {

@@ -80,7 +80,7 @@ type walked struct {
 	urls     []string
 	versions map[string]string
 	skipped  map[string]error
-	mark     millrace.Milestone
+	mark     millrace.Checkpoint
 }
 
 func walk(t testing.TB, f millrace.Source) walked {
@@ -94,8 +94,8 @@ func walk(t testing.TB, f millrace.Source) walked {
 			w.skipped[skip.URL] = skip.Err
 		case err != nil:
 			t.Fatal(err)
-		case c.Kind == millrace.Mark:
-			w.mark, marks = *c.Mark, marks+1
+		case c.Kind == millrace.KindCheckpoint:
+			w.mark, marks = *c.Checkpoint, marks+1
 		default:
 			if marks > 0 {
 				t.Error("a page after the mark: " + c.URL)

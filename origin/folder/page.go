@@ -66,7 +66,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, fmt.Errorf("%w: it has no content: %w", millrace.ErrInvalid, res.Reason)
 	}
 	p.URL, p.Version = id, state.version
-	p.Weight.Bytes = int64(len(data))                                         // how it would come over the wire, its server knows
+	p.HTMLSize.Bytes = int64(len(data))                                       // how it would come over the wire, its server knows
 	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set the clock back
 		p.Modified = state.modified.UTC().Truncate(time.Second)
 	}

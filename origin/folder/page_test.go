@@ -467,10 +467,10 @@ func TestWeight(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.html": html("A", ""), "b.html": html("B", "/a.html")})
 	f := open(t, dir, nil)
-	if got, want := page(t, f, "/a.html").Weight, (millrace.Weight{Bytes: int64(len(html("A", "")))}); got != want {
+	if got, want := page(t, f, "/a.html").HTMLSize, (millrace.HTMLSize{Bytes: int64(len(html("A", "")))}); got != want {
 		t.Errorf("a page weighs %+v, want %+v", got, want)
 	}
-	if p := page(t, f, "/b.html"); p.Known != 0 || p.Weight != (millrace.Weight{}) {
-		t.Errorf("a duplicate knows %x and weighs %+v", p.Known, p.Weight)
+	if p := page(t, f, "/b.html"); p.Known != 0 || p.HTMLSize != (millrace.HTMLSize{}) {
+		t.Errorf("a duplicate knows %x and weighs %+v", p.Known, p.HTMLSize)
 	}
 }

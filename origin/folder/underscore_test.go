@@ -26,8 +26,8 @@ func pull(t *testing.T, f *opened, since millrace.Cursor) (urls []string, next m
 		case errors.As(err, &skip):
 		case err != nil:
 			t.Fatal(err)
-		case c.Kind == millrace.Mark:
-			next = c.Mark.Cursor
+		case c.Kind == millrace.KindCheckpoint:
+			next = c.Checkpoint.Cursor
 		default:
 			urls = append(urls, c.URL)
 		}

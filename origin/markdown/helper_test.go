@@ -60,7 +60,7 @@ type walked struct {
 	versions map[string]string
 	skipped  map[string]error
 	absent   map[string]bool
-	mark     millrace.Milestone
+	mark     millrace.Checkpoint
 }
 
 func walkAll(t testing.TB, f millrace.Source) walked {
@@ -74,8 +74,8 @@ func walkAll(t testing.TB, f millrace.Source) walked {
 			w.skipped[skip.URL], w.absent[skip.URL] = skip.Err, skip.Absent
 		case err != nil:
 			t.Fatal(err)
-		case c.Kind == millrace.Mark:
-			w.mark, marks = *c.Mark, marks+1
+		case c.Kind == millrace.KindCheckpoint:
+			w.mark, marks = *c.Checkpoint, marks+1
 		default:
 			w.names = append(w.names, c.URL)
 			w.versions[c.URL] = c.Version

@@ -186,9 +186,9 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			yield(millrace.Change{}, fmt.Errorf("markdown %s: %w", f.dir, err))
 			return
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{
-			Cursor: "walked", // every walk is a whole one: there is no place to resume from
-			Whole:  w.failed == nil,
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{
+			Cursor:   "walked", // every walk is a whole one: there is no place to resume from
+			Complete: w.failed == nil,
 		}}, nil)
 	}
 }

@@ -59,10 +59,10 @@ func pages(name, finds string, page func(p *millrace.Page, err error) (*millrace
 }
 
 var faults = []fault{
-	steps("no mark", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool { return c.Kind != millrace.Mark }),
+	steps("no mark", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool { return c.Kind != millrace.KindCheckpoint }),
 	steps("a cursor that does not print", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool {
-		if c.Mark != nil {
-			c.Mark.Cursor += "\x00"
+		if c.Checkpoint != nil {
+			c.Checkpoint.Cursor += "\x00"
 		}
 		return true
 	}),
@@ -121,8 +121,8 @@ var faults = []fault{
 	}},
 	{name: "a cursor of the clock", finds: "an unchanged site writes nothing", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		return mapped(r.changes(ctx, since), func(c *millrace.Change, _ *error) bool {
-			if c.Mark != nil {
-				c.Mark.Cursor = millrace.Cursor(fmt.Sprint(time.Now().UnixNano()))
+			if c.Checkpoint != nil {
+				c.Checkpoint.Cursor = millrace.Cursor(fmt.Sprint(time.Now().UnixNano()))
 			}
 			return true
 		})
@@ -140,8 +140,8 @@ var faults = []fault{
 		})
 	}},
 	steps("no deletions", "changes are followed", func(c *millrace.Change, _ *error) bool {
-		if c.Mark != nil {
-			c.Mark.Whole = false
+		if c.Checkpoint != nil {
+			c.Checkpoint.Complete = false
 		}
 		return true
 	}),

@@ -131,7 +131,7 @@ type process struct {
 
 // held gives the memory of the store.
 func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
-	return p.site.Held(ctx, from, urls...)
+	return p.site.KnownRefs(ctx, from, urls...)
 }
 
 // start opens the site, as a new process.

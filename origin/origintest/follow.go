@@ -23,7 +23,7 @@ func unchanged(f *fixture) {
 		report := f.sync(path)
 		after, _ := f.look(path)
 		if diff := cmp.Diff(before, after); diff != "" || report.Added+report.Updated+report.Deleted > 0 {
-			f.Fatalf("nothing changed, and a run has written, %+v (-before +after):\n%s", report.Tally, diff)
+			f.Fatalf("nothing changed, and a run has written, %+v (-before +after):\n%s", report.Counts, diff)
 		}
 	}
 	f.check(path, "after runs in which nothing changed")

@@ -27,11 +27,11 @@ func (m *mortal) die() {
 	m.dead = true
 }
 
-func (m *mortal) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (m *mortal) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
-		return millrace.Tally{}, errors.New("killed")
+		return millrace.Counts{}, errors.New("killed")
 	}
 	return m.Site.Apply(ctx, from, batch)
 }

@@ -80,7 +80,7 @@ type Odd interface {
 	Odd() (urls []string, err error)
 }
 
-// Held gives what the sink remembers of the source, as [millrace.Memory] does:
+// Held gives what the sink remembers of the source, as [millrace.SyncState] does:
 // of the given URLs, or of all.
 type Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 

@@ -199,7 +199,7 @@ func put(url, version string) millrace.Change {
 }
 
 func mark(c millrace.Cursor, whole bool) millrace.Change {
-	return millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c, Whole: whole}}
+	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c, Complete: whole}}
 }
 
 // origin gives an origin with a fault.

@@ -66,7 +66,7 @@ type stream struct {
 	puts    []millrace.Change
 	deleted []string
 	skips   []*millrace.SkipError
-	marks   []millrace.Milestone
+	marks   []millrace.Checkpoint
 	last    millrace.Kind // of the last change
 	err     error         // that ended it
 }
@@ -86,8 +86,8 @@ func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cu
 			s.puts = append(s.puts, c)
 		case c.Kind == millrace.Delete:
 			s.deleted = append(s.deleted, c.URL)
-		case c.Mark != nil:
-			s.marks = append(s.marks, *c.Mark)
+		case c.Checkpoint != nil:
+			s.marks = append(s.marks, *c.Checkpoint)
 		}
 		n.take(c)
 		s.last = c.Kind
@@ -118,7 +118,7 @@ func (f *fixture) sound(s stream, when string) {
 	if s.err != nil {
 		f.Fatalf("%s: the stream ends with %v", when, s.err)
 	}
-	if len(s.marks) == 0 || s.last != millrace.Mark {
+	if len(s.marks) == 0 || s.last != millrace.KindCheckpoint {
 		f.Fatalf("%s: the last of %d changes is no mark", when, len(s.puts)+len(s.deleted)+len(s.marks))
 	}
 	for _, m := range s.marks {
@@ -185,7 +185,7 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 			f.Errorf("%s: %s says its %s and does not speak for it", when, p.URL, field.name)
 		}
 	}
-	if w := p.Weight; w.Bytes < 0 || w.Received < 0 || w.Bytes == 0 && w.Received > 0 || p.Known == 0 && w != (millrace.Weight{}) {
+	if w := p.HTMLSize; w.Bytes < 0 || w.Received < 0 || w.Bytes == 0 && w.Received > 0 || p.Known == 0 && w != (millrace.HTMLSize{}) {
 		f.Errorf("%s: %s weighs %+v", when, p.URL, w)
 	}
 	if p.Title == "" && len(p.Blocks) == 0 && p.Known != 0 && !p.Access.NoIndex && !p.Access.Auth {

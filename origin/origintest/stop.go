@@ -67,7 +67,7 @@ func streamCancelled(f *fixture) {
 				}
 				switch {
 				case seen <= stop:
-				case err == nil && c.Kind == millrace.Mark:
+				case err == nil && c.Kind == millrace.KindCheckpoint:
 					f.Errorf("%s: it says that it is complete", when)
 				case seen > stop+after:
 					f.Errorf("%s: it goes on", when)
@@ -163,9 +163,9 @@ type brittle struct {
 	left int
 }
 
-func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	if b.left--; b.left < 0 {
-		return millrace.Tally{}, fmt.Errorf("the disk is full: %w", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("the disk is full: %w", millrace.ErrUnavailable)
 	}
 	return b.Site.Apply(ctx, from, batch)
 }

@@ -295,7 +295,7 @@ func (r *run) unsettled() cursor {
 }
 
 func (r *run) mark(c cursor, whole bool, section string) error {
-	return r.send(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}})
+	return r.send(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section}})
 }
 
 func (r *run) skip(at string, why error, absent bool) error {

@@ -20,7 +20,7 @@ import (
 type stream struct {
 	puts  map[string]millrace.Change // by path
 	skips map[string]error
-	marks []millrace.Milestone
+	marks []millrace.Checkpoint
 	err   error
 }
 
@@ -42,8 +42,8 @@ func (f *fake) run(t *testing.T, o *Options, since millrace.Cursor) stream {
 			s.skips[strings.TrimPrefix(skip.URL, f.Server.URL)] = skip.Err
 		case err != nil:
 			s.err = err
-		case c.Kind == millrace.Mark:
-			s.marks = append(s.marks, *c.Mark)
+		case c.Kind == millrace.KindCheckpoint:
+			s.marks = append(s.marks, *c.Checkpoint)
 		default:
 			s.puts[strings.TrimPrefix(c.URL, f.Server.URL)] = c
 		}
@@ -97,7 +97,7 @@ func TestShiftingLists(t *testing.T) {
 				t.Errorf("seed %d: %s was there all the time, and was not named", seed, u)
 			}
 		}
-		if m := s.marks[len(s.marks)-1]; !m.Whole || m.Section != "" {
+		if m := s.marks[len(s.marks)-1]; !m.Complete || m.Section != "" {
 			t.Errorf("the last mark is %+v", m)
 		}
 		f.hook = nil
@@ -147,7 +147,7 @@ func TestRequests(t *testing.T) {
 	s := f.run(t, nil, "")
 	f.asked = nil
 	again := f.run(t, nil, s.cursor())
-	if len(f.asked) != 4 || len(again.puts) > 0 || len(again.marks) != 1 || again.marks[0].Whole || again.cursor() != s.cursor() {
+	if len(f.asked) != 4 || len(again.puts) > 0 || len(again.marks) != 1 || again.marks[0].Complete || again.cursor() != s.cursor() {
 		t.Errorf("asked for %q, got %d puts, marks %+v", f.asked, len(again.puts), again.marks)
 	}
 	p := f.post("p17")
@@ -186,7 +186,7 @@ func TestAnew(t *testing.T) {
 		return true
 	}
 	next := f.run(t, nil, s.cursor())
-	if len(next.puts) != 5 || !next.marks[len(next.marks)-1].Whole {
+	if len(next.puts) != 5 || !next.marks[len(next.marks)-1].Complete {
 		t.Errorf("another language: %d puts, %+v", len(next.puts), next.marks)
 	}
 	for u, c := range next.puts {
@@ -321,7 +321,7 @@ func TestStrangeType(t *testing.T) {
 		if len(s.puts) != 3 || s.err != nil || s.skips["/wp-json/plugin/v1/bookings"] == nil {
 			t.Errorf("%d: %d puts, skips %v, %v", status, len(s.puts), s.skips, s.err)
 		}
-		if m := s.marks; len(m) != 1 || !m[0].Whole || m[0].Section != "post" {
+		if m := s.marks; len(m) != 1 || !m[0].Complete || m[0].Section != "post" {
 			t.Errorf("%d: marks %+v", status, m)
 		}
 	}
@@ -378,7 +378,7 @@ func TestOtherTypes(t *testing.T) {
 			}
 			f.types = nil // the plugin is gone
 			gone := f.run(t, nil, s.cursor())
-			if m := gone.marks; len(m) != 1 || !m[0].Whole || m[0].Section != "recipe" {
+			if m := gone.marks; len(m) != 1 || !m[0].Complete || m[0].Section != "recipe" {
 				t.Errorf("a type that is gone: %+v", m)
 			}
 		})

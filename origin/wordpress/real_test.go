@@ -182,7 +182,7 @@ func (r *real) state() []any {
 	v, err := r.site.Head(r.Context())
 	r.must(err)
 	out := []any{v.Site().Seq}
-	for ref, err := range r.site.Held(r.Context(), r.root+" wordpress") {
+	for ref, err := range r.site.KnownRefs(r.Context(), r.root+" wordpress") {
 		r.must(err)
 		out = append(out, ref)
 	}

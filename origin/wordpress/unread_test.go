@@ -60,13 +60,13 @@ func TestCutOffBeforeTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind == millrace.Mark {
-			middle = c.Mark.Cursor
+		if c.Kind == millrace.KindCheckpoint {
+			middle = c.Checkpoint.Cursor
 			break
 		}
 	}
 	s := f.run(t, nil, middle)
-	if m := s.marks[len(s.marks)-1]; s.err != nil || !m.Whole || m.Section != "" {
+	if m := s.marks[len(s.marks)-1]; s.err != nil || !m.Complete || m.Section != "" {
 		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
 	}
 }
@@ -82,7 +82,7 @@ func TestNoTotal(t *testing.T) {
 	s := f.run(t, nil, "")
 	f.remove("p5")
 	f.tick()
-	if s = f.run(t, nil, s.cursor()); s.err != nil || !s.marks[len(s.marks)-1].Whole {
+	if s = f.run(t, nil, s.cursor()); s.err != nil || !s.marks[len(s.marks)-1].Complete {
 		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
 	}
 }
@@ -158,7 +158,7 @@ func TestUnread(t *testing.T) {
 	if n != 0 || !strings.Contains(log, want) {
 		t.Errorf("a new process asked %d times: %s", n, log)
 	}
-	if second.cursor() != first.cursor() || len(second.marks) != 1 || second.marks[0].Whole {
+	if second.cursor() != first.cursor() || len(second.marks) != 1 || second.marks[0].Complete {
 		t.Error("a run without a change moves the cursor")
 	}
 	now = now.Add(24 * time.Hour)

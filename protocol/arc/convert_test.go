@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-var site = millrace.Site{Base: "https://example.com/", Docs: "https://example.com/"}
+var site = millrace.Site{Base: "https://example.com/", EndpointBase: "https://example.com/"}
 
 func heading(level int, text string) millrace.Block {
 	return millrace.Block{Type: millrace.HeadingBlock, Level: level, Text: text}

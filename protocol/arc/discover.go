@@ -16,11 +16,11 @@ const (
 	pathPolicy    = "/.well-known/arc-policy.json"  // E.6
 )
 
-// Announce names the list in robots.txt (E.5), if the owner does not mind, and
+// Advertise names the list in robots.txt (E.5), if the owner does not mind, and
 // in JSON-LD in the head of the home page (E.3.2).
-func (p *publisher) Announce(v millrace.View) millrace.Notice {
-	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	n := millrace.Notice{
+func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
+	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
+	n := millrace.Advertisement{
 		RootData: []json.RawMessage{pointer(docs)},
 		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
 		Allow:    []string{"/arc-sitemap", "/.well-known/arc-"},

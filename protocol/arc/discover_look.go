@@ -61,7 +61,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		return nil, err
 	}
 	offer := &protocol.Offer{
-		Entry: l.URL, Pages: l.pages, Bare: l.bare, Detail: l.detail, Fields: l.fields, Deletes: true,
+		Entry: l.URL, Pages: l.pages, WithoutContent: l.bare, Detail: l.detail, Fields: l.fields, Deletes: true,
 		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // with the policy
 		Still: protocol.Cost{Requests: 1},
 		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
@@ -72,7 +72,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	if l.unending {
 		offer.Pages = -1
 		offer.Basis = "the beginning of the list, which is longer"
-	} else if offer.Around = l.guessed; l.guessed {
+	} else if offer.Estimated = l.guessed; l.guessed {
 		offer.Basis = "the beginning of the list"
 	}
 	if r.o.Deltas < 0 || !l.guessed && !l.unending && l.read < r.o.Deltas || l.Validators == (fetch.Validators{}) || l.pages == 0 {

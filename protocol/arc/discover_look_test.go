@@ -16,11 +16,11 @@ import (
 // Pages without a snapshot are bare: the list says no more than that they are.
 func TestLookAtBareList(t *testing.T) {
 	b := newBare(t, 30)
-	offer, err := Protocol().Look(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
+	offer, err := Protocol().Probe(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offer.Pages != 30 || offer.Bare != 30 || offer.Detail != millrace.DetailSummary || offer.Fields.Has(millrace.FieldContent) ||
+	if offer.Pages != 30 || offer.WithoutContent != 30 || offer.Detail != millrace.DetailSummary || offer.Fields.Has(millrace.FieldContent) ||
 		offer.Entry != b.URL+pathList || offer.Still.Requests != 1 || offer.Still.Bytes != 0 || !offer.Deletes {
 		t.Errorf("%+v", offer)
 	}
@@ -34,11 +34,11 @@ func TestLookAtYAML(t *testing.T) {
 	entry := "  - url: https://x.test/%d\n    ai_indexable: true\n    ai_summary: A page of which not much is known, but that it is there and has a summary.\n"
 	for _, n := range []int{3, 2000} {
 		text := "arc_sitemap_version: \"2.1\"\nsite: https://x.test\ngenerated_at: \"2026-01-01T00:00:00Z\"\npages:\n" + numbered(entry, n)
-		offer, err := Protocol().Look(t.Context(), oneFile("https://x.test"+pathYAML, text), "https://x.test/", nil)
+		offer, err := Protocol().Probe(t.Context(), oneFile("https://x.test"+pathYAML, text), "https://x.test/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if offer.Pages < n*9/10 || offer.Pages > n*11/10 || offer.Bare != offer.Pages || (offer.Basis == "") != (n == 3) {
+		if offer.Pages < n*9/10 || offer.Pages > n*11/10 || offer.WithoutContent != offer.Pages || (offer.Basis == "") != (n == 3) {
 			t.Errorf("of %d pages: %+v", n, offer)
 		}
 	}
@@ -89,7 +89,7 @@ func TestLookAtFirstDay(t *testing.T) {
 				http.NotFound(w, r)
 			}
 		}))}
-		offer, err := Protocol().Look(t.Context(), client, "https://x.test/", nil)
+		offer, err := Protocol().Probe(t.Context(), client, "https://x.test/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

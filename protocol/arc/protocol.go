@@ -19,10 +19,10 @@ func Protocol() protocol.Protocol {
 		Title:        "ARC Sitemap & AI Indexing",
 		Version:      "2.1",
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
+		Tagger:       millrace.Tagger{Protocol: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         appraise,
+		Probe:        appraise,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

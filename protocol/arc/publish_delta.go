@@ -96,7 +96,7 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 				h.days = nil
 				return err
 			}
-			if c.Kind == millrace.Mark {
+			if c.Kind == millrace.KindCheckpoint {
 				continue
 			}
 			n++
@@ -190,7 +190,7 @@ func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, 
 		if err != nil {
 			return is, err
 		}
-		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
+		if c.Kind == millrace.KindCheckpoint || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
 			break // the log is in order
 		}
 		is.n++
@@ -218,7 +218,7 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 			After: p.changes(v, d, keyed), Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
 		}
 	})
-	doc.Names = int64(d.n)
+	doc.PageCount = int64(d.n)
 	return doc
 }
 
@@ -287,7 +287,7 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 			return nil, nil //nolint:nilnil // the log does not reach so far
 		case err != nil:
 			return nil, err
-		case c.Kind != millrace.Mark && c.Time.Sub(at) < dayLength:
+		case c.Kind != millrace.KindCheckpoint && c.Time.Sub(at) < dayLength:
 			return nil, nil //nolint:nilnil // it is large, or too large
 		}
 		break

@@ -24,9 +24,9 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 			After: p.entries(v, keyed), Changed: p.keys(site),
 		}
 	})
-	list.Names = int64(site.Pages)
+	list.PageCount = int64(site.Pages)
 	known := *list
-	known.Path, known.Same = pathWellKnown, pathList
+	known.Path, known.AliasOf = pathWellKnown, pathList
 	twin := p.large(pathYAML, yamlType, func(keyed bool) *millrace.Parts {
 		h, entries := p.head(site, site.Time).appendYAML(nil), p.entries(v, keyed)
 		return &millrace.Parts{
@@ -47,7 +47,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 			},
 		}
 	})
-	twin.Names = list.Names
+	twin.PageCount = list.PageCount
 	return []*millrace.Document{list, &known, twin}
 }
 

@@ -198,7 +198,7 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff(list, keyed); diff != "" {
 		t.Errorf("the two forms differ in more (-public +keyed):\n%s", diff)
 	}
-	if twin := docs[pathWellKnown]; twin.Same != pathList || text(t, twin.Write) != text(t, docs[pathList].Write) {
+	if twin := docs[pathWellKnown]; twin.AliasOf != pathList || text(t, twin.Write) != text(t, docs[pathList].Write) {
 		t.Error("the well-known list is another")
 	}
 	if yaml := text(t, docs[pathYAML].Write); strings.Contains(yaml, "inner") || !strings.Contains(text(t, docs[pathYAML].PartsKeyed.Write), "inner") {
@@ -468,14 +468,14 @@ func TestFind(t *testing.T) {
 
 func TestAnnounce(t *testing.T) {
 	s := openShop(t, start)
-	n := NewPublisher(&protocol.PublisherOptions{Policy: new(millrace.Policy)}).Announce(s.view())
+	n := NewPublisher(&protocol.PublisherOptions{Policy: new(millrace.Policy)}).Advertise(s.view())
 	if diff := cmp.Diff([]string{"Sitemap: https://example.com/arc-sitemap.json"}, n.Robots); diff != "" {
 		t.Errorf("robots.txt (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{pathPolicy}, n.Public); diff != "" {
 		t.Errorf("public (-want +got):\n%s", diff)
 	}
-	if n := NewPublisher(&protocol.PublisherOptions{NoSitemapLine: true}).Announce(s.view()); n.Robots != nil || n.Public != nil {
+	if n := NewPublisher(&protocol.PublisherOptions{NoSitemapLine: true}).Advertise(s.view()); n.Robots != nil || n.Public != nil {
 		t.Errorf("without the line: %+v", n)
 	}
 	if len(n.RootData) != 1 {

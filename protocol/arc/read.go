@@ -200,8 +200,8 @@ func (r *run) heed(f *listFile) {
 }
 
 func (r *run) mark(whole bool) error {
-	m := &millrace.Milestone{Cursor: r.is.encode(), Whole: whole}
-	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
+	m := &millrace.Checkpoint{Cursor: r.is.encode(), Complete: whole}
+	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
 		return errStop
 	}
 	return nil

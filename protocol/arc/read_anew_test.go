@@ -76,7 +76,7 @@ func TestReadBackup(t *testing.T) {
 		w.Header().Set("Last-Modified", parseTime(at).Format(http.TimeFormat))
 		_, _ = w.Write([]byte(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"` + at + `","pages":[]}`))
 	})
-	read := func(since millrace.Cursor) (m *millrace.Milestone) {
+	read := func(since millrace.Cursor) (m *millrace.Checkpoint) {
 		t.Helper()
 		asked = nil
 		src := NewReader(&http.Client{Transport: protocoltest.Answer(h)}, livedBase, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return now }}, Deltas: 1})
@@ -84,17 +84,17 @@ func TestReadBackup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m = c.Mark
+			m = c.Checkpoint
 		}
 		return m
 	}
 	m := read("")
 	at = "2026-01-02T12:30:00Z"
-	if m = read(m.Cursor); m.Whole {
+	if m = read(m.Cursor); m.Complete {
 		t.Errorf("what is newer: the list was read whole: %q", asked)
 	}
 	at = "2026-01-02T12:10:00Z"
-	if m = read(m.Cursor); !m.Whole {
+	if m = read(m.Cursor); !m.Complete {
 		t.Errorf("what is older: the list was not read: %q", asked)
 	}
 }

@@ -101,9 +101,9 @@ func FuzzChanges(f *testing.F) {
 				if len(seen) > 0 || marks > 0 {
 					t.Fatalf("%d pages before %v", len(seen), err)
 				}
-			case err == nil && c.Kind == millrace.Mark:
+			case err == nil && c.Kind == millrace.KindCheckpoint:
 				marks++
-				for _, err := range src.Changes(t.Context(), c.Mark.Cursor) {
+				for _, err := range src.Changes(t.Context(), c.Checkpoint.Cursor) {
 					if err != nil && !asSkip(err, &skip) {
 						t.Fatal(err)
 					}

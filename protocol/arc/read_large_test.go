@@ -76,7 +76,7 @@ func read(t *testing.T, src millrace.Source) (puts, skips, marks int, err error)
 			skips++
 		case e != nil:
 			err = e
-		case c.Kind == millrace.Mark:
+		case c.Kind == millrace.KindCheckpoint:
 			marks++
 		default:
 			puts++
@@ -106,7 +106,7 @@ func TestListInFlatMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			marks++
 			continue
 		}
@@ -174,7 +174,7 @@ func TestOverlongPage(t *testing.T) {
 					skips++
 				case err != nil:
 					t.Errorf("%s, %t: %v", name, first, err)
-				case c.Kind == millrace.Mark && c.Mark.Whole:
+				case c.Kind == millrace.KindCheckpoint && c.Checkpoint.Complete:
 					marks++
 				default:
 					puts++

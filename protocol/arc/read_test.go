@@ -138,9 +138,9 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 			c.held[ch.URL] = held
 		case ch.Kind == millrace.Delete:
 			fmt.Fprintf(&c.Out, "delete %s\n", ch.URL)
-		case ch.Kind == millrace.Mark:
-			fmt.Fprintf(&c.Out, "mark whole=%v\n%s\n", ch.Mark.Whole, ch.Mark.Cursor)
-			c.cursor = ch.Mark.Cursor
+		case ch.Kind == millrace.KindCheckpoint:
+			fmt.Fprintf(&c.Out, "mark whole=%v\n%s\n", ch.Checkpoint.Complete, ch.Checkpoint.Cursor)
+			c.cursor = ch.Checkpoint.Cursor
 		}
 	}
 }

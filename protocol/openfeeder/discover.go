@@ -67,16 +67,16 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	return d, nil
 }
 
-// Announce says where the discovery document is: on the site's root, and in
+// Advertise says where the discovery document is: on the site's root, and in
 // robots.txt in the words of section 11.
-func (p *publisher) Announce(v millrace.View) millrace.Notice {
+func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
-	return millrace.Notice{
+	return millrace.Advertisement{
 		Root:    []millrace.Link{link},
 		Robots:  []string{"# " + permission + " " + link.URL},
 		Allow:   []string{discovery, endpoint},
 		Public:  []string{discovery},
-		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().Docs, "/") + discovery, Type: mediaType, Spec: source}},
+		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().EndpointBase, "/") + discovery, Type: mediaType, Spec: source}},
 	}
 }
 

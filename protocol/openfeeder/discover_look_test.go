@@ -64,7 +64,7 @@ func TestLook(t *testing.T) {
 			if c.want == nil { // pages as well
 				s.answers = map[string]string{discovery: discoveryOf(usual), "/openfeeder": c.answers["/openfeeder"]}
 			}
-			offer, err := Protocol().Look(t.Context(), &http.Client{Transport: s}, strange+"/some/page", nil)
+			offer, err := Protocol().Probe(t.Context(), &http.Client{Transport: s}, strange+"/some/page", nil)
 			if len(s.asked) > c.requests {
 				t.Errorf("asked for %q", s.asked)
 			}

@@ -33,7 +33,7 @@ func ExampleNewPublisher_refuse() {
 	r := httptest.NewRequest(http.MethodGet, "/openfeeder?since=yesterday", nil)
 	pub := openfeeder.NewPublisher(nil)
 	_, err := pub.Find(context.Background(), v, r)
-	_, body, _ := pub.(millrace.Refuser).Refuse(r, millrace.Status(err), err)
+	_, body, _ := pub.(millrace.ErrorRenderer).RenderError(r, millrace.Status(err), err)
 	fmt.Println(millrace.Status(err), millrace.ErrorCode(err), len(body) > 0)
 	// Output: 400 invalid-param true
 }

@@ -24,10 +24,10 @@ func Protocol() protocol.Protocol {
 		Date:    "2026-02-21",
 		Source:  source,
 		Carry:   carry,
-		Tagger:  millrace.Tagger{Room: Name, Format: 2, Tag: tag},
+		Tagger:  millrace.Tagger{Protocol: Name, Format: 2, Tag: tag},
 
 		Rules:        Rules,
-		Look:         appraise,
+		Probe:        appraise,
 		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {

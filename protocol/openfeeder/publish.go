@@ -44,9 +44,9 @@ type publisher struct {
 }
 
 var (
-	_ millrace.Refuser = (*publisher)(nil)
-	_ millrace.Server  = (*publisher)(nil)
-	_ millrace.Worker  = (*publisher)(nil)
+	_ millrace.ErrorRenderer  = (*publisher)(nil)
+	_ millrace.Handler        = (*publisher)(nil)
+	_ millrace.CostlyRequests = (*publisher)(nil)
 )
 
 // NewPublisher makes the room's publisher; nil options are the zero value.
@@ -163,7 +163,7 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("page", t.Value, wireTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
-	d.Page, d.Rest = canon.Relative(site.Base, t.URL), q.page > 1
+	d.Page, d.Continuation = canon.Relative(site.Base, t.URL), q.page > 1
 	d.Header["Link"] = []string{millrace.Link{URL: t.URL, Rel: "canonical"}.String()}
 	modified(d.Header, t.Modified)
 	d.Write = func(ctx context.Context, w io.Writer) error {
@@ -224,7 +224,7 @@ func edition(site millrace.Site) string { return string(site.At(site.Seq)) }
 
 // path gives the path of a document from the root of its host.
 func path(site millrace.Site, name string) string {
-	u, err := url.Parse(site.Docs)
+	u, err := url.Parse(site.EndpointBase)
 	if err != nil {
 		return name
 	}
@@ -245,8 +245,8 @@ func short(s string) string {
 	return s
 }
 
-// Refuse gives the body of section 8 for every path of the protocol.
-func (p *publisher) Refuse(r *http.Request, status int, err error) (http.Header, []byte, bool) {
+// RenderError gives the body of section 8 for every path of the protocol.
+func (p *publisher) RenderError(r *http.Request, status int, err error) (http.Header, []byte, bool) {
 	name := r.URL.EscapedPath()
 	if name != discovery && name != endpoint && !strings.HasPrefix(name, endpoint+"/") && !p.static(name) {
 		return nil, nil, false

@@ -298,7 +298,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 				yield(commit{}, err)
 				return
 			}
-			if c.Kind == millrace.Mark {
+			if c.Kind == millrace.KindCheckpoint {
 				continue
 			}
 			if !c.Time.Equal(at) && !flush() {

@@ -14,7 +14,7 @@ import (
 func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("index", edition(site), site.Base, fmt.Sprint(q.page, q.limit)))
-	d.Names = int64(min(max(site.Tagged[Name]-(q.page-1)*q.limit, 0), q.limit))
+	d.PageCount = int64(min(max(site.Tagged[Name]-(q.page-1)*q.limit, 0), q.limit))
 	modified(d.Header, site.Time)
 	d.Write = func(ctx context.Context, w io.Writer) error {
 		x := &index{Page: q.page, TotalPages: pagesOf(site.Tagged[Name], q.limit), SyncToken: tokenAt(site, site.Seq, asOf(site))}

@@ -168,8 +168,8 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	switch _, host, _ := strings.Cut(canon.Origin(u), "://"); {
 	case strings.HasSuffix(canon.Origin(site.Base), "://"+host):
 		return canon.Origin(site.Base) + strings.TrimPrefix(u, canon.Origin(u)), nil
-	case canon.Origin(u) == canon.Origin(site.Docs):
-		return canon.Absolute(site.Base, canon.Relative(site.Docs, u)), nil
+	case canon.Origin(u) == canon.Origin(site.EndpointBase):
+		return canon.Absolute(site.Base, canon.Relative(site.EndpointBase, u)), nil
 	}
 	return "", wrong("The URL is of another site")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Works reports whether a request is a search; all else is looked up.
-func (p *publisher) Works(r *http.Request) bool {
+// Costly reports whether a request is a search; all else is looked up.
+func (p *publisher) Costly(r *http.Request) bool {
 	if p.o.Static || r.URL.EscapedPath() != endpoint {
 		return false
 	}
@@ -88,7 +88,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	if found.Behind {
 		d.Header.Set("Cache-Control", "no-store") // the same search finds more soon
 	}
-	d.Query, d.Names = q.text, int64(len(x.Chunks))
+	d.Query, d.PageCount = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {
 		ranked := *x
 		for _, t := range pages {

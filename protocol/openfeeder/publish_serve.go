@@ -17,16 +17,16 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// Right says what the requests that name no document are allowed by.
-func (p *publisher) Right(r *http.Request) (millrace.Right, bool) {
+// Scope says what the requests that name no document are allowed by.
+func (p *publisher) Scope(r *http.Request) (millrace.Scope, bool) {
 	if p.o.Static {
 		return "", false
 	}
 	switch r.URL.EscapedPath() {
 	case eventsPath:
-		return millrace.RightRead, true
+		return millrace.ScopeRead, true
 	case updatePath:
-		return millrace.RightUpdate, true
+		return millrace.ScopeUpdate, true
 	}
 	return "", false
 }

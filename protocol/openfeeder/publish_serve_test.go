@@ -34,7 +34,7 @@ type stage struct {
 
 	urls []string
 	gone bool
-	done millrace.Tally
+	done millrace.Counts
 	err  error
 }
 
@@ -101,7 +101,7 @@ func (l *stage) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 	}
 }
 
-func (l *stage) Update(_ context.Context, urls []string, gone bool) (millrace.Tally, error) {
+func (l *stage) Update(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 	l.urls, l.gone = urls, gone
 	return l.done, l.err
 }
@@ -110,7 +110,7 @@ func (l *stage) Update(_ context.Context, urls []string, gone bool) (millrace.Ta
 func (l *stage) serve(w http.ResponseWriter, r *http.Request) {
 	if err := l.s.pub.Serve(w, r, l); err != nil {
 		status := millrace.Status(err)
-		h, body, _ := l.s.pub.Refuse(r, status, err)
+		h, body, _ := l.s.pub.RenderError(r, status, err)
 		for name, value := range h {
 			w.Header()[name] = value
 		}
@@ -486,7 +486,7 @@ func TestUpdate(t *testing.T) {
 		}
 		return w.Code, w.Body.String()
 	}
-	l.done = millrace.Tally{Added: 1, Unchanged: 1}
+	l.done = millrace.Counts{Added: 1, Unchanged: 1}
 	status, said := post(`{"action":"upsert","urls":["/a","https://mill.example/b?x=1","/a"]}`)
 	want := `{"schema":"openfeeder/1.0","action":"upsert","accepted":2,"added":1,"updated":0,"deleted":0,"unchanged":1}`
 	if status != http.StatusOK || said != want || l.gone || !slices.Equal(l.urls, []string{base + "a", base + "b?x=1"}) {
@@ -530,8 +530,8 @@ func TestUpdate(t *testing.T) {
 	if status, said := post(`{"action":"upsert","urls":["/a"]}`); status != http.StatusInternalServerError || strings.Contains(said, "secret") {
 		t.Errorf("a failure: %d %s", status, said)
 	}
-	for path, want := range map[string]millrace.Right{eventsPath: millrace.RightRead, updatePath: millrace.RightUpdate, endpoint: "", updatePath + "/": ""} {
-		if right, ok := s.pub.Right(httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)); right != want || ok != (want != "") {
+	for path, want := range map[string]millrace.Scope{eventsPath: millrace.ScopeRead, updatePath: millrace.ScopeUpdate, endpoint: "", updatePath + "/": ""} {
+		if right, ok := s.pub.Scope(httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)); right != want || ok != (want != "") {
 			t.Errorf("%s needs %q, %v", path, right, ok)
 		}
 	}

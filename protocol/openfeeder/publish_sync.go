@@ -67,7 +67,7 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 		return nil, fmt.Errorf("%s: sync: %w", Name, err)
 	}
 	d := p.document(q.path(site), etag("sync", edition(site), site.Base, q.path(site)))
-	d.Names = int64(len(reply.Added) + len(reply.Updated) + len(reply.Deleted))
+	d.PageCount = int64(len(reply.Added) + len(reply.Updated) + len(reply.Deleted))
 	d.Write = func(_ context.Context, w io.Writer) error {
 		_, err := w.Write(reply.encode())
 		return err
@@ -238,7 +238,7 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			continue
 		}
 		if r.full() && !c.Time.Equal(last) {

@@ -137,8 +137,8 @@ func (s *shop) ask(target string) (*changes, error) {
 	if err != nil {
 		s.t.Fatalf("%s: %v: %s", target, err, b.String())
 	}
-	if n := len(c.Added) + len(c.Updated) + len(c.Deleted); d.Names != int64(n) {
-		s.t.Errorf("%s: %d results for %d changes", target, d.Names, n)
+	if n := len(c.Added) + len(c.Updated) + len(c.Deleted); d.PageCount != int64(n) {
+		s.t.Errorf("%s: %d results for %d changes", target, d.PageCount, n)
 	}
 	return c, nil
 }

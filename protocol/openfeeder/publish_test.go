@@ -235,7 +235,7 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v", short(c.target), err)
 			continue
 		}
-		_, said, mine := pub.(millrace.Refuser).Refuse(r, c.status, err)
+		_, said, mine := pub.(millrace.ErrorRenderer).RenderError(r, c.status, err)
 		f, ok := decodeFailure(said)
 		if !mine || !ok || f.Message == "" || c.code != "" && f.Code != c.code || len(said) > 600 {
 			t.Errorf("%s: refused with %s", short(c.target), said)
@@ -245,14 +245,14 @@ func TestWrong(t *testing.T) {
 
 // Refuse has a body for every path and status, and says nothing of the inside.
 func TestRefuse(t *testing.T) {
-	pub := NewPublisher(nil).(millrace.Refuser)
+	pub := NewPublisher(nil).(millrace.ErrorRenderer)
 	for status, code := range map[int]string{
 		400: invalidParam, 401: authRequired, 403: authRequired, 404: notFound, 405: invalidParam, 410: resyncRequired,
 		413: invalidParam, 429: rateLimited, 500: serverError, 503: serverError,
 	} {
 		for _, path := range []string{discovery, endpoint, eventsPath, updatePath, endpoint + "/x"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPatch, path+"?q=%22", nil)
-			h, said, ok := pub.Refuse(r, status, errors.New("secret"))
+			h, said, ok := pub.RenderError(r, status, errors.New("secret"))
 			f, form := decodeFailure(said)
 			if !ok || !form || f.Code != code || strings.Contains(string(said), "secret") || !strings.Contains(string(said), `"schema":"`+schema+`"`) {
 				t.Errorf("%s %d: %s", path, status, said)
@@ -263,17 +263,17 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, endpoint, nil)
-	if _, said, _ := pub.Refuse(r, 405, &millrace.RequestError{Status: 405, Text: "read it"}); string(said) != `{"schema":"openfeeder/1.0","error":{"code":"INVALID_PARAM","message":"read it"}}` {
+	if _, said, _ := pub.RenderError(r, 405, &millrace.RequestError{Status: 405, Text: "read it"}); string(said) != `{"schema":"openfeeder/1.0","error":{"code":"INVALID_PARAM","message":"read it"}}` {
 		t.Errorf("words without a code: %s", said)
 	}
 	for _, path := range []string{"/", "/openfeeders", "/post", "/openfeeder.json"} {
-		if _, _, ok := pub.Refuse(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); ok {
+		if _, _, ok := pub.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); ok {
 			t.Errorf("%s is refused", path)
 		}
 	}
-	static := NewPublisher(&protocol.PublisherOptions{Static: true}).(millrace.Refuser)
+	static := NewPublisher(&protocol.PublisherOptions{Static: true}).(millrace.ErrorRenderer)
 	for _, path := range []string{"/openfeeder.json", "/openfeeder-7.json", "/openfeeder/pages/x.json"} {
-		if _, _, ok := static.Refuse(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); !ok {
+		if _, _, ok := static.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); !ok {
 			t.Errorf("%s is not refused", path)
 		}
 	}
@@ -366,8 +366,8 @@ func TestIndexOfLargeSite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.TotalPages != listed/limit || len(x.Items) != items || d.Names != int64(items) {
-			t.Errorf("page %d of %d has %d items (Names %d), want %d of %d", page, x.TotalPages, len(x.Items), d.Names, items, listed/limit)
+		if x.TotalPages != listed/limit || len(x.Items) != items || d.PageCount != int64(items) {
+			t.Errorf("page %d of %d has %d items (Names %d), want %d of %d", page, x.TotalPages, len(x.Items), d.PageCount, items, listed/limit)
 		}
 	}
 	if v.tags > 0 {
@@ -563,8 +563,8 @@ func TestSearchSameChunks(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	v := protocoltest.NewView(millrace.Site{Base: base, Docs: "https://docs.example/m/"}, nil)
-	n := NewPublisher(nil).Announce(v)
+	v := protocoltest.NewView(millrace.Site{Base: base, EndpointBase: "https://docs.example/m/"}, nil)
+	n := NewPublisher(nil).Advertise(v)
 	if len(n.Root) != 1 || n.Root[0].URL != "/m/.well-known/openfeeder.json" || n.Root[0].Rel != relation || len(n.Robots) != 1 {
 		t.Errorf("%+v", n)
 	}
@@ -577,7 +577,7 @@ func TestWorks(t *testing.T) {
 		"/openfeeder?q=wheel": true, "/openfeeder?url=/a&%71=wheel": true, "/openfeeder?page=2": false,
 		"/openfeeder?url=/q": false, "/openfeeder?since=q=": false, "/openfeeder": false, "/other?q=wheel": false,
 	} {
-		if got := pub.Works(httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)); got != want {
+		if got := pub.Costly(httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)); got != want {
 			t.Errorf("%s: %v", target, got)
 		}
 	}

@@ -318,8 +318,8 @@ func (r *run) change(ctx context.Context, c millrace.Change) error {
 }
 
 func (r *run) mark(c cursor, whole bool) error {
-	m := &millrace.Milestone{Cursor: c.encode(), Whole: whole}
-	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
+	m := &millrace.Checkpoint{Cursor: c.encode(), Complete: whole}
+	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
 		return errStop
 	}
 	return nil

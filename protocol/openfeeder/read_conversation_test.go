@@ -94,8 +94,8 @@ func (c *conversation) changes(src millrace.Source) {
 		case ch.Kind == millrace.Delete:
 			fmt.Fprintf(&c.Out, "delete %s\n", ch.URL)
 		default:
-			c.cursor = ch.Mark.Cursor
-			fmt.Fprintf(&c.Out, "mark whole=%t %s\n", ch.Mark.Whole, ch.Mark.Cursor)
+			c.cursor = ch.Checkpoint.Cursor
+			fmt.Fprintf(&c.Out, "mark whole=%t %s\n", ch.Checkpoint.Complete, ch.Checkpoint.Cursor)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time
 				return
 			}
 		}
-		yield(millrace.Change{Kind: millrace.Mark, Time: next.AsOf, Mark: &millrace.Milestone{Cursor: next.encode()}}, nil)
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Time: next.AsOf, Checkpoint: &millrace.Checkpoint{Cursor: next.encode()}}, nil)
 	}
 }
 

@@ -27,8 +27,8 @@ func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from ti
 			return said, "", err
 		case c.Kind == millrace.Delete && c.Page == nil:
 			said = append(said, strings.TrimPrefix(c.URL, strange))
-		case c.Kind == millrace.Mark && !c.Mark.Whole && cursor == "":
-			cursor = c.Mark.Cursor
+		case c.Kind == millrace.KindCheckpoint && !c.Checkpoint.Complete && cursor == "":
+			cursor = c.Checkpoint.Cursor
 		default:
 			t.Errorf("%+v", c)
 		}

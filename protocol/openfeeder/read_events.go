@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-var _ protocol.Waker = (*reader)(nil)
+var _ protocol.ChangeNotifier = (*reader)(nil)
 
 // What is taken of a stream of events. Their data is not what counts: a
 // connection that says too much is given up and made anew.
@@ -43,9 +43,9 @@ const (
 // errMuted is a server that wants no client to come back.
 var errMuted = fmt.Errorf("the site tells of no more events: %w", millrace.ErrNotFound)
 
-// Wake listens to the site's events, which the discovery document names. See
-// [protocol.Waker]; places are ids of events.
-func (r *reader) Wake(ctx context.Context, place string, woken func(place string)) error {
+// Notify listens to the site's events, which the discovery document names. See
+// [protocol.ChangeNotifier]; places are ids of events.
+func (r *reader) Notify(ctx context.Context, place string, woken func(place string)) error {
 	if r.err != nil {
 		return r.err
 	}

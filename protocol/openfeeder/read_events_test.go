@@ -65,7 +65,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	r := NewReader(client.HTTP(), "http://site.example/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{}})
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	err = r.(protocol.Waker).Wake(ctx, place, func(place string) { woken = append(woken, place) })
+	err = r.(protocol.ChangeNotifier).Notify(ctx, place, func(place string) { woken = append(woken, place) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
 	synctest.Wait() // for what has still been connecting

@@ -43,7 +43,7 @@ func (h *host) RoundTrip(r *http.Request) (*http.Response, error) {
 	rec := httptest.NewRecorder()
 	if err := h.serve(rec, r); err != nil {
 		status := millrace.Status(err)
-		if header, body, ok := h.pub.Refuse(r, status, err); ok {
+		if header, body, ok := h.pub.RenderError(r, status, err); ok {
 			maps.Copy(rec.Header(), header)
 			rec.WriteHeader(status)
 			_, _ = rec.Write(body)
@@ -158,23 +158,23 @@ func (f *follower) poll(ctx context.Context, fall int) error {
 		if fall--; fall == 0 {
 			return nil
 		}
-		if c.Kind != millrace.Mark {
+		if c.Kind != millrace.KindCheckpoint {
 			pending = append(pending, c)
 			continue
 		}
-		f.apply(pending, c.Mark)
+		f.apply(pending, c.Checkpoint)
 		pending, f.breaks = nil, breaks
 	}
 	return nil
 }
 
-func (f *follower) apply(pending []millrace.Change, m *millrace.Milestone) {
+func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	f.cursor = m.Cursor
 	var c cursor
 	if err := json.Unmarshal([]byte(m.Cursor), &c); err != nil {
 		f.t.Error(err)
 	}
-	all := m.Whole || !c.Told // the index was read, and perhaps did not stand still
+	all := m.Complete || !c.Told // the index was read, and perhaps did not stand still
 	if all && f.good && f.breaks == f.h.breaks.Load() {
 		f.t.Error("the index is read, though the token is good")
 	}
@@ -196,7 +196,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Milestone) {
 		f.held[c.URL] = c.Version
 		named[c.URL] = true
 	}
-	if m.Whole {
+	if m.Complete {
 		maps.DeleteFunc(f.held, func(u, _ string) bool { return !named[u] })
 	}
 }

@@ -104,10 +104,10 @@ func told(t *testing.T, src millrace.Source, since millrace.Cursor) (said []stri
 			said = append(said, "+"+strings.TrimPrefix(c.URL, strange))
 		case c.Kind == millrace.Delete:
 			said = append(said, "-"+strings.TrimPrefix(c.URL, strange))
-		case c.Mark.Whole:
-			said, cursor = append(said, "whole"), c.Mark.Cursor
+		case c.Checkpoint.Complete:
+			said, cursor = append(said, "whole"), c.Checkpoint.Cursor
 		default:
-			said, cursor = append(said, "mark"), c.Mark.Cursor
+			said, cursor = append(said, "mark"), c.Checkpoint.Cursor
 		}
 	}
 	return said, cursor, nil
@@ -460,7 +460,7 @@ func FuzzRead(f *testing.F) {
 		})
 		src := NewReader(&http.Client{Transport: calm}, strange, nil)
 		for c, err := range src.Changes(ctx, "") {
-			if err == nil && c.Kind != millrace.Mark && !strings.HasPrefix(c.URL, strange+"/") {
+			if err == nil && c.Kind != millrace.KindCheckpoint && !strings.HasPrefix(c.URL, strange+"/") {
 				t.Errorf("%+v", c)
 			}
 		}

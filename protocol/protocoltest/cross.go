@@ -211,8 +211,8 @@ func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) ou
 		case err != nil:
 			out.absent = errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrUnavailable)
 			out.refused = append(out.refused, err.Error())
-		case change.Kind == millrace.Mark:
-			*cursor = change.Mark.Cursor
+		case change.Kind == millrace.KindCheckpoint:
+			*cursor = change.Checkpoint.Cursor
 		case change.Kind == millrace.Delete:
 			out.pages[change.URL] = "deleted"
 		default:

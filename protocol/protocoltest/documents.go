@@ -35,7 +35,7 @@ func (s *site) documents(t *testing.T) {
 	}
 	s.files(t, twin)
 	pub := s.p.NewPublisher(s.o)
-	public := pub.Announce(s.view).Public
+	public := pub.Advertise(s.view).Public
 	for path, d := range docs {
 		if slices.Contains(public, path) != d.Public {
 			t.Errorf("%s: public is %t, and announced as public are %q", path, d.Public, public)
@@ -63,7 +63,7 @@ func (s *site) documents(t *testing.T) {
 			t.Errorf("All has %s, Find: %v", path, err)
 			continue
 		}
-		if found.Path != path || found.Page != d.Page || found.Query != d.Query || found.Names != d.Names || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
+		if found.Path != path || found.Page != d.Page || found.Query != d.Query || found.PageCount != d.PageCount || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
 			t.Errorf("Find of %s gives %s with tag %s, All %s with %s", path, found.Path, found.ETag, d.Path, d.ETag)
 		}
 	}
@@ -82,8 +82,8 @@ func (s *site) documents(t *testing.T) {
 // of: a document of one page names it, and others name none.
 func (s *site) of(t *testing.T, d *millrace.Document) {
 	t.Helper()
-	if d.Names < 0 || d.Page != "" && (d.Names > 0 || d.Query != "" || d.Large || d.Public) {
-		t.Errorf("%s: of the page %q, it answers %q, names %d, and is large %t and public %t", d.Path, d.Page, d.Query, d.Names, d.Large, d.Public)
+	if d.PageCount < 0 || d.Page != "" && (d.PageCount > 0 || d.Query != "" || d.Large || d.Public) {
+		t.Errorf("%s: of the page %q, it answers %q, names %d, and is large %t and public %t", d.Path, d.Page, d.Query, d.PageCount, d.Large, d.Public)
 	}
 	base := s.view.Site().Base
 	for _, field := range d.Header["Link"] {
@@ -103,11 +103,11 @@ func (s *site) of(t *testing.T, d *millrace.Document) {
 // linked: the documents that a page leads to are of that page.
 func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*millrace.Document) {
 	t.Helper()
-	announced, site := pub.Announce(s.view).Page, s.view.Site()
+	announced, site := pub.Advertise(s.view).Page, s.view.Site()
 	if announced == nil {
 		return
 	}
-	rooted := strings.TrimSuffix(strings.TrimPrefix(site.Docs, canon.Origin(site.Docs)), "/")
+	rooted := strings.TrimSuffix(strings.TrimPrefix(site.EndpointBase, canon.Origin(site.EndpointBase)), "/")
 	for _, p := range s.pages {
 		identity := canon.Relative(site.Base, p.URL)
 		links, err := announced(t.Context(), identity)
@@ -115,7 +115,7 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 			t.Errorf("links of %s: %v", identity, err)
 		}
 		for _, l := range links {
-			path := strings.TrimPrefix(strings.TrimPrefix(l.URL, canon.Origin(site.Docs)), rooted)
+			path := strings.TrimPrefix(strings.TrimPrefix(l.URL, canon.Origin(site.EndpointBase)), rooted)
 			if d := docs[path]; d != nil && !d.Large && d.Page != identity {
 				t.Errorf("%s leads to %s, which is of the page %q", identity, path, d.Page)
 			}
@@ -127,12 +127,12 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 // files, and an edition after that keeps them as they are.
 func (s *site) files(t *testing.T, twin *View) {
 	t.Helper()
-	if _, ok := s.p.NewPublisher(s.o).(millrace.Filer); !ok {
+	if _, ok := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher); !ok {
 		return
 	}
 	made := func(v *View, before *Shelf) *Shelf {
 		t.Helper()
-		filer, _ := s.p.NewPublisher(s.o).(millrace.Filer)
+		filer, _ := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher)
 		shelf, err := fill(t.Context(), filer, v, v.Site().Time, before)
 		if err != nil {
 			t.Fatal(err)
@@ -140,10 +140,10 @@ func (s *site) files(t *testing.T, twin *View) {
 		return shelf
 	}
 	// What the room notes for itself may tell how long something took.
-	same := cmpopts.IgnoreFields(millrace.File{}, "Note")
+	same := cmpopts.IgnoreFields(millrace.Artifact{}, "Note")
 	one := made(s.view, nil)
 	for name, other := range map[string]*Shelf{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
-		if diff := cmp.Diff(one.Files, other.Files, same, cmpopts.SortSlices(func(a, b millrace.File) bool { return a.Path < b.Path })); diff != "" {
+		if diff := cmp.Diff(one.Files, other.Files, same, cmpopts.SortSlices(func(a, b millrace.Artifact) bool { return a.Path < b.Path })); diff != "" {
 			t.Errorf("%s has other files (-one +other):\n%s", name, diff)
 		}
 		for i, d := range other.Docs {

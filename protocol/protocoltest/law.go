@@ -49,11 +49,11 @@ func descriptor(t *testing.T, p protocol.Protocol) {
 	if _, err := time.Parse(time.DateOnly, p.Date); p.Date != "" && err != nil {
 		t.Errorf("Date: %v", err)
 	}
-	if p.Carry == nil || p.NewPublisher == nil || p.NewReader == nil || p.Look == nil || p.Rules == nil {
+	if p.Carry == nil || p.NewPublisher == nil || p.NewReader == nil || p.Probe == nil || p.Rules == nil {
 		t.Fatal("a function of the descriptor is nil")
 	}
-	if p.Tagger.Room != p.Name {
-		t.Errorf("the tagger is of room %q, the protocol is %q", p.Tagger.Room, p.Name)
+	if p.Tagger.Protocol != p.Name {
+		t.Errorf("the tagger is of room %q, the protocol is %q", p.Tagger.Protocol, p.Name)
 	}
 }
 

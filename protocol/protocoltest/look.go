@@ -145,7 +145,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 	show(at)
 	next(at.Add(26 * time.Hour)) // so that what tells of changes has some
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
-	offer, err := p.Look(t.Context(), client.HTTP(), h.URL+"/part1/page1", nil)
+	offer, err := p.Probe(t.Context(), client.HTTP(), h.URL+"/part1/page1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +172,11 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 		carried++
 	}
 	off := 0
-	if offer.Around {
+	if offer.Estimated {
 		off = carried / 10
 	}
-	if offer.Pages < carried-off || offer.Pages > carried+off || offer.Bare != 0 || offer.Fields != known {
-		t.Errorf("it names %d pages, %d of them bare, with the fields %b; there are %d, with %b", offer.Pages, offer.Bare, offer.Fields, carried, known)
+	if offer.Pages < carried-off || offer.Pages > carried+off || offer.WithoutContent != 0 || offer.Fields != known {
+		t.Errorf("it names %d pages, %d of them bare, with the fields %b; there are %d, with %b", offer.Pages, offer.WithoutContent, offer.Fields, carried, known)
 	}
 	near(t, "First", offer.First, first)
 	near(t, "Still", offer.Still, still)
@@ -271,7 +271,7 @@ func lookHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	t.Cleanup(srv.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 	defer cancel()
-	offer, err := p.Look(ctx, client.HTTP(), srv.URL, nil)
+	offer, err := p.Probe(ctx, client.HTTP(), srv.URL, nil)
 	if err == nil {
 		t.Fatalf("it finds %+v", *offer)
 	}
@@ -308,7 +308,7 @@ func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
 			}
 			return resp, nil
 		})}
-		o, err := p.Look(t.Context(), client, "https://x.test/", nil)
+		o, err := p.Probe(t.Context(), client, "https://x.test/", nil)
 		if err != nil {
 			return
 		}
@@ -317,7 +317,7 @@ func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
 				t.Errorf("%+v", *o)
 			}
 		}
-		if o.Pages < -1 || o.Bare < 0 || o.Pages >= 0 && o.Bare > o.Pages || o.Named < 0 || o.Entry == "" {
+		if o.Pages < -1 || o.WithoutContent < 0 || o.Pages >= 0 && o.WithoutContent > o.Pages || o.Named < 0 || o.Entry == "" {
 			t.Errorf("%+v", *o)
 		}
 	})

@@ -31,11 +31,11 @@ func (m *mirror) sync(t *testing.T, src millrace.Source) {
 		case millrace.Delete:
 			delete(m.refs, c.URL)
 			delete(m.pages, c.URL)
-		case millrace.Mark:
+		case millrace.KindCheckpoint:
 			marks++
-			m.cursor = c.Mark.Cursor
+			m.cursor = c.Checkpoint.Cursor
 			for u, ref := range m.refs {
-				if c.Mark.Whole && !named[u] && (c.Mark.Section == "" || c.Mark.Section == ref.Section) {
+				if c.Checkpoint.Complete && !named[u] && (c.Checkpoint.Section == "" || c.Checkpoint.Section == ref.Section) {
 					delete(m.refs, u)
 					delete(m.pages, u)
 				}

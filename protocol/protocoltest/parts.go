@@ -68,7 +68,7 @@ func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p
 		if err != nil {
 			return err
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			continue
 		}
 		for _, key := range p.Changed(c.URL) {

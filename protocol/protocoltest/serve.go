@@ -82,7 +82,7 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 
 // files makes the files of a view, if the room makes any.
 func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*Shelf, error) {
-	filer, ok := s.pub.(millrace.Filer)
+	filer, ok := s.pub.(millrace.ArtifactPublisher)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -117,8 +117,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse answers with an error, in the protocol's own form if it has one.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := millrace.Status(err)
-	if refuser, ok := s.pub.(millrace.Refuser); ok {
-		if header, body, ok := refuser.Refuse(r, status, err); ok {
+	if refuser, ok := s.pub.(millrace.ErrorRenderer); ok {
+		if header, body, ok := refuser.RenderError(r, status, err); ok {
 			maps.Copy(w.Header(), header)
 			w.WriteHeader(status)
 			_, _ = w.Write(body)
@@ -185,7 +185,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
 	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
-	notice := s.pub.Announce(v)
+	notice := s.pub.Advertise(v)
 	if identity == "/robots.txt" && len(notice.Robots) > 0 {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, err := io.WriteString(w, strings.Join(notice.Robots, "\n")+"\n")

@@ -19,18 +19,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Shelf is a [millrace.Shelf] in memory.
+// Shelf is a [millrace.ArtifactSet] in memory.
 type Shelf struct {
-	Before []millrace.File // what the edition before had
-	Files  []millrace.File
-	Made   []millrace.File   // those of Files that are new
-	Bodies map[string][]byte // by path, as they are sent
+	Before []millrace.Artifact // what the edition before had
+	Files  []millrace.Artifact
+	Made   []millrace.Artifact // those of Files that are new
+	Bodies map[string][]byte   // by path, as they are sent
 	Docs   []*millrace.Document
-	Gone   []millrace.File // that were withdrawn
+	Gone   []millrace.Artifact // that were withdrawn
 }
 
 // fill returns the files of a view, with the deferred ones. last may be nil.
-func fill(ctx context.Context, filer millrace.Filer, v millrace.View, now time.Time, last *Shelf) (*Shelf, error) {
+func fill(ctx context.Context, filer millrace.ArtifactPublisher, v millrace.View, now time.Time, last *Shelf) (*Shelf, error) {
 	deferred := new(Shelf)
 	if last != nil {
 		deferred.Before, deferred.Bodies, deferred.Gone = last.Files, maps.Clone(last.Bodies), last.Gone
@@ -42,20 +42,20 @@ func fill(ctx context.Context, filer millrace.Filer, v millrace.View, now time.T
 	if last != nil {
 		shelf.Gone = slices.Clone(last.Gone)
 	}
-	_, err := filer.Files(ctx, v, now, shelf)
+	_, err := filer.Artifacts(ctx, v, now, shelf)
 	return shelf, err
 }
 
-// Held implements [millrace.Shelf].
-func (s *Shelf) Held() []millrace.File { return s.Before }
+// Held implements [millrace.ArtifactSet].
+func (s *Shelf) Held() []millrace.Artifact { return s.Before }
 
-// Keep implements [millrace.Shelf].
-func (s *Shelf) Keep(f millrace.File) { s.Files = append(s.Files, f) }
+// Keep implements [millrace.ArtifactSet].
+func (s *Shelf) Keep(f millrace.Artifact) { s.Files = append(s.Files, f) }
 
-// Withdraw implements [millrace.Shelf].
-func (s *Shelf) Withdraw(f millrace.File, _ time.Time) { s.Gone = append(s.Gone, f) }
+// Withdraw implements [millrace.ArtifactSet].
+func (s *Shelf) Withdraw(f millrace.Artifact, _ time.Time) { s.Gone = append(s.Gone, f) }
 
-// Withdrawn implements [millrace.Shelf].
+// Withdrawn implements [millrace.ArtifactSet].
 func (s *Shelf) Withdrawn() (notes []json.RawMessage) {
 	for _, f := range s.Gone {
 		notes = append(notes, f.Note)
@@ -63,15 +63,15 @@ func (s *Shelf) Withdrawn() (notes []json.RawMessage) {
 	return notes
 }
 
-// Put implements [millrace.Shelf].
+// Put implements [millrace.ArtifactSet].
 func (s *Shelf) Put(ctx context.Context, d *millrace.Document) error {
 	built, err := built(ctx, d)
 	s.Docs = append(s.Docs, built)
 	return err
 }
 
-// Draft implements [millrace.Shelf].
-func (s *Shelf) Draft() (millrace.Draft, error) { return &draft{shelf: s}, nil }
+// Create implements [millrace.ArtifactSet].
+func (s *Shelf) Create() (millrace.ArtifactWriter, error) { return &draft{shelf: s}, nil }
 
 // built gives a large document with its bytes, as an edition has it.
 func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error) {
@@ -91,19 +91,19 @@ func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error
 }
 
 // document gives a file as an edition serves it.
-func (s *Shelf) document(f millrace.File) *millrace.Document {
+func (s *Shelf) document(f millrace.Artifact) *millrace.Document {
 	h := f.Header.Clone()
 	h.Set("Last-Modified", f.Modified.UTC().Format(http.TimeFormat))
 	if f.Coding != "" {
 		h.Set("Content-Encoding", f.Coding)
 	}
-	return &millrace.Document{Path: f.Path, ETag: f.ETag, Header: h, Fixed: true, Large: true, Write: func(_ context.Context, w io.Writer) error {
+	return &millrace.Document{Path: f.Path, ETag: f.ETag, Header: h, NoCoding: true, Large: true, Write: func(_ context.Context, w io.Writer) error {
 		_, err := w.Write(s.Bodies[f.Path])
 		return err
 	}}
 }
 
-// draft is a [millrace.Draft] in memory.
+// draft is a [millrace.ArtifactWriter] in memory.
 type draft struct {
 	shelf *Shelf
 	body  []byte
@@ -114,9 +114,9 @@ func (d *draft) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Finish implements [millrace.Draft].
-func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
-	var out []millrace.File
+// Finish implements [millrace.ArtifactWriter].
+func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+	var out []millrace.Artifact
 	for _, c := range codings {
 		var b bytes.Buffer
 		w := io.WriteCloser(plain{&b})
@@ -153,7 +153,7 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings 
 	return out, nil
 }
 
-// Discard implements [millrace.Draft].
+// Discard implements [millrace.ArtifactWriter].
 func (d *draft) Discard() {}
 
 type plain struct{ io.Writer }

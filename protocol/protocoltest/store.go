@@ -31,7 +31,7 @@ func (q *queued) Refresh(ctx context.Context, l store.Lease, progress func(done,
 }
 
 // Apply applies changes, and brings the publication up to the site.
-func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	tally, err := s.Site.Apply(ctx, from, batch)
 	if err != nil {
 		return tally, err

@@ -44,7 +44,7 @@ type entry struct {
 func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	v := &View{site: site, pages: map[string]*millrace.Page{}, tags: map[string]map[string]millrace.Tag{}}
 	v.site.Tagged = map[string]int{}
-	v.site.Docs = cmp.Or(site.Docs, site.Base)
+	v.site.EndpointBase = cmp.Or(site.EndpointBase, site.Base)
 	v.site.Epoch = cmp.Or(site.Epoch, "epoch")
 	v.site.Seq = cmp.Or(site.Seq, 1)
 	sections := map[string]int{}
@@ -93,7 +93,7 @@ func (v *View) title() string {
 }
 
 func (v *View) tag(t millrace.Tagger) {
-	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch} // a store knows no more when it writes a page
+	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch} // a store knows no more when it writes a page
 	tags := map[string]millrace.Tag{}
 	for _, id := range v.ids {
 		p := v.pages[id]
@@ -115,8 +115,8 @@ func (v *View) tag(t millrace.Tagger) {
 		}
 		tags[id] = millrace.Tag{URL: p.URL, Value: value, N: n, Modified: p.Modified}
 	}
-	v.tags[t.Room] = tags
-	v.site.Tagged[t.Room] = len(tags)
+	v.tags[t.Protocol] = tags
+	v.site.Tagged[t.Protocol] = len(tags)
 }
 
 // Site describes the view.
@@ -126,7 +126,7 @@ func (v *View) Site() millrace.Site { return v.site }
 // number, and with a log since v: of pages those that differ have changed, and
 // those that are not there are gone.
 func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
-	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
+	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
 	next := NewView(site, pages, taggers...)
 	next.site.Time, next.log = at, maps.Clone(v.log)
 	next.named = map[string]map[string]bool{}
@@ -180,7 +180,7 @@ func (v *View) since(ctx context.Context, seq uint64, yield func(millrace.Change
 			return
 		}
 	}
-	yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: v.site.At(v.site.Seq)}}, nil)
+	yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: v.site.At(v.site.Seq)}}, nil)
 }
 
 // Changes yields every page, or what has changed since a cursor of the log.
@@ -213,8 +213,8 @@ func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 				return
 			}
 		}
-		m := &millrace.Milestone{Cursor: here, Whole: since == ""}
-		yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil)
+		m := &millrace.Checkpoint{Cursor: here, Complete: since == ""}
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil)
 	}
 }
 

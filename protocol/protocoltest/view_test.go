@@ -16,7 +16,7 @@ import (
 func TestView(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 	tagger := millrace.Tagger{
-		Room: "room",
+		Protocol: "room",
 		Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 			if p.Kind == millrace.Archive {
 				return "", nil
@@ -93,15 +93,15 @@ func TestView(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; c.Kind == millrace.Mark && c.Mark.Whole {
-			cursor = c.Mark.Cursor
+		if n++; c.Kind == millrace.KindCheckpoint && c.Checkpoint.Complete {
+			cursor = c.Checkpoint.Cursor
 		}
 	}
 	if n != 5 || cursor == "" {
 		t.Errorf("%d changes, cursor %q", n, cursor)
 	}
 	for c, err := range v.Changes(ctx, cursor) {
-		if err != nil || c.Kind != millrace.Mark || c.Mark.Whole {
+		if err != nil || c.Kind != millrace.KindCheckpoint || c.Checkpoint.Complete {
 			t.Errorf("%+v %v", c, err)
 		}
 	}
@@ -152,9 +152,9 @@ func TestThen(t *testing.T) {
 			switch {
 			case err != nil:
 				return append(out, err.Error())
-			case c.Kind == millrace.Mark:
-				if c.Mark.Cursor != v.Site().At(v.Site().Seq) || c.Mark.Whole {
-					t.Errorf("%+v", c.Mark)
+			case c.Kind == millrace.KindCheckpoint:
+				if c.Checkpoint.Cursor != v.Site().At(v.Site().Seq) || c.Checkpoint.Complete {
+					t.Errorf("%+v", c.Checkpoint)
 				}
 			default:
 				title := ""

@@ -6,14 +6,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Announce says nothing on pages: a sitemap is found by its name, and by
+// Advertise says nothing on pages: a sitemap is found by its name, and by
 // robots.txt.
-func (p *publisher) Announce(v millrace.View) millrace.Notice {
+func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if foreign(v.Site()) {
-		return millrace.Notice{}
+		return millrace.Advertisement{}
 	}
-	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	n := millrace.Notice{
+	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
+	n := millrace.Advertisement{
 		Robots:  []string{"Sitemap: " + docs + sitemapPath},
 		Entries: []millrace.Entry{{URL: docs + sitemapPath, Type: "application/xml"}},
 		Allow:   []string{sitemapPath, "/sitemap-*.xml$", "/scp/"},
@@ -26,4 +26,4 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 
 // foreign reports whether the pages of a site are on another origin than its
 // documents: there a sitemap can name none of them, and readers take none.
-func foreign(site millrace.Site) bool { return !sameOrigin(site.Base, site.Docs) }
+func foreign(site millrace.Site) bool { return !sameOrigin(site.Base, site.EndpointBase) }

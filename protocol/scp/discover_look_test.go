@@ -74,13 +74,13 @@ func TestLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			h.offers(c.offers(h)...)
-			got, err := Protocol().Look(t.Context(), &http.Client{}, h.url+"any/page", nil)
+			got, err := Protocol().Probe(t.Context(), &http.Client{}, h.url+"any/page", nil)
 			if name == "sizes and counts that are not said" {
 				if !errors.Is(err, millrace.ErrNotFound) { // the delta is not there
 					t.Errorf("%+v, %v", got, err)
 				}
 				h.put("/all-delta.scp", []byte("x"))
-				got, err = Protocol().Look(t.Context(), &http.Client{}, h.url+"any/page", nil)
+				got, err = Protocol().Probe(t.Context(), &http.Client{}, h.url+"any/page", nil)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func TestLookAtLongSitemap(t *testing.T) {
 	more := strings.Repeat("<url><loc>https://example.com/a/page/of/the/site</loc></url>\n", 20_000)
 	h.put("/sitemap.xml", []byte(strings.Replace(text, "<url>", more+"<url>", 1)))
 	notes := 0
-	offer, err := Protocol().Look(t.Context(), &http.Client{}, h.url, &protocol.ReaderOptions{Note: func(protocol.Note) { notes++ }})
+	offer, err := Protocol().Probe(t.Context(), &http.Client{}, h.url, &protocol.ReaderOptions{Note: func(protocol.Note) { notes++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +145,11 @@ func TestMarkTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Kind == millrace.Mark {
+			if c.Kind == millrace.KindCheckpoint {
 				if marks++; !c.Time.Equal(want) {
 					t.Errorf("the mark is of %s, want %s", c.Time, want)
 				}
-				cursor = c.Mark.Cursor
+				cursor = c.Checkpoint.Cursor
 			}
 		}
 		if marks == 0 {

@@ -21,10 +21,10 @@ func Protocol() protocol.Protocol {
 		Collections:  true,
 		Entry:        []string{sitemapPath},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+		Tagger:       millrace.Tagger{Protocol: Name, Format: 1, Tag: tag},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         appraise,
+		Probe:        appraise,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

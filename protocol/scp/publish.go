@@ -33,7 +33,7 @@ type publisher struct {
 	last division // of the view that was divided last; guarded by mu
 }
 
-var _ millrace.Filer = (*publisher)(nil)
+var _ millrace.ArtifactPublisher = (*publisher)(nil)
 
 // NewPublisher makes the room's publisher; nil options are the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
@@ -73,13 +73,13 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 // each edition. They cost some milliseconds.
 const atOnce = 500
 
-// Files makes the delta of the present period, the last delta of the period before,
+// Artifacts makes the delta of the present period, the last delta of the period before,
 // snapshots of sections that have none, or of a small site, and the sitemap that names them and the
 // newest snapshot of each section. What has
 // been replaced stays for as long as the sitemap has said, within bounds, unless a
 // page of it is gone. Of a site whose pages are on another origin than the documents
 // there is nothing: see the package's deviations.
-func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error) {
+func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
 	}
@@ -112,7 +112,7 @@ func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s
 }
 
 // Deferred makes the snapshots of the sections that have changed.
-func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error {
+func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	if foreign(v.Site()) {
 		return nil
 	}

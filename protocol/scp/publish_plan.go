@@ -50,7 +50,7 @@ func (n *note) place() string { return n.Section + " " + n.Period }
 // group is one collection in all of its codings.
 type group struct {
 	note
-	files []millrace.File // in the order of codings
+	files []millrace.Artifact // in the order of codings
 }
 
 // codings are those of every collection, the best one first (protocols.md,
@@ -63,7 +63,7 @@ type plan struct {
 	view     millrace.View
 	site     millrace.Site
 	now      time.Time
-	shelf    millrace.Shelf
+	shelf    millrace.ArtifactSet
 	key      string
 	sections []*section // "all" first
 	byKey    map[string]*section
@@ -74,7 +74,7 @@ type plan struct {
 	period   period // the present one
 }
 
-func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (*plan, error) {
+func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (*plan, error) {
 	site := v.Site()
 	pl := &plan{
 		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{}, latest: map[string]time.Time{},
@@ -178,7 +178,7 @@ func (pl *plan) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			continue
 		}
 		for _, s := range pl.in(c.URL) {

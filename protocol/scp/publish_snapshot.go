@@ -87,7 +87,7 @@ const maxLineKept = 4 << 20
 // collection is a file of SCP on its way.
 type collection struct {
 	group
-	draft millrace.Draft
+	draft millrace.ArtifactWriter
 	head  Metadata
 	sum   hash.Hash
 }
@@ -99,7 +99,7 @@ func (pl *plan) start(n *note) (*collection, error) {
 	if n.delta() {
 		m.Type = "delta"
 	}
-	d, err := pl.shelf.Draft()
+	d, err := pl.shelf.Create()
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if err != nil {
 		return err
 	}
-	c.files, err = c.draft.Finish(ctx, head, millrace.File{
-		ETag: tag, Modified: c.Generated, Names: int64(c.Pages), Note: raw,
+	c.files, err = c.draft.Finish(ctx, head, millrace.Artifact{
+		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]

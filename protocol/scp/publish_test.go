@@ -251,11 +251,11 @@ func TestPublishElsewhere(t *testing.T) {
 	}
 	pub := NewPublisher(nil)
 	for docs, want := range map[string]int{"https://x.test/": 1, "https://x.test/docs/": 1, "https://y.test/": 0, "http://x.test/": 0} {
-		if got := len(pub.Announce(elsewhere{v, docs}).Robots); got != want {
+		if got := len(pub.Advertise(elsewhere{v, docs}).Robots); got != want {
 			t.Errorf("documents at %s: %d lines for robots.txt, want %d", docs, got, want)
 		}
 	}
-	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Docs: "https://y.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
+	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", EndpointBase: "https://y.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	p.put(t, "/a", "text")
 	p.press = p.another(t, nil, t.TempDir())
 	if _, err := p.press.Publish(t.Context()); err != nil {
@@ -275,7 +275,7 @@ type elsewhere struct {
 
 func (v elsewhere) Site() millrace.Site {
 	site := v.View.Site()
-	site.Docs = v.docs
+	site.EndpointBase = v.docs
 	return site
 }
 
@@ -311,7 +311,7 @@ func TestSitemapShards(t *testing.T) {
 			t.Errorf("%s is named %d times", u, n)
 		}
 	}
-	if n := NewPublisher(o).Announce(p.press.Current().View); len(n.Robots) != 2 {
+	if n := NewPublisher(o).Advertise(p.press.Current().View); len(n.Robots) != 2 {
 		t.Errorf("robots.txt: %q", n.Robots)
 	}
 }

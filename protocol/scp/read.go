@@ -262,7 +262,7 @@ func remote(ctx context.Context, err error) error {
 }
 
 func (r *run) mark(c cursor, whole bool, section string) error {
-	return r.give(millrace.Change{Kind: millrace.Mark, Time: r.told, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}}, nil)
+	return r.give(millrace.Change{Kind: millrace.KindCheckpoint, Time: r.told, Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section}}, nil)
 }
 
 func (r *run) give(c millrace.Change, err error) error {

@@ -93,10 +93,10 @@ func history(t *testing.T, seed uint64) {
 				if have := held[c.URL]; !c.Newer || have == nil || c.Page.Modified.After(have.Modified) {
 					held[c.URL] = c.Page
 				}
-			case millrace.Mark:
-				cursor = c.Mark.Cursor
+			case millrace.KindCheckpoint:
+				cursor = c.Checkpoint.Cursor
 				for u := range held {
-					if c.Mark.Whole && !named[u] {
+					if c.Checkpoint.Complete && !named[u] {
 						delete(held, u)
 					}
 				}

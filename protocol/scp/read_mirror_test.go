@@ -23,14 +23,14 @@ func TestReadIntoStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sync := func(want millrace.Tally) {
+	sync := func(want millrace.Counts) {
 		t.Helper()
 		o := &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return day(20, 12) }}}
 		rep, err := mirror.Sync(t.Context(), "x scp", NewReader(&http.Client{}, h.url, o), site, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Tally != want || rep.SkippedN > 0 || rep.Doubted > 0 {
+		if rep.Counts != want || rep.SkippedN > 0 || rep.Doubted > 0 {
 			t.Errorf("%+v", rep)
 		}
 	}
@@ -41,12 +41,12 @@ func TestReadIntoStore(t *testing.T) {
 		return out
 	}
 	h.offers(h.collection("all.scp.zst", day(3, 0), time.Time{}, pages(0, 20)...))
-	sync(millrace.Tally{Added: 20})
-	sync(millrace.Tally{})
+	sync(millrace.Counts{Added: 20})
+	sync(millrace.Counts{})
 	h.offers(h.collection("all-2.scp.zst", day(4, 0), time.Time{}, append(pages(2, 20), "/new 4")...))
-	sync(millrace.Tally{Added: 1, Deleted: 2, Unchanged: 18})
+	sync(millrace.Counts{Added: 1, Deleted: 2, Unchanged: 18})
 	h.offers(h.collection("all-2.scp.zst", day(4, 0), time.Time{}), h.collection("all-delta.scp.zst", day(6, 0), day(4, 0), "/p5 2", "/new 4", "/p6 6"))
-	sync(millrace.Tally{Updated: 1, Unchanged: 2})
+	sync(millrace.Counts{Updated: 1, Unchanged: 2})
 }
 
 // A collection of any length goes through in flat memory.

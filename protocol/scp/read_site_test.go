@@ -288,7 +288,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 	src := NewReader(client, f.h.url+"some/page", &f.o)
 	var out []string
 	named := map[string]bool{}
-	var whole []millrace.Milestone
+	var whole []millrace.Checkpoint
 	var last millrace.Cursor
 	failed := false
 	local := func(u string) string { return strings.Replace(u, f.h.url, "/", 1) }
@@ -326,14 +326,14 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			}
 			f.pages[c.URL] = have
 			out = append(out, text)
-		case c.Kind == millrace.Mark:
+		case c.Kind == millrace.KindCheckpoint:
 			text := "mark"
-			if c.Mark.Whole {
-				text += " whole " + c.Mark.Section
-				whole = append(whole, *c.Mark)
+			if c.Checkpoint.Complete {
+				text += " whole " + c.Checkpoint.Section
+				whole = append(whole, *c.Checkpoint)
 			}
 			out = append(out, strings.TrimSpace(text))
-			last = c.Mark.Cursor
+			last = c.Checkpoint.Cursor
 		}
 	}
 	if !failed {

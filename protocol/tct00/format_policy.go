@@ -151,7 +151,7 @@ type pattern struct {
 
 // newManifest gives the manifest of a site.
 func newManifest(site millrace.Site, policy bool) *manifestDocument {
-	base, docs := strings.TrimSuffix(site.Base, "/"), strings.TrimSuffix(site.Docs, "/")
+	base, docs := strings.TrimSuffix(site.Base, "/"), strings.TrimSuffix(site.EndpointBase, "/")
 	m := &manifestDocument{
 		Profile: tct.Profile, Version: 1, Sitemap: docs + listName,
 		Patterns: []pattern{

@@ -57,7 +57,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         probe,
+		Probe:        probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			return NewReader(client, endpoint, o)
 		},

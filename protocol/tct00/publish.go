@@ -90,7 +90,7 @@ func (p *publisher) manifest(site millrace.Site) *millrace.Document {
 // discovery gives a document that anybody may have.
 func discovery(path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
-		Path: path, ETag: tct.HashPrefix + canon.SHA256Hex(body), Header: draft.Header(modified), OneTag: true, Alike: true, Public: true,
+		Path: path, ETag: tct.HashPrefix + canon.SHA256Hex(body), Header: draft.Header(modified), OneTag: true, IgnoresVary: true, Public: true,
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err
@@ -100,7 +100,7 @@ func discovery(path string, body []byte, modified time.Time) *millrace.Document 
 
 // rooted gives the path of a document from the root of its host.
 func rooted(site millrace.Site, name string) string {
-	if u, err := url.Parse(site.Docs); err == nil {
+	if u, err := url.Parse(site.EndpointBase); err == nil {
 		return strings.TrimSuffix(u.EscapedPath(), "/") + name
 	}
 	return name

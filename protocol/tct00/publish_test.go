@@ -85,7 +85,7 @@ func TestDocumentHeader(t *testing.T) {
 	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
 		t.Error(diff)
 	}
-	if !d.OneTag || !d.Alike || d.Large || d.Public || !isHash(d.ETag) {
+	if !d.OneTag || !d.IgnoresVary || d.Large || d.Public || !isHash(d.ETag) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -164,7 +164,7 @@ func TestOverview(t *testing.T) {
 	if !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
-	links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/")
+	links, err := NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base+"llm/" {
 		t.Errorf("%v %v", links, err)
 	}
@@ -188,7 +188,7 @@ func TestOverview(t *testing.T) {
 
 // Policy and manifest are discovery; without a policy there is no word of it.
 func TestPolicyDocument(t *testing.T) {
-	site := millrace.Site{Base: base, Docs: "https://docs.example/m/"}
+	site := millrace.Site{Base: base, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, pages(3), Protocol().Tagger)
 	none := NewPublisher(nil)
 	if d, err := find(t, none, v, policyName); !errors.Is(err, millrace.ErrNotFound) {
@@ -200,7 +200,7 @@ func TestPolicyDocument(t *testing.T) {
 	}
 	p := NewPublisher(&protocol.PublisherOptions{Policy: &millrace.Policy{Revision: 2, Effective: time.Unix(1700000000, 0)}})
 	d, err := find(t, p, v, policyName)
-	if err != nil || !d.Public || !d.Alike || d.Header.Get("Last-Modified") != "Tue, 14 Nov 2023 22:13:20 GMT" {
+	if err != nil || !d.Public || !d.IgnoresVary || d.Header.Get("Last-Modified") != "Tue, 14 Nov 2023 22:13:20 GMT" {
 		t.Fatalf("%+v %v", d, err)
 	}
 	if got, want := body(t, d), `{"profile":"tct-policy-1","version":2,"effective":"2023-11-14T22:13:20Z","requirements":`; !strings.HasPrefix(got, want) {
@@ -218,9 +218,9 @@ func TestPolicyDocument(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	site := millrace.Site{Base: base, Docs: "https://docs.example/m/"}
+	site := millrace.Site{Base: base, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, append(pages(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Protocol().Tagger)
-	n := NewPublisher(nil).Announce(v)
+	n := NewPublisher(nil).Advertise(v)
 	if len(n.Root) > 0 {
 		t.Errorf("the root is to say %v", n.Root)
 	}
@@ -244,7 +244,7 @@ func TestFindFails(t *testing.T) {
 	if _, err := NewPublisher(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm/", nil)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := NewPublisher(nil).Announce(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
+	if _, err := NewPublisher(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	for _, err := range NewPublisher(nil).All(ctx, v) {
@@ -264,7 +264,7 @@ func TestHomeRedirects(t *testing.T) {
 	if len(docs) != 1 || !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
 		t.Errorf("%d documents; the list starts %.200s", len(docs), list)
 	}
-	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+	if links, err := NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
 	// A target without a tag, such as an archive, has a document all the same.

@@ -102,7 +102,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		}
 	}
 	yield(millrace.Change{
-		Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: is.encode(), Whole: f.Changed()},
+		Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: is.encode(), Complete: f.Changed()},
 	}, nil)
 	return nil
 }

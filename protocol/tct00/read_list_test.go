@@ -40,7 +40,7 @@ func collect(t *testing.T, src millrace.Source) (puts []millrace.Change, skips [
 			skips = append(skips, skip)
 		case e != nil:
 			err = e
-		case c.Kind == millrace.Mark:
+		case c.Kind == millrace.KindCheckpoint:
 			marks++
 		default:
 			puts = append(puts, c)

@@ -99,7 +99,7 @@ func TestReaderTerms(t *testing.T) {
 			for ch, err := range r.Changes(t.Context(), "") {
 				if err != nil {
 					ended = err
-				} else if ch.Kind == millrace.Mark {
+				} else if ch.Kind == millrace.KindCheckpoint {
 					marks++
 				}
 			}

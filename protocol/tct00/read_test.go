@@ -99,9 +99,9 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 			held := c.held[ch.URL]
 			held.URL, held.Location = ch.URL, ch.Location
 			c.held[ch.URL] = held
-		case ch.Kind == millrace.Mark:
-			fmt.Fprintf(&c.Out, "mark whole=%v %s\n%s\n", ch.Mark.Whole, ch.Mark.Section, ch.Mark.Cursor)
-			c.cursor = ch.Mark.Cursor
+		case ch.Kind == millrace.KindCheckpoint:
+			fmt.Fprintf(&c.Out, "mark whole=%v %s\n%s\n", ch.Checkpoint.Complete, ch.Checkpoint.Section, ch.Checkpoint.Cursor)
+			c.cursor = ch.Checkpoint.Cursor
 		}
 	}
 }

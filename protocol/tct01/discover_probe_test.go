@@ -65,12 +65,12 @@ func (s *shelf) add(path, name string, n int) {
 func TestLook(t *testing.T) {
 	s := newShelf(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
-	offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil)
+	offer, err := Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil)
 	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
 		t.Errorf("long: %+v, %v", offer, err)
 	}
 	s.flow = true
-	offer, err = Protocol().Look(t.Context(), &http.Client{}, s.URL, nil)
+	offer, err = Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil)
 	if err != nil || offer.Pages != -1 || offer.First.Requests < 1000 {
 		t.Errorf("of unknown length: %+v, %v", offer, err)
 	}
@@ -80,7 +80,7 @@ func TestLook(t *testing.T) {
 	for i := range 6 {
 		s.add(fmt.Sprintf("/%d.json", i+1), fmt.Sprint(i), 10)
 	}
-	offer, err = Protocol().Look(t.Context(), &http.Client{}, s.URL, nil)
+	offer, err = Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil)
 	if err != nil || offer.Pages != 60 || offer.Still.Requests != 6 || offer.Entry != s.URL+"/1.json" {
 		t.Errorf("six lists: %+v, %v", offer, err)
 	}
@@ -105,17 +105,17 @@ func TestLookAtBrokenDocuments(t *testing.T) {
 				}
 			}
 		}
-		if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, c.want) {
+		if offer, err := Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, c.want) {
 			t.Errorf("%s: %+v, %v", name, offer, err)
 		}
 	}
 	s := newShelf(t, "/l.json")
 	s.docs["/l.json"] = `{"version":2,"items":[]}`
-	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, tct.ErrVersion) {
+	if offer, err := Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, tct.ErrVersion) {
 		t.Errorf("another version: %+v, %v", offer, err)
 	}
 	s.docs["/l.json"] = tct.ListHead + tct.ListTail
-	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); err != nil || offer.Pages != 0 {
+	if offer, err := Protocol().Probe(t.Context(), &http.Client{}, s.URL, nil); err != nil || offer.Pages != 0 {
 		t.Errorf("an empty site: %+v, %v", offer, err)
 	}
 }

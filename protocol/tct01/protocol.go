@@ -49,7 +49,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         probe,
+		Probe:        probe,
 		NewReader:    NewReader,
 	}
 }

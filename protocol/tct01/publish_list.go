@@ -55,7 +55,7 @@ func (p *publisher) lists(v millrace.View, over *tct.Overview) []*millrace.Docum
 		}
 		parts := draft.List(v, overview, nil, func(identity string) bool { return shardOf(identity, len(out)) == i })
 		out[i] = &millrace.Document{
-			Path: listName(i, len(out)), Header: draft.Header(site.Time), OneTag: true, Large: true, Names: int64(site.Pages / len(out)),
+			Path: listName(i, len(out)), Header: draft.Header(site.Time), OneTag: true, Large: true, PageCount: int64(site.Pages / len(out)),
 			Parts: parts, Write: parts.Write,
 		}
 	}

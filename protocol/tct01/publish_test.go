@@ -215,7 +215,7 @@ func TestOverview(t *testing.T) {
 	if !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm.json","etag":"`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
-	links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/")
+	links, err := NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base+"llm.json" {
 		t.Errorf("%v %v", links, err)
 	}
@@ -243,9 +243,9 @@ func TestOverview(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	site := millrace.Site{Base: base, Docs: "https://docs.example/m/"}
+	site := millrace.Site{Base: base, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, append(pages(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Protocol().Tagger)
-	n := NewPublisher(&protocol.PublisherOptions{ListItems: 12}).Announce(v)
+	n := NewPublisher(&protocol.PublisherOptions{ListItems: 12}).Advertise(v)
 	var root []string
 	for _, l := range n.Root {
 		root = append(root, l.String())
@@ -261,7 +261,7 @@ func TestAnnounce(t *testing.T) {
 	if err != nil || !cmp.Equal(links, []millrace.Link{{URL: "https://docs.example/m/p/3/llm.json", Rel: "alternate", Type: "application/json", HTML: true}}) {
 		t.Errorf("%v %v", links, err)
 	}
-	beside := NewPublisher(&protocol.PublisherOptions{Beside: []string{"scp", "tct-00"}}).Announce(v)
+	beside := NewPublisher(&protocol.PublisherOptions{Protocols: []string{"scp", "tct-00"}}).Advertise(v)
 	if links, err := beside.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || !links[0].HTML || links[0].NoField {
 		t.Errorf("beside draft-00: %v %v", links, err)
 	}
@@ -280,7 +280,7 @@ func TestFindFails(t *testing.T) {
 	if _, err := NewPublisher(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := NewPublisher(nil).Announce(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
+	if _, err := NewPublisher(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	for _, err := range NewPublisher(nil).All(ctx, v) {
@@ -311,7 +311,7 @@ func TestHomeRedirects(t *testing.T) {
 	if len(docs) != 1 || strings.Count(body(t, list), `"cUrl"`) != 29 {
 		t.Errorf("%d documents: %s", len(docs), body(t, list))
 	}
-	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+	if links, err := NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
 	// A target without a tag, such as a listing, has a document all the same, numbered as any other.
@@ -323,7 +323,7 @@ func TestHomeRedirects(t *testing.T) {
 	if d == nil || !strings.Contains(body(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body(t, docs["/llm-pages.json"]), tct.ListHead+"\n"+`{"cUrl":"`+base+`posts/","mUrl":"`+base+`posts/~2/llm.json"`) {
 		t.Fatalf("large documents: %v", docs)
 	}
-	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base+d.Path[1:] {
+	if links, err := NewPublisher(nil).Advertise(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base+d.Path[1:] {
 		t.Errorf("links of the home page: %v %v", links, err)
 	}
 }

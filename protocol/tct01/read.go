@@ -222,8 +222,8 @@ func unlessStop(err error) error {
 
 func mark(c cursor, whole bool, section string) millrace.Change {
 	return millrace.Change{
-		Kind: millrace.Mark,
-		Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section},
+		Kind:       millrace.KindCheckpoint,
+		Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section},
 	}
 }
 

@@ -68,7 +68,7 @@ func TestListInFlatMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind == millrace.Mark {
+		if c.Kind == millrace.KindCheckpoint {
 			marks++
 			continue
 		}

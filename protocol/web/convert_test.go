@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-var testSite = millrace.Site{Base: "https://example.com/", Docs: "https://example.com/"}
+var testSite = millrace.Site{Base: "https://example.com/", EndpointBase: "https://example.com/"}
 
 func diff(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 

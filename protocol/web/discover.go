@@ -11,18 +11,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Announce says what llms.txt wants said (version 2): every page leads to its
+// Advertise says what llms.txt wants said (version 2): every page leads to its
 // Markdown and to the file that covers it, the one for the longest path that it
 // is below.
-func (p *publisher) Announce(v millrace.View) millrace.Notice {
+func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
-	docs := strings.TrimSuffix(site.Docs, "/")
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	pl, err := p.plans.of(context.Background(), v)
 	if err != nil {
 		pl = new(plan) // then the site's own file covers everything
 	}
 	link := millrace.Link{URL: rootOf(docs) + listPath, Rel: "describedby", Type: listType}
-	n := millrace.Notice{
+	n := millrace.Advertisement{
 		Root:    []millrace.Link{link},
 		Entries: []millrace.Entry{{URL: docs + listPath, Type: listType, Spec: source}},
 		Allow:   []string{"/*llms*.txt$", "/*" + ending + "$", "/feed.", "/feed-", "/sitemap.xml", "/sitemap-*.xml$", licensePath},
@@ -36,7 +36,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 			return nil, err
 		}
 		its := millrace.Link{URL: docs + tagName(site, t), Rel: "alternate", Type: "text/markdown"}
-		if site.Docs == site.Base && !p.static {
+		if site.EndpointBase == site.Base && !p.static {
 			its.Vary = "Accept"
 		}
 		out := []millrace.Link{its}

@@ -250,7 +250,7 @@ func (l *looked) offer() *protocol.Offer {
 	pages := int64(min(l.pages, mostPages))
 	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
 	o := &protocol.Offer{
-		Entry: l.entry, Pages: int(pages), Around: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
+		Entry: l.entry, Pages: int(pages), Estimated: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
 		First: protocol.Cost{Requests: 1}.Add(lists, 1), // with the root
 		Still: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
 		Moved: lists,
@@ -270,10 +270,10 @@ func (l *looked) offer() *protocol.Offer {
 	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-bare)*int64(undated)/int64(len(l.times))).
 		Add(vain, bare).Add(protocol.Cost{Requests: 1, Bytes: vain.Bytes}, bare)
 	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
-	o.Bare = int(bare)
+	o.WithoutContent = int(bare)
 	switch {
 	case l.unending:
-		o.Pages, o.Bare, o.Around = -1, 0, false
+		o.Pages, o.WithoutContent, o.Estimated = -1, 0, false
 		o.Basis = "the beginning of the sitemaps, which are longer"
 	case l.guessed:
 		o.Basis = "the beginning of the sitemaps, and " + fmt.Sprint(l.got) + " of its pages"

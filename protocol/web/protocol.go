@@ -23,10 +23,10 @@ func Protocol() protocol.Protocol {
 		Source:       source,
 		Entry:        []string{listPath},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 4, Tag: tag, Rivals: rivals},
+		Tagger:       millrace.Tagger{Protocol: Name, Format: 4, Tag: tag, Rivals: rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         appraise,
+		Probe:        appraise,
 		NewReader:    NewReader,
 	}
 }

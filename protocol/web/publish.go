@@ -176,7 +176,7 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	d := p.document(site, v, t)
 	d.Variant = "text/markdown"
-	d.Header["Content-Location"] = []string{strings.TrimSuffix(site.Docs, "/") + d.Path}
+	d.Header["Content-Location"] = []string{strings.TrimSuffix(site.EndpointBase, "/") + d.Path}
 	d.Header["Vary"] = []string{"Accept"}
 	if !p.public {
 		d.Header["Cache-Control"] = []string{"private, " + revalidate}

@@ -12,7 +12,7 @@ import (
 // asks reports whether a request may be one for the Markdown of the page that it
 // names: documents and pages have one base, and it likes Markdown better.
 func asks(site millrace.Site, r *http.Request) bool {
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.Docs == site.Base && prefers(r.Header["Accept"])
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }
 
 // identityOf gives the identity of the page that a request names.

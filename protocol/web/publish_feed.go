@@ -122,7 +122,7 @@ func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Cha
 		if err != nil {
 			return nil, "", err
 		}
-		if c.Kind != millrace.Mark {
+		if c.Kind != millrace.KindCheckpoint {
 			list = append(list, c)
 		}
 	}
@@ -132,7 +132,7 @@ func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Cha
 			if err != nil {
 				return nil, "", err
 			}
-			if c.Kind == millrace.Mark {
+			if c.Kind == millrace.KindCheckpoint {
 				continue
 			}
 			if newer++; c.Kind == millrace.Put && after == "" {
@@ -189,7 +189,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 		it.Gone = false
 		it.Modified, it.Published, it.Title, it.Author, it.Language, it.Tags = t.Modified, page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
-		it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
+		it.Twin = strings.TrimSuffix(site.EndpointBase, "/") + tagName(site, t)
 		if !of.log {
 			items = append(items, it)
 		}
@@ -226,7 +226,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		return nil, err
 	}
 	site := v.Site()
-	docs := strings.TrimSuffix(site.Docs, "/")
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	head := &feedHead{
 		ID: docs + form.path(1), Self: docs + form.path(n), Home: site.Base, Title: cmp.Or(site.Title, site.Base),
 		Language: site.Language, Updated: site.Time, Hubs: d.hubs,
@@ -248,7 +248,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		h.Add("Link", millrace.Link{URL: head.Self, Rel: "self"}.String())
 	}
 	return &millrace.Document{
-		Path: path, Header: h, Names: of.names(site),
+		Path: path, Header: h, PageCount: of.names(site),
 		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
 		Write: func(ctx context.Context, w io.Writer) error {
 			items, err := d.feedItems(ctx, v, of)
@@ -269,8 +269,8 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 
 // announceFeeds leads to the feeds from the home page, where readers look for
 // them.
-func announceFeeds(site millrace.Site, n *millrace.Notice) {
-	docs := strings.TrimSuffix(site.Docs, "/")
+func announceFeeds(site millrace.Site, n *millrace.Advertisement) {
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	for _, form := range feedForms {
 		n.Root = append(n.Root, millrace.Link{URL: docs + form.path(1), Rel: "alternate", Type: form.mediaType, HTML: true})
 		n.Topics = append(n.Topics, form.path(1))

@@ -34,7 +34,7 @@ type paper struct {
 func newPaper(t *testing.T, o *protocol.PublisherOptions) *paper {
 	t.Helper()
 	p := &paper{t: t, pub: NewPublisher(o), now: time.Date(2026, 5, 6, 7, 8, 9, 250e6, time.UTC)}
-	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Docs: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
+	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", EndpointBase: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
 	return p
 }
 
@@ -289,13 +289,13 @@ func FuzzFeedItem(f *testing.F) {
 }
 
 func TestLicense(t *testing.T) {
-	ask := func(p *millrace.Policy) (string, millrace.Notice) {
-		site := millrace.Site{Base: "https://x.test/blog/", Docs: "https://x.test/blog/", Title: "X & Y"}
-		pub := NewPublisher(&protocol.PublisherOptions{Policy: p, Beside: []string{"scp"}})
+	ask := func(p *millrace.Policy) (string, millrace.Advertisement) {
+		site := millrace.Site{Base: "https://x.test/blog/", EndpointBase: "https://x.test/blog/", Title: "X & Y"}
+		pub := NewPublisher(&protocol.PublisherOptions{Policy: p, Protocols: []string{"scp"}})
 		view := protocoltest.NewView(site, nil)
 		d, err := pub.Find(t.Context(), view, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/license.xml", nil))
 		if errors.Is(err, millrace.ErrNotFound) {
-			return "", pub.Announce(view)
+			return "", pub.Advertise(view)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestLicense(t *testing.T) {
 		if !d.Public || d.Header.Get("Content-Type") != "application/rsl+xml; charset=utf-8" {
 			t.Errorf("%+v", d)
 		}
-		return b.String(), pub.Announce(view)
+		return b.String(), pub.Advertise(view)
 	}
 	got, n := ask(&millrace.Policy{
 		Terms: "https://x.test/terms?a&b", Payment: "https://x.test/pay", Contact: "mailto:me@x.test", Updated: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),

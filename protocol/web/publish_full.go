@@ -16,7 +16,7 @@ const fullPath = "/llms-full.txt"
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	site := v.Site()
 	parts := &millrace.Parts{
-		Version: site.Base + " " + site.Docs, Between: []byte("\n---\n\n"),
+		Version: site.Base + " " + site.EndpointBase, Between: []byte("\n---\n\n"),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				for page, err := range v.Scan(ctx, millrace.Scan{After: key, Bodies: true}) {
@@ -36,7 +36,7 @@ func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 		},
 		Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
 	}
-	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, Names: int64(site.Pages), Parts: parts, Write: parts.Write}
+	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, PageCount: int64(site.Pages), Parts: parts, Write: parts.Write}
 }
 
 // whole gives a page as a part of a file: its title, where it is, and what it

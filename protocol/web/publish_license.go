@@ -39,11 +39,11 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 
 // announceLicense leads to the licence: from robots.txt (4.4), and from the home
 // page (4.5).
-func (d *once) announceLicense(site millrace.Site, n *millrace.Notice) {
+func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return
 	}
-	at := strings.TrimSuffix(site.Docs, "/") + licensePath
+	at := strings.TrimSuffix(site.EndpointBase, "/") + licensePath
 	n.Robots = append(n.Robots, "License: "+at)
 	n.Root = append(n.Root, millrace.Link{URL: at, Rel: "license", Type: rslType})
 	n.Public = append(n.Public, licensePath)

@@ -33,7 +33,7 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 	}
 	site := v.Site()
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s %s\n", millrace.Markdown(head), site.Base, site.Docs)
+	fmt.Fprintf(sum, "%s\n%s %s\n", millrace.Markdown(head), site.Base, site.EndpointBase)
 	for _, next := range l.parts {
 		first, last := next.bounds()
 		fmt.Fprintf(sum, "%s %d %s %s\n", next.path, next.pages, first, last)
@@ -45,13 +45,13 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 			fmt.Fprintf(sum, "%x\n", piece.sum)
 		}
 	}
-	parts := millrace.Whole(hex.EncodeToString(sum.Sum(nil))[:hashLen], func(ctx context.Context, w io.Writer) error {
+	parts := millrace.WholeParts(hex.EncodeToString(sum.Sum(nil))[:hashLen], func(ctx context.Context, w io.Writer) error {
 		if err := p.writeList(ctx, v, l, w); err != nil {
 			return fmt.Errorf("%s: %s: %w", Name, l.path, err)
 		}
 		return nil
 	})
-	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Names: l.named(), Parts: parts, Write: parts.Write}, nil
+	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, PageCount: l.named(), Parts: parts, Write: parts.Write}, nil
 }
 
 // named gives how many pages the file names itself: of others it names the
@@ -75,7 +75,7 @@ type heading struct {
 // the files that have more.
 func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w io.Writer) error {
 	site := v.Site()
-	docs := strings.TrimSuffix(site.Docs, "/")
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	blocks, err := p.head(ctx, v, l)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 		blocks = append(blocks, millrace.Block{Type: millrace.QuoteBlock, Blocks: []millrace.Block{about}})
 	}
 	note := "Each link leads to the Markdown of a page."
-	if site.Docs == site.Base && !p.static {
+	if site.EndpointBase == site.Base && !p.static {
 		note += " The page's own address gives it, too, to a request with Accept: text/markdown."
 	}
 	if len(l.parts) > 0 {

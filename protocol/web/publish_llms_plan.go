@@ -78,7 +78,7 @@ func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	identity := canon.Relative(site.Base, t.URL)
 	name := documentName(identity, t.N)
 	_, cost := told(t.Value)
-	target := len(strings.TrimSuffix(site.Docs, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
+	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
 	return piece{
 		first: identity, last: identity, pages: 1, cost: cost + target, room: lineSpace + target,
 		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),

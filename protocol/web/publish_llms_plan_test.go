@@ -32,7 +32,7 @@ func TestPlanEdited(t *testing.T) {
 }
 
 func planEdited(t *testing.T, pages []*millrace.Page) {
-	site := protocoltest.Open(t, store.Config{Base: testSite.Base, Docs: testSite.Base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
+	site := protocoltest.Open(t, store.Config{Base: testSite.Base, EndpointBase: testSite.Base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	apply := func(batch ...millrace.Change) millrace.View {
 		if _, err := site.Apply(t.Context(), "source", batch); err != nil {
 			t.Fatal(err)

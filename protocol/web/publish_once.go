@@ -31,7 +31,7 @@ type once struct {
 const sitemapOf = "scp"
 
 func newOnce(o *protocol.PublisherOptions) once {
-	d := once{hubs: o.Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Beside, sitemapOf)}
+	d := once{hubs: o.Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
 	return d
 }
 
@@ -75,7 +75,7 @@ func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Doc
 }
 
 // announce says where it all is.
-func (d *once) announce(site millrace.Site, n *millrace.Notice) {
+func (d *once) announce(site millrace.Site, n *millrace.Advertisement) {
 	announceFeeds(site, n)
 	d.announceLicense(site, n)
 	d.announceSitemaps(site, n)

@@ -14,7 +14,7 @@ import (
 // where pages and documents are on two origins: there a sitemap could name no
 // page.
 func (d *once) shards(site millrace.Site) int {
-	if !d.sitemaps || siteOf(site.Base) != siteOf(site.Docs) {
+	if !d.sitemaps || siteOf(site.Base) != siteOf(site.EndpointBase) {
 		return 0
 	}
 	return sitemap.Shards(site.Pages, max(1, min(cmp.Or(d.listItems, sitemap.MaxURLs), sitemap.MaxURLs)))
@@ -43,7 +43,7 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	for i := range shards {
 		parts := sitemap.Parts(v, Name, i, shards, "")
 		out = append(out, &millrace.Document{
-			Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, Names: int64(v.Site().Pages / shards),
+			Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, PageCount: int64(v.Site().Pages / shards),
 			Parts: parts, Write: parts.Write,
 		})
 	}
@@ -55,8 +55,8 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 }
 
 // announceSitemaps names the sitemaps in robots.txt.
-func (d *once) announceSitemaps(site millrace.Site, n *millrace.Notice) {
-	docs := strings.TrimSuffix(site.Docs, "/")
+func (d *once) announceSitemaps(site millrace.Site, n *millrace.Advertisement) {
+	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	shards := d.shards(site)
 	if shards > 0 {
 		n.Robots = append(n.Robots, "Sitemap: "+docs+sitemap.Path)

@@ -30,7 +30,7 @@ func large(t *testing.T, v millrace.View, o *protocol.PublisherOptions) (map[str
 		}
 		bodies[d.Path] = b.Bytes()
 	}
-	return bodies, pub.Announce(v).Robots
+	return bodies, pub.Advertise(v).Robots
 }
 
 // Every page with Markdown is in one sitemap, and the index names them all.
@@ -70,11 +70,11 @@ func TestSitemaps(t *testing.T) {
 	}
 
 	// Where SCP has sitemaps, and where no page of the site can be named, there are none.
-	elsewhere := protocoltest.NewView(millrace.Site{Base: "https://x.test/", Docs: "https://y.test/"}, nil, Protocol().Tagger)
+	elsewhere := protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://y.test/"}, nil, Protocol().Tagger)
 	for name, c := range map[string]struct {
 		v millrace.View
 		o protocol.PublisherOptions
-	}{"beside SCP": {v, protocol.PublisherOptions{Beside: []string{"scp", "web"}}}, "elsewhere": {elsewhere, protocol.PublisherOptions{}}} {
+	}{"beside SCP": {v, protocol.PublisherOptions{Protocols: []string{"scp", "web"}}}, "elsewhere": {elsewhere, protocol.PublisherOptions{}}} {
 		if bodies, robots := large(t, c.v, &c.o); len(bodies) > 0 || slices.ContainsFunc(robots, func(s string) bool { return s[:1] == "S" }) {
 			t.Errorf("%s: %d sitemaps, %q", name, len(bodies), robots)
 		}

@@ -198,12 +198,12 @@ func TestNegotiation(t *testing.T) {
 	if d, err := p.Find(t.Context(), v, post); err == nil {
 		t.Errorf("a POST to a page finds %+v", d)
 	}
-	elsewhere := protocoltest.NewView(millrace.Site{Base: testSite.Base, Docs: "https://docs.example.com/"}, []*millrace.Page{textPage("/post/", "Text")}, Protocol().Tagger)
+	elsewhere := protocoltest.NewView(millrace.Site{Base: testSite.Base, EndpointBase: "https://docs.example.com/"}, []*millrace.Page{textPage("/post/", "Text")}, Protocol().Tagger)
 	if d := find(t, p, elsewhere, "/post/", md); d != nil {
 		t.Errorf("documents elsewhere are negotiated: %+v", d)
 	}
 
-	n := p.Announce(v)
+	n := p.Advertise(v)
 	for path, want := range map[string]string{"/empty": empty, "/tag/": archived, "/post/": "", "/nothing": ""} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		for _, accept := range []string{md, "*/*"} {
@@ -319,7 +319,7 @@ func TestLists(t *testing.T) {
 	if !strings.HasPrefix(texts["/llms.txt"], "# A mill\n\n> All about mills.\n") || !strings.Contains(texts["/llms.txt"], "\n## Optional\n") {
 		t.Errorf("/llms.txt starts with\n%.300s", texts["/llms.txt"])
 	}
-	n := pub.Announce(v)
+	n := pub.Advertise(v)
 	for identity, want := range map[string]string{"/about-1/": "/llms.txt", "/docs/api/v1/3.html": "/docs/api/v1/llms.txt", "/docs/guide/3": "/docs/guide/llms.txt", "/flat/7?q=" + strings.Repeat("y", 40): "/flat/llms.txt"} {
 		links, err := n.Page(t.Context(), identity)
 		if err != nil || len(links) != 2 || links[1].URL != "https://example.com"+want || texts[want] == "" {

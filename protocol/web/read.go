@@ -184,12 +184,12 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 
 // mark yields a milestone for everything.
 func (r *run) mark(c cursor, whole bool) error {
-	return r.milestone(&millrace.Milestone{Cursor: c.encode(), Whole: whole}, c)
+	return r.milestone(&millrace.Checkpoint{Cursor: c.encode(), Complete: whole}, c)
 }
 
-func (r *run) milestone(m *millrace.Milestone, c cursor) error {
+func (r *run) milestone(m *millrace.Checkpoint, c cursor) error {
 	r.so = c
-	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
+	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
 		return errStop
 	}
 	return nil

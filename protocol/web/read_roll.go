@@ -183,7 +183,7 @@ func (r *run) again() {
 func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
-	var last *millrace.Milestone
+	var last *millrace.Checkpoint
 	var total uint64
 	for _, f := range files {
 		if f.same {
@@ -216,7 +216,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 				}
 			}
 		}
-		last = &millrace.Milestone{Whole: whole && ok}
+		last = &millrace.Checkpoint{Complete: whole && ok}
 		if len(files) > 1 {
 			last.Section = f.URL
 		}

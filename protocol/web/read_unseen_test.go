@@ -135,7 +135,7 @@ func TestReadHeldName(t *testing.T) {
 	r.vain = map[string]int{formHTML: maxVain}
 	s.set("/9.html", "Text of /9.html", otherDay.Add(50*time.Hour))
 	var held millrace.Ref
-	for ref, err := range c.pages.Held(t.Context(), Name, goodSite+"/1.html") {
+	for ref, err := range c.pages.KnownRefs(t.Context(), Name, goodSite+"/1.html") {
 		if err != nil {
 			t.Fatal(err)
 		}

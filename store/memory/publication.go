@@ -70,7 +70,7 @@ func (s *site) Publication(ctx context.Context, c store.Config) (store.Publicati
 			return err
 		}
 		for _, t := range c.Taggers {
-			p.taggers[t.Room] = t
+			p.taggers[t.Protocol] = t
 		}
 		name, fingerprint := record.Generation(p.config)
 		last := s.last[name]
@@ -117,7 +117,7 @@ func (p *publication) change(ctx context.Context, l store.Lease, what string, f 
 
 func (p *publication) view(s *state) (*view, error) {
 	v := &view{site: p.site, of: p, log: p.log, names: p.names, state: s}
-	return v, v.describe(p.config.Docs)
+	return v, v.describe(p.config.EndpointBase)
 }
 
 func (p *publication) Head(ctx context.Context) (millrace.View, error) {

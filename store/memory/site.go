@@ -66,7 +66,7 @@ func (s *site) Cursor(ctx context.Context, from string) (millrace.Cursor, error)
 	return get(ctx, s.store, "cursor of "+from, func() (millrace.Cursor, error) { return s.from(from).cursor, nil })
 }
 
-func (s *site) Held(ctx context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
+func (s *site) KnownRefs(ctx context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return list(ctx, s.store, "refs of "+from, func() (refs []millrace.Ref, _ error) {
 		src := s.from(from)
 		names := slices.Compact(slices.Sorted(slices.Values(urls)))
@@ -91,8 +91,8 @@ func (s *site) Original(ctx context.Context, from, url string) ([]byte, error) {
 	})
 }
 
-func (s *site) Weights(ctx context.Context, urls []string) ([]millrace.Weight, error) {
-	return get(ctx, s.store, "weights of site "+s.name, func() (all []millrace.Weight, _ error) {
+func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
+	return get(ctx, s.store, "weights of site "+s.name, func() (all []millrace.HTMLSize, _ error) {
 		for _, url := range urls {
 			all = append(all, s.log.head().entry(s.names.Identity(url)).Weight)
 		}
@@ -100,8 +100,8 @@ func (s *site) Weights(ctx context.Context, urls []string) ([]millrace.Weight, e
 	})
 }
 
-func (s *site) MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error) {
-	mean, err = get(ctx, s.store, "mean weight of site "+s.name, func() (sum millrace.Weight, _ error) {
+func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
+	mean, err = get(ctx, s.store, "mean weight of site "+s.name, func() (sum millrace.HTMLSize, _ error) {
 		var received int64 // pages whose Received is known
 		for _, e := range s.log.head().pages.Values() {
 			pages += min(e.Weight.Bytes, 1)
@@ -109,7 +109,7 @@ func (s *site) MeanWeight(ctx context.Context) (mean millrace.Weight, pages int6
 			sum.Bytes += e.Weight.Bytes
 			sum.Received += e.Weight.Received
 		}
-		return millrace.Weight{Bytes: sum.Bytes / max(pages, 1), Received: sum.Received / max(received, 1)}, nil
+		return millrace.HTMLSize{Bytes: sum.Bytes / max(pages, 1), Received: sum.Received / max(received, 1)}, nil
 	})
 	return mean, pages, err
 }
@@ -135,7 +135,7 @@ func (s *site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	})
 }
 
-func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) (tally millrace.Tally, err error) {
+func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) (tally millrace.Counts, err error) {
 	err = s.store.change(ctx, s.lease, fmt.Sprintf("apply %d changes to site %s", len(batch), s.name), func() error {
 		if from == "" {
 			return fmt.Errorf("%w: the source has no name", millrace.ErrInvalid)

@@ -78,7 +78,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 // sum adds an event to the sums of a period.
 func (u *usage) sum(e *store.Event, p period) {
 	key := store.Sum{
-		Start: p.start, Per: p.per, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+		Start: p.start, Per: p.per, Bot: e.Bot, Family: e.Family, Identity: e.Identity,
 		Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
 	}
 	sums := u.sums[p]
@@ -87,7 +87,7 @@ func (u *usage) sum(e *store.Event, p period) {
 		u.sums[p] = sums
 	}
 	if _, known := sums[key]; !known && len(sums) >= maxSums {
-		key.Bot, key.Family, key.Verdict = "other", "", store.Unverified
+		key.Bot, key.Family, key.Identity = "other", "", store.Unverified
 	}
 	c := sums[key]
 	record.AddCounts(&c, record.Count(e))
@@ -160,7 +160,7 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 		}
 		slices.SortFunc(all, func(a, b store.Sum) int {
 			return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Bot, b.Bot), strings.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Endpoint, b.Endpoint),
-				cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Verdict, b.Verdict), strings.Compare(a.Family, b.Family))
+				cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Identity, b.Identity), strings.Compare(a.Family, b.Family))
 		})
 		return all, nil
 	})

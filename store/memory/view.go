@@ -26,7 +26,7 @@ type view struct {
 
 // describe sets the description of the view.
 func (v *view) describe(docs string) error {
-	v.info = millrace.Site{Base: v.names.Base, Docs: docs, Epoch: v.log.epoch, Earlier: v.log.earlier, Seq: v.seq, Time: *v.time}
+	v.info = millrace.Site{Base: v.names.Base, EndpointBase: docs, Epoch: v.log.epoch, Earlier: v.log.earlier, Seq: v.seq, Time: *v.time}
 	pages, tagged := make(map[string]int), make(map[string]int)
 	for _, e := range v.entries("", byURL) {
 		pages[e.Section]++
@@ -165,8 +165,8 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 			}
 			all = append(all, c)
 		}
-		mark := &millrace.Milestone{Cursor: v.info.At(v.seq), Whole: since == ""}
-		return append(all, millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: mark}), nil
+		mark := &millrace.Checkpoint{Cursor: v.info.At(v.seq), Complete: since == ""}
+		return append(all, millrace.Change{Kind: millrace.KindCheckpoint, Time: v.info.Time, Checkpoint: mark}), nil
 	})
 }
 

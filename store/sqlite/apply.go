@@ -10,8 +10,8 @@ import (
 )
 
 // Apply implements [millrace.Sink].
-func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
-	var tally millrace.Tally
+func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
+	var tally millrace.Counts
 	what := fmt.Sprintf("apply %d changes to %s", len(batch), s.what)
 	if from == "" {
 		return tally, fmt.Errorf("%s: %w: the name of the source is empty", what, millrace.ErrInvalid)
@@ -35,7 +35,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 		return err
 	})
 	if err != nil {
-		return millrace.Tally{}, explain(what, err)
+		return millrace.Counts{}, explain(what, err)
 	}
 	return tally, nil
 }

@@ -21,7 +21,7 @@ const benchBase = "https://example.com/"
 
 // hashTagger is what a room costs at least: a hash of what the page says.
 func hashTagger() millrace.Tagger {
-	return millrace.Tagger{Room: "hash-01", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
+	return millrace.Tagger{Protocol: "hash-01", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		h := sha256.New()
 		h.Write([]byte(p.URL + p.Title))
 		for _, b := range p.Blocks {

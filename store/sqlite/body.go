@@ -63,7 +63,7 @@ func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 	return id, a.exec("UPDATE original SET data = ? WHERE id = ?", a.packed, id)
 }
 
-// Original implements [millrace.Originals].
+// Original implements [millrace.OriginalStore].
 func (s *Site) Original(ctx context.Context, from, url string) ([]byte, error) {
 	what := "what " + url + " of " + from + " was made of"
 	var packed []byte

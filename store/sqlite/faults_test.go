@@ -166,7 +166,7 @@ func TestFullDisk(t *testing.T) {
 	var failed []millrace.Change
 	for i := 0; failed == nil; i++ {
 		batch := changesOf(rng, fmt.Sprint("g", i), 20, 4000)
-		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(fmt.Sprint(i))}})
+		batch = append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(fmt.Sprint(i))}})
 		switch _, err := site.Apply(ctx, "bench", batch); {
 		case err == nil:
 			kept = append(kept, batch)
@@ -367,7 +367,7 @@ func TestPlans(t *testing.T) {
 	for range 3 {
 		batch := changesOf(rng, "a", 30, 500)
 		batch = append(batch, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: batch[3].URL}})
-		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(fmt.Sprint(rng.Uint32()))}})
+		batch = append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(fmt.Sprint(rng.Uint32()))}})
 		if _, err := site.Apply(ctx, "bench", batch); err != nil {
 			t.Fatal(err)
 		}
@@ -390,15 +390,15 @@ func TestPlans(t *testing.T) {
 		for range old.Changes(ctx, since) {
 		}
 	}
-	for range site.Held(ctx, "bench") {
+	for range site.KnownRefs(ctx, "bench") {
 	}
 	for range site.store.Manifests(ctx) {
 	}
 	_, _ = old.Tag(ctx, "hash-01", "/a")
 	_, _ = old.SeqAt(ctx, time.Now())
 	_, _, _ = pub.Published(ctx)
-	_, _ = site.Weights(ctx, []string{"/a"})
-	_, _, _ = site.MeanWeight(ctx)
+	_, _ = site.HTMLSizes(ctx, []string{"/a"})
+	_, _, _ = site.MeanHTMLSize(ctx)
 	if err := site.Compact(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}

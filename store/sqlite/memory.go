@@ -76,7 +76,7 @@ func (a *application) Forget(urls []string) error {
 	return nil
 }
 
-// Cursor implements [millrace.Memory].
+// Cursor implements [millrace.SyncState].
 func (s *Site) Cursor(ctx context.Context, from string) (millrace.Cursor, error) {
 	var c string
 	err := s.store.read.row(ctx, "SELECT cursor FROM source WHERE site = ? AND name = ?", []any{s.id, from}, &c)
@@ -86,8 +86,8 @@ func (s *Site) Cursor(ctx context.Context, from string) (millrace.Cursor, error)
 	return millrace.Cursor(c), nil
 }
 
-// Held implements [millrace.Memory].
-func (s *Site) Held(ctx context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
+// KnownRefs implements [millrace.SyncState].
+func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		var source int64
 		err := s.store.read.row(ctx, "SELECT id FROM source WHERE site = ? AND name = ?", []any{s.id, from}, &source)

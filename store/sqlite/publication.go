@@ -84,13 +84,13 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 	}
 	p := &Publication{
 		log: &log{
-			store: s.store, id: g.id, site: s.id, what: what + " at " + c.Base, names: names, docs: c.Docs,
+			store: s.store, id: g.id, site: s.id, what: what + " at " + c.Base, names: names, docs: c.EndpointBase,
 			epoch: g.epoch, earlier: g.earlier, rooms: make(map[string]bool),
 		},
 		config: c,
 	}
 	for _, t := range c.Taggers {
-		p.rooms[t.Room] = true
+		p.rooms[t.Protocol] = true
 	}
 	return p, nil
 }

@@ -328,14 +328,14 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 		return r.ripple(w, it.new.url, seq)
 	}
 	for _, t := range r.config.Taggers {
-		row := tagRow{seq: seq, modified: modified, value: it.tags[t.Room]}
+		row := tagRow{seq: seq, modified: modified, value: it.tags[t.Protocol]}
 		if row.value != "" {
 			var err error
 			if row.n, err = w.ordinal(t, it.new.url); err != nil {
 				return err
 			}
 		}
-		if err := w.setTag(t.Room, it.new.url, row); err != nil {
+		if err := w.setTag(t.Protocol, it.new.url, row); err != nil {
 			return err
 		}
 	}

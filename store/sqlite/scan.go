@@ -157,11 +157,11 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 // page, and the milestone is whole.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		mark := millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: &millrace.Milestone{Cursor: v.info.At(uint64(v.seq))}}
+		mark := millrace.Change{Kind: millrace.KindCheckpoint, Time: v.info.Time, Checkpoint: &millrace.Checkpoint{Cursor: v.info.At(uint64(v.seq))}}
 		var err error
 		var more bool
 		if since == "" {
-			mark.Mark.Whole = true
+			mark.Checkpoint.Complete = true
 			more, err = v.everything(ctx, yield)
 		} else {
 			more, err = v.since(ctx, since, yield)

@@ -53,7 +53,7 @@ func TestSinceAfterCompact(t *testing.T) {
 		for c, err := range v.Changes(ctx, v.Site().At(seq)) {
 			if err != nil {
 				t.Errorf("since %s, number %d of %d: %v", at, seq, v.Site().Seq, err)
-			} else if c.Kind != millrace.Mark {
+			} else if c.Kind != millrace.KindCheckpoint {
 				t.Errorf("since %s: %+v", at, c)
 			}
 		}

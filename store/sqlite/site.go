@@ -124,9 +124,9 @@ func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {
 	return v, nil
 }
 
-// Weights implements [store.Site].
-func (s *Site) Weights(ctx context.Context, urls []string) ([]millrace.Weight, error) {
-	weights := make([]millrace.Weight, len(urls))
+// HTMLSizes implements [store.Site].
+func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
+	weights := make([]millrace.HTMLSize, len(urls))
 	for i, url := range urls {
 		w := &weights[i]
 		err := s.store.read.row(ctx, "SELECT html_bytes, html_received FROM entry WHERE log = ? AND url = ? AND until = 1099511627775 AND kind < 3",
@@ -138,8 +138,8 @@ func (s *Site) Weights(ctx context.Context, urls []string) ([]millrace.Weight, e
 	return weights, nil
 }
 
-// MeanWeight implements [store.Site].
-func (s *Site) MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error) {
+// MeanHTMLSize implements [store.Site].
+func (s *Site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
 	// The index has all that is asked for.
 	const query = `SELECT count(*), coalesce(sum(html_bytes), 0), coalesce(sum(html_received), 0), coalesce(sum(html_received > 0), 0)
 		FROM entry INDEXED BY entry_html WHERE log = ? AND html_bytes > 0 AND until = 1099511627775 AND kind < 3`

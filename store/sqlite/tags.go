@@ -109,7 +109,7 @@ func (r *refresh) ripple(w *work, url string, seq int64) error {
 		}
 		_, after := t.Rivals(url)
 		for _, a := range after {
-			row, ok, err := w.tagOf(t.Room, a)
+			row, ok, err := w.tagOf(t.Protocol, a)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (r *refresh) ripple(w *work, url string, seq int64) error {
 				return err
 			}
 			row.seq = seq
-			if err := w.setTag(t.Room, a, row); err != nil {
+			if err := w.setTag(t.Protocol, a, row); err != nil {
 				return err
 			}
 		}

@@ -104,7 +104,7 @@ CREATE TABLE usage_top (
 // usageKind is a row of usage_kind.
 type usageKind struct {
 	bot, family string
-	verdict     store.Verdict
+	verdict     store.BotIdentity
 	protocol    string
 	endpoint    store.Endpoint
 	outcome     store.Outcome

@@ -73,7 +73,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 			slices.Concat([]any{id<<logBits | first, id<<logBits | last, from, to}, args, []any{limit}), func(scan scanner) error {
 				var e store.Event
 				var number, ms, took int64
-				err := scan(&number, &ms, &e.Bot, &e.Family, &e.Verdict, &e.Protocol, &e.Endpoint, &e.Status, &e.Cached, &e.Path, &e.Query, &e.Intent,
+				err := scan(&number, &ms, &e.Bot, &e.Family, &e.Identity, &e.Protocol, &e.Endpoint, &e.Status, &e.Cached, &e.Path, &e.Query, &e.Intent,
 					&e.Results, &e.Bytes, &e.Size, &e.HTML, &e.Received, &took)
 				e.Number, e.Time, e.Took = uint64(number&forever), time.UnixMilli(ms).UTC(), time.Duration(took)*time.Microsecond
 				list = append(list, e)
@@ -169,7 +169,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 			var e store.Sum
 			var start int64
 			n := record.Numbers(&e.Counts)
-			err := scan(&e.Per, &start, &e.Bot, &e.Family, &e.Verdict, &e.Protocol, &e.Endpoint, &e.Outcome,
+			err := scan(&e.Per, &start, &e.Bot, &e.Family, &e.Identity, &e.Protocol, &e.Endpoint, &e.Outcome,
 				n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9])
 			e.Per, e.Start = e.Per*store.Hour, time.UnixMilli(start*hourMillis).UTC()
 			*n[0] = min(*n[0], math.MaxInt64/1000) * 1000

@@ -81,7 +81,7 @@ func (r *recording) events(events []store.Event, number int64) error {
 	args := make([]any, 0, 14*len(events))
 	for i := range events {
 		e := &events[i]
-		kind, err := r.kind(usageKind{e.Bot, e.Family, e.Verdict, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)})
+		kind, err := r.kind(usageKind{e.Bot, e.Family, e.Identity, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)})
 		if err != nil {
 			return err
 		}

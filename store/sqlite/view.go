@@ -42,7 +42,7 @@ func (l *log) view(q querier, seq int64) (*view, error) {
 
 // describe describes the site at a sequence number.
 func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error) {
-	info := millrace.Site{Base: l.names.Base, Docs: l.docs, Epoch: l.epoch, Earlier: l.earlier, Seq: uint64(seq)}
+	info := millrace.Site{Base: l.names.Base, EndpointBase: l.docs, Epoch: l.epoch, Earlier: l.earlier, Seq: uint64(seq)}
 	counts := make(map[string]int)
 	add := func(sign int) func(scan scanner) error {
 		return func(scan scanner) error {

@@ -22,7 +22,7 @@ func applyCases() []testCase {
 			in.Schema = append(in.Schema, []byte(`{"@type":"Article"}`))
 			in.Extra = map[string]rawJSON{"arc": rawJSON(`{"x":1}`)}
 			in.Known = millrace.AllFields
-			want(f, "tally", f.apply(put(in)), millrace.Tally{Added: 1})
+			want(f, "tally", f.apply(put(in)), millrace.Counts{Added: 1})
 			got := f.page(f.siteHead(), "/full")
 			exp := in.Clone()
 			exp.Version = got.Version
@@ -40,7 +40,7 @@ func applyCases() []testCase {
 			title.Title, title.Known = "Another", millrace.FieldTitle
 			f.apply(put(title))
 			want(f, "the mark after a page without content", f.page(f.siteHead(), "/a").Unconfirmed, true)
-			want(f, "tally", f.apply(put(article("/a", "same"))), millrace.Tally{Updated: 1})
+			want(f, "tally", f.apply(put(article("/a", "same"))), millrace.Counts{Updated: 1})
 			want(f, "the mark of the confirmed page", f.page(f.siteHead(), "/a").Unconfirmed, false)
 		}},
 		{"a page without a date gets the time of its arrival", func(t *testing.T, f *fixture) {
@@ -60,7 +60,7 @@ func applyCases() []testCase {
 			f.apply(put(p), put(article("/b", "other")))
 			seq, rows := f.siteHead().Site().Seq, f.engine.Writes(t, f.store)
 			f.pass(time.Hour)
-			want(f, "tally", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Tally{Unchanged: 2})
+			want(f, "tally", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Counts{Unchanged: 2})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "rows written", f.engine.Writes(t, f.store), rows)
 		}},
@@ -71,14 +71,14 @@ func applyCases() []testCase {
 			seq := f.siteHead().Site().Seq
 			p = p.Clone()
 			p.Version = "v2"
-			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
+			want(f, "tally", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "held", f.held(origin), set("/a=v2"))
 		}},
 		{"the tally counts what became visible", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
 			tally := f.apply(put(article("/a", "new")), put(article("/b", "Text of /b")), put(article("/d", "d")), gone("/c"), gone("/never"))
-			want(f, "tally", tally, millrace.Tally{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
+			want(f, "tally", tally, millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
 		}},
 		{"the last change of a URL in a batch wins", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "one")), put(article("/a", "two")), gone("/b"), put(article("/b", "kept")), put(article("/c", "c")), gone("/c"))
@@ -114,7 +114,7 @@ func applyCases() []testCase {
 			seq := f.siteHead().Site().Seq
 			f.apply(put(dated("/a", "three", d)))
 			want(f, "earlier, same content", f.siteHead().Site().Seq, seq)
-			want(f, "tally", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Tally{Updated: 1})
+			want(f, "tally", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Counts{Updated: 1})
 			want(f, "later, same content", f.page(f.siteHead(), "/a").Modified, d.Add(2*time.Hour))
 		}},
 		{"a date that the source does not speak for is a hint", func(t *testing.T, f *fixture) {
@@ -124,13 +124,13 @@ func applyCases() []testCase {
 			want(f, "modified", f.page(f.siteHead(), "/a").Modified, p.Modified)
 			p = p.Clone()
 			p.Modified = p.Modified.Add(time.Hour)
-			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
+			want(f, "tally", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 		}},
 		{"a date in the future is the present", func(t *testing.T, f *fixture) {
 			f.apply(put(dated("/a", "one", f.clock().Add(240*time.Hour))))
 			want(f, "modified", f.page(f.siteHead(), "/a").Modified, f.clock())
 			f.pass(time.Hour)
-			want(f, "again", f.apply(put(dated("/a", "one", f.clock().Add(239*time.Hour)))), millrace.Tally{Unchanged: 1})
+			want(f, "again", f.apply(put(dated("/a", "one", f.clock().Add(239*time.Hour)))), millrace.Counts{Unchanged: 1})
 		}},
 		{"a page that comes back rises over its deletion", func(t *testing.T, f *fixture) {
 			old := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
@@ -160,10 +160,10 @@ func applyCases() []testCase {
 			older := put(dated("/hint", "delta", d))
 			older.Newer = true
 			f.apply(put(hint))
-			want(f, "as old as the date of a source that does not speak for it", f.apply(older), millrace.Tally{Unchanged: 1})
+			want(f, "as old as the date of a source that does not speak for it", f.apply(older), millrace.Counts{Unchanged: 1})
 			change := put(dated("/new", "n", d))
 			change.Newer = true
-			want(f, "a page that is not held", f.apply(change), millrace.Tally{Added: 1})
+			want(f, "a page that is not held", f.apply(change), millrace.Counts{Added: 1})
 		}},
 		{"a deleted page is gone", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
@@ -175,12 +175,12 @@ func applyCases() []testCase {
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("/b"))
 			want(f, "count", v.Site().Pages, 1)
 			want(f, "held", f.held(origin), set("/b="))
-			want(f, "again", f.apply(gone("/a")), millrace.Tally{Unchanged: 1})
+			want(f, "again", f.apply(gone("/a")), millrace.Counts{Unchanged: 1})
 		}},
 		{"a bad change keeps the whole batch out", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			seq := f.siteHead().Site().Seq
-			for _, bad := range []millrace.Change{{Kind: millrace.Put}, {Kind: millrace.Mark}, {Kind: 9, Ref: millrace.Ref{URL: "/x"}}} {
+			for _, bad := range []millrace.Change{{Kind: millrace.Put}, {Kind: millrace.KindCheckpoint}, {Kind: 9, Ref: millrace.Ref{URL: "/x"}}} {
 				_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(article("/b", "b")), gone("/a"), bad})
 				if !errors.Is(err, millrace.ErrInvalid) {
 					t.Errorf("%+v: %v", bad, err)
@@ -209,7 +209,7 @@ func applyCases() []testCase {
 				want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a"))
 				want(f, "held", f.held(origin), set("/a="))
 			}
-			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Tally{Added: 1})
+			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Counts{Added: 1})
 		}},
 		{"a large page is a page", func(t *testing.T, f *fixture) {
 			text := strings.Repeat("0123456789abcdef ", 1<<19) // 8.5 MB
@@ -227,14 +227,14 @@ func applyCases() []testCase {
 			for _, u := range odd {
 				batch = append(batch, put(article(u, "Text of "+u)))
 			}
-			want(f, "tally", f.apply(batch...), millrace.Tally{Added: len(odd)})
+			want(f, "tally", f.apply(batch...), millrace.Counts{Added: len(odd)})
 			v := f.siteHead()
 			for _, u := range odd {
 				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)
 			}
 			want(f, "how many", len(f.paths(v, millrace.Scan{})), len(odd))
 			want(f, "how many are held", len(f.held(origin)), len(odd))
-			want(f, "again", f.apply(batch...), millrace.Tally{Unchanged: len(odd)})
+			want(f, "again", f.apply(batch...), millrace.Counts{Unchanged: len(odd)})
 		}},
 	}
 }

@@ -94,7 +94,7 @@ func crashBatch(k int) (batch []millrace.Change) {
 		batch = append(batch, put(p))
 	}
 	return append(batch, gone(fmt.Sprintf("/g%d/%d", (k+3)%7, k%10)),
-		millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(strconv.Itoa(k))}})
+		millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(strconv.Itoa(k))}})
 }
 
 // Crash kills processes that write to a store, so many in a row. It checks each
@@ -158,7 +158,7 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 		}
 		got[p.URL], _, _ = strings.Cut(p.Blocks[1].Text, " ")
 	}
-	for ref, err := range f.site.Held(f.Context(), origin) {
+	for ref, err := range f.site.KnownRefs(f.Context(), origin) {
 		if err != nil {
 			f.Fatalf("held: %v", err)
 		}

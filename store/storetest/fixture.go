@@ -36,12 +36,12 @@ func gone(path string) millrace.Change {
 }
 
 // apply applies changes that must be accepted.
-func (f *fixture) apply(batch ...millrace.Change) millrace.Tally {
+func (f *fixture) apply(batch ...millrace.Change) millrace.Counts {
 	f.Helper()
 	return f.from(origin, batch...)
 }
 
-func (f *fixture) from(from string, batch ...millrace.Change) millrace.Tally {
+func (f *fixture) from(from string, batch ...millrace.Change) millrace.Counts {
 	f.Helper()
 	tally, err := f.site.Apply(f.Context(), from, batch)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
 func (f *fixture) held(from string, urls ...string) []string {
 	f.Helper()
 	list := []string{}
-	for r, err := range f.site.Held(f.Context(), from, urls...) {
+	for r, err := range f.site.KnownRefs(f.Context(), from, urls...) {
 		if err != nil {
 			f.Fatalf("held: %v", err)
 		}
@@ -117,10 +117,10 @@ func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string
 		if next != "" {
 			f.Fatalf("a change after the mark: %+v", c)
 		}
-		if c.Kind == millrace.Mark {
-			next = c.Mark.Cursor
-			if c.Mark.Whole != (since == "") {
-				f.Errorf("since %q: mark.Whole = %v", since, c.Mark.Whole)
+		if c.Kind == millrace.KindCheckpoint {
+			next = c.Checkpoint.Cursor
+			if c.Checkpoint.Complete != (since == "") {
+				f.Errorf("since %q: mark.Whole = %v", since, c.Checkpoint.Complete)
 			}
 			continue
 		}

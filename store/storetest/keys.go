@@ -13,10 +13,10 @@ import (
 )
 
 // add keeps a new key and gives its hash.
-func (f *fixture) add(name string, expires time.Time, rights ...millrace.Right) store.KeyHash {
+func (f *fixture) add(name string, expires time.Time, rights ...millrace.Scope) store.KeyHash {
 	f.Helper()
 	_, hash := store.NewKey()
-	if err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
+	if err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: rights, Expires: expires}); err != nil {
 		f.Fatalf("add key %s: %v", name, err)
 	}
 	return hash
@@ -32,7 +32,7 @@ func (f *fixture) keys() []store.Key {
 }
 
 func keyCases() []testCase {
-	const read, update = millrace.RightRead, millrace.RightUpdate
+	const read, update = millrace.ScopeRead, millrace.ScopeUpdate
 	return []testCase{
 		{"a store begins without a key", func(_ *testing.T, f *fixture) { want(f, "keys", f.keys(), nil) }},
 		{"keys are kept as they were given", func(_ *testing.T, f *fixture) {
@@ -42,8 +42,8 @@ func keyCases() []testCase {
 			f.pass(time.Second)
 			a := f.add("a", time.Time{}, update)
 			all := []store.Key{
-				{Name: "a", Hash: a, Rights: []millrace.Right{update}, Created: now.Add(time.Second)},
-				{Name: "b, with a space and ü", Hash: b, Rights: []millrace.Right{read, update}, Created: now, Expires: soon},
+				{Name: "a", Hash: a, Scopes: []millrace.Scope{update}, Created: now.Add(time.Second)},
+				{Name: "b, with a space and ü", Hash: b, Scopes: []millrace.Scope{read, update}, Created: now, Expires: soon},
 			}
 			want(f, "keys", f.keys(), all)
 			f.reopen()
@@ -79,7 +79,7 @@ func keyCases() []testCase {
 			hash := f.add("a", f.clock().Add(-time.Hour), read)
 			_, other := store.NewKey()
 			for _, k := range []store.Key{{Name: "a", Hash: other}, {Name: "b", Hash: hash}} {
-				k.Rights = []millrace.Right{read}
+				k.Scopes = []millrace.Scope{read}
 				if err := f.store.Keys().Add(f.Context(), k); !errors.Is(err, millrace.ErrConflict) {
 					f.Errorf("add %s: %v", k.Name, err)
 				}
@@ -92,7 +92,7 @@ func keyCases() []testCase {
 			for i := range errs {
 				_, hash := store.NewKey()
 				wg.Go(func() {
-					errs[i] = f.store.Keys().Add(f.Context(), store.Key{Name: "a", Hash: hash, Rights: []millrace.Right{read}})
+					errs[i] = f.store.Keys().Add(f.Context(), store.Key{Name: "a", Hash: hash, Scopes: []millrace.Scope{read}})
 				})
 			}
 			wg.Wait()
@@ -108,11 +108,11 @@ func keyCases() []testCase {
 		}},
 		{"what is no key is refused", func(_ *testing.T, f *fixture) {
 			secret, hash := store.NewKey()
-			for name, rights := range map[string][]millrace.Right{
+			for name, rights := range map[string][]millrace.Scope{
 				"": {read}, "a\nb": {read}, "a\x00": {read}, "a\u009bb": {read}, "\xff": {read}, strings.Repeat("a", store.MaxKeyName+1): {read},
 				secret: {read}, "no right": nil, "odd right": {read, "write"}, "empty right": {""},
 			} {
-				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights})
+				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: rights})
 				if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), secret) {
 					f.Errorf("%q with %q: %v", name, rights, err)
 				}

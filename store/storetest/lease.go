@@ -121,7 +121,7 @@ func leaseCases() []testCase {
 				pages, head := f.siteHead().Site(), f.headOf(f.pub).Site()
 				_, e := f.published(f.pub)
 				_, err := sink.Apply(t.Context(), origin, []millrace.Change{
-					put(article("/x", "x")), gone("/a"), {Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "x"}},
+					put(article("/x", "x")), gone("/a"), {Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "x"}},
 				})
 				_, errPublish := f.pub.Publish(t.Context(), l, e.Number, head.Seq, []byte("stale"))
 				errs := map[string]error{

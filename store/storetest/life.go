@@ -103,7 +103,7 @@ func lifeCases() []testCase {
 			f.compact(time.Second, time.Second)
 			want(f, "rows written by a second compaction", f.engine.Writes(t, f.store), rows)
 			want(f, "text", len(f.page(f.head(), "/a").Blocks[1].Text), 2000)
-			want(f, "unchanged", f.apply(put(article("/a", strings.Repeat("19", 1000)))), millrace.Tally{Unchanged: 1})
+			want(f, "unchanged", f.apply(put(article("/a", strings.Repeat("19", 1000)))), millrace.Counts{Unchanged: 1})
 		}},
 		{"readers see whole batches while writers write", concurrency},
 		{"a canceled context stops every call", func(t *testing.T, f *fixture) {
@@ -128,7 +128,7 @@ func lifeCases() []testCase {
 				"Page":        func() error { _, err := v.Page(ctx, millrace.Ref{URL: "/a"}); return err },
 				"SeqAt":       func() error { _, err := v.SeqAt(ctx, f.clock()); return err },
 				"Held": func() (err error) {
-					for _, err = range f.site.Held(ctx, origin) {
+					for _, err = range f.site.KnownRefs(ctx, origin) {
 					}
 					return err
 				},

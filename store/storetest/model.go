@@ -82,7 +82,7 @@ func newGenerations(f *fixture, seed uint64) *generations {
 		fixture: f, model: newModel(), rng: rand.New(rand.NewPCG(seed, 7)), known: make(map[string]*generation),
 		last: make(map[string]*generation), clients: map[string]*follower{base: {}, localBase: {}},
 	}
-	f.config.Docs = "https://unused.example/" // no generation of the model
+	f.config.EndpointBase = "https://unused.example/" // no generation of the model
 	tagger := slashes()
 	tag := tagger.Tag
 	tagger.Tag = func(s millrace.Site, p *millrace.Page) (string, error) {

@@ -36,8 +36,8 @@ func (g *generations) follow(what string, r *follower, v millrace.View, exp look
 		if err != nil {
 			g.Fatalf("%s: changes since %q: %v", what, r.cursor, err)
 		}
-		if c.Kind == millrace.Mark {
-			r.cursor, r.at = c.Mark.Cursor, v.Site().Time
+		if c.Kind == millrace.KindCheckpoint {
+			r.cursor, r.at = c.Checkpoint.Cursor, v.Site().Time
 			continue
 		}
 		id := relative(c.URL)

@@ -16,24 +16,24 @@ func nameCases() []testCase {
 			f.apply(alias(base+"a/index.html", p))
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a/"))
 			want(f, "held", f.held(origin), set("/a/index.html=v"))
-			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Tally{Deleted: 1})
+			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
 		{"a duplicate is remembered and no page", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}
-			want(f, "tally", f.apply(alias(base+"dup", dup)), millrace.Tally{Unchanged: 1})
+			want(f, "tally", f.apply(alias(base+"dup", dup)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 			want(f, "held", f.held(origin), set("/dup=d1", "/main="))
-			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Tally{Unchanged: 1})
+			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 		}},
 		{"a page stays while a name of the same source is left", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias(base+"dup", article("/main", "Text of /main")))
-			want(f, "first name", f.apply(gone("/main")), millrace.Tally{Unchanged: 1})
+			want(f, "first name", f.apply(gone("/main")), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
-			want(f, "last name", f.apply(gone("/dup")), millrace.Tally{Deleted: 1})
+			want(f, "last name", f.apply(gone("/dup")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
 		{"when one of a page's names goes, the others are asked for again", func(t *testing.T, f *fixture) {
@@ -53,11 +53,11 @@ func nameCases() []testCase {
 		{"a duplicate keeps no page alive, and is asked for again", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
-			want(f, "the page goes", f.apply(gone("/main")), millrace.Tally{Deleted: 1})
+			want(f, "the page goes", f.apply(gone("/main")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set())
 			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
-			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Tally{Deleted: 1})
+			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Counts{Deleted: 1})
 		}},
 		{"a name without a page of its own takes no page of another source with it", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
@@ -69,12 +69,12 @@ func nameCases() []testCase {
 		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
 			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
 			var got []string
-			for r, err := range f.site.Held(t.Context(), origin) {
+			for r, err := range f.site.KnownRefs(t.Context(), origin) {
 				want(f, "error", err, nil)
 				got = append(got, r.URL)
 			}
 			want(f, "names", got, []string{"/a/", base + "b", "urn:c"})
-			want(f, "deleted", f.apply(millrace.Change{Ref: millrace.Ref{URL: "/a/"}}, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a/"}}), millrace.Tally{Deleted: 1, Unchanged: 1})
+			want(f, "deleted", f.apply(millrace.Change{Ref: millrace.Ref{URL: "/a/"}}, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a/"}}), millrace.Counts{Deleted: 1, Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/b", "/c"))
 		}},
 		{"a deleted page is forgotten for every source", func(t *testing.T, f *fixture) {
@@ -85,13 +85,13 @@ func nameCases() []testCase {
 		}},
 		{"a name that moves to another page leaves the old one", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"file.html", article("/old", "text")))
-			want(f, "tally", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Tally{Added: 1, Deleted: 1})
+			want(f, "tally", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Counts{Added: 1, Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/new"))
 		}},
 		{"two names that change places delete nothing", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"1.html", article("/a", "a")), alias(base+"2.html", article("/b", "b")))
 			seq := f.siteHead().Site().Seq
-			want(f, "tally", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Tally{Unchanged: 2})
+			want(f, "tally", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Counts{Unchanged: 2})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
 		{"a canonical URL on another host stays absolute", func(t *testing.T, f *fixture) {
@@ -121,7 +121,7 @@ func nameCases() []testCase {
 			f.apply(batch...)
 			slices.Sort(urls)
 			var got []string
-			for r, err := range f.site.Held(t.Context(), origin) {
+			for r, err := range f.site.KnownRefs(t.Context(), origin) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,9 +137,9 @@ func nameCases() []testCase {
 			f.puts("/a")
 			seq := f.siteHead().Site().Seq
 			c := millrace.Change{Ref: millrace.Ref{URL: base + "a", Version: "304", Location: base + "a.json", Section: "s1"}}
-			want(f, "tally", f.apply(c), millrace.Tally{Unchanged: 1})
+			want(f, "tally", f.apply(c), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
-			for r, err := range f.site.Held(t.Context(), origin) {
+			for r, err := range f.site.KnownRefs(t.Context(), origin) {
 				want(f, "held", r, c.Ref)
 				want(f, "error", err, nil)
 			}
@@ -154,11 +154,11 @@ func nameCases() []testCase {
 				return c
 			}
 			want(f, "at first", cursor(), "")
-			mark := millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c1"}}
+			mark := millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c1"}}
 			f.apply(put(article("/a", "a")), mark)
 			want(f, "then", cursor(), "c1")
 			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{
-				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c2"}}, {Kind: millrace.Put},
+				{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c2"}}, {Kind: millrace.Put},
 			})
 			if err == nil {
 				t.Error("a bad batch was taken")

@@ -31,7 +31,7 @@ func publicationCases() []testCase {
 				"no base":       {},
 				"relative":      {Base: "/x/"},
 				"no slash":      {Base: "https://example.com"},
-				"bad docs":      {Base: base, Docs: "docs"},
+				"bad docs":      {Base: base, EndpointBase: "docs"},
 				"two of a kind": {Base: base, Taggers: []millrace.Tagger{tagger("one"), tagger("one")}},
 			} {
 				if _, err := f.site.Publication(t.Context(), c); !errors.Is(err, millrace.ErrInvalid) {
@@ -79,7 +79,7 @@ func publicationCases() []testCase {
 		{"publications of one site do not disturb each other", func(t *testing.T, f *fixture) {
 			one := f.publication(store.Config{Base: base, Taggers: []millrace.Tagger{tagger("one")}})
 			two := f.publication(store.Config{Base: localBase, Visibility: millrace.Visibility{Exclude: []string{"/private"}}})
-			three := f.publication(store.Config{Base: base, Docs: "https://docs.example/", Taggers: []millrace.Tagger{tagger("one")}})
+			three := f.publication(store.Config{Base: base, EndpointBase: "https://docs.example/", Taggers: []millrace.Tagger{tagger("one")}})
 			names := map[string]bool{f.pub.Name(): true, one.Name(): true, two.Name(): true, three.Name(): true}
 			want(f, "names", len(names), 4)
 			f.puts("/a", "/private/b")
@@ -89,7 +89,7 @@ func publicationCases() []testCase {
 			first := f.headOf(one)
 			want(f, "pages of the first", f.paths(first, millrace.Scan{}), set("/a", "/private/b"))
 			want(f, "page of the second", f.page(f.headOf(two), "/a").URL, localBase+"a")
-			want(f, "docs", []string{f.headOf(two).Site().Docs, f.headOf(three).Site().Docs}, []string{localBase, "https://docs.example/"})
+			want(f, "docs", []string{f.headOf(two).Site().EndpointBase, f.headOf(three).Site().EndpointBase}, []string{localBase, "https://docs.example/"})
 			f.absent(f.headOf(two), "/private/b")
 			if f.tag(first, "one", "/a").Value == f.tag(f.headOf(three), "one", "/a").Value {
 				t.Error("two publications with other documents have one tag")
@@ -126,7 +126,7 @@ func publicationCases() []testCase {
 			f.puts("/a", "/x")
 			site, name := f.head().Site(), f.pub.Name()
 			c := f.config
-			c.Docs = c.Base
+			c.EndpointBase = c.Base
 			again := f.publication(c)
 			want(f, "name", again.Name(), name)
 			want(f, "head", f.headOf(again).Site(), site)
@@ -147,7 +147,7 @@ func publicationCases() []testCase {
 			f.pass(time.Hour)
 			p, future = p.Clone(), future.Clone()
 			p.Author, future.Author = "Bob", "Bob"
-			want(f, "tally", f.apply(put(p), put(future)), millrace.Tally{Updated: 2})
+			want(f, "tally", f.apply(put(p), put(future)), millrace.Counts{Updated: 2})
 			list, _ := f.changes(f.head(), f.cursor(before))
 			want(f, "changes", slices.Contains(list, "~/a"), false)
 			want(f, "page", f.page(f.head(), "/a"), f.page(before, "/a"))

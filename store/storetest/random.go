@@ -39,8 +39,8 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 		in := *p
 		in.URL = id
 		merged, _ := millrace.Merge(held, &in)
-		if merged.Weight = in.Weight; held != nil {
-			merged.Weight = in.Weight.Or(held.Weight)
+		if merged.HTMLSize = in.HTMLSize; held != nil {
+			merged.HTMLSize = in.HTMLSize.Or(held.HTMLSize)
 		}
 		m.raw[id] = merged
 	}
@@ -154,7 +154,7 @@ func (m *model) mutate(f *fixture, rng *rand.Rand) {
 			p.Original = fmt.Append(nil, "original ", n)
 		}
 		if n := rng.Int64N(4); n > 0 {
-			p.Weight = millrace.Weight{Bytes: 1000 * n, Received: 300 * rng.Int64N(3)}
+			p.HTMLSize = millrace.HTMLSize{Bytes: 1000 * n, Received: 300 * rng.Int64N(3)}
 		}
 		c := put(p)
 		c.URL = base + ref[1:]
@@ -226,9 +226,9 @@ func (m *model) compareWeights(f *fixture, what string) {
 	var weights []string
 	var sum, pages int64
 	for _, u := range randomURLs {
-		var w millrace.Weight
+		var w millrace.HTMLSize
 		if p := m.raw[u]; p != nil {
-			w = p.Weight
+			w = p.HTMLSize
 		}
 		weights = append(weights, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
 		if w.Bytes > 0 {
@@ -236,7 +236,7 @@ func (m *model) compareWeights(f *fixture, what string) {
 		}
 	}
 	want(f, what+": weights", f.weights(randomURLs...), weights)
-	mean, n, err := f.site.MeanWeight(f.Context())
+	mean, n, err := f.site.MeanHTMLSize(f.Context())
 	if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
 		f.Errorf("%s: the mean weight of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)
 	}

@@ -51,7 +51,7 @@ func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 		got[relative(p.URL)] = describe(p)
 		for _, t := range c.Taggers {
 			value, _ := t.Tag(v.Site(), p)
-			tag := f.tag(v, t.Room, p.URL)
+			tag := f.tag(v, t.Protocol, p.URL)
 			want(f, what+": tag of "+p.URL, tag, millrace.Tag{URL: p.URL, Value: value, N: tag.N, Modified: p.Modified})
 		}
 	}

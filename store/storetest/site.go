@@ -93,7 +93,7 @@ func siteCases() []testCase {
 		}},
 		{"a site without a URL of its own has the URLs of its reader", func(t *testing.T, f *fixture) {
 			f.site = f.openSite(folder, baseA)
-			want(f, "tally", f.apply(named("/p", linked(baseA))), millrace.Tally{Added: 1})
+			want(f, "tally", f.apply(named("/p", linked(baseA))), millrace.Counts{Added: 1})
 			check := func(what string, v millrace.View, base string) {
 				t.Helper()
 				for _, url := range []string{"/p", base + "p"} {
@@ -123,19 +123,19 @@ func siteCases() []testCase {
 
 			f.site = f.openSite(folder, baseB)
 			check("site, another reader", f.siteHead(), baseB)
-			want(f, "the same page by another base", f.apply(named("/p", linked(baseB))), millrace.Tally{Unchanged: 1})
+			want(f, "the same page by another base", f.apply(named("/p", linked(baseB))), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "sequence number of the publication", f.refresh(p).Site().Seq, v.Site().Seq)
 			var refs []string
-			for r, err := range f.site.Held(t.Context(), origin) {
+			for r, err := range f.site.KnownRefs(t.Context(), origin) {
 				want(f, "error", err, nil)
 				refs = append(refs, r.URL)
 			}
 			want(f, "held", refs, set("/p"))
-			if ws, err := f.site.Weights(t.Context(), []string{baseB + "p"}); len(ws) != 1 || err != nil {
+			if ws, err := f.site.HTMLSizes(t.Context(), []string{baseB + "p"}); len(ws) != 1 || err != nil {
 				t.Errorf("weights: %v, %v", ws, err)
 			}
-			want(f, "deleted by another base", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/p"}}), millrace.Tally{Deleted: 1})
+			want(f, "deleted by another base", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/p"}}), millrace.Counts{Deleted: 1})
 		}},
 		{"a site with a URL of its own keeps its links under another base", func(t *testing.T, f *fixture) {
 			f.apply(put(linked(base)))
@@ -149,7 +149,7 @@ func siteCases() []testCase {
 			secret.Access.NoIndex, secret.Access.Auth = true, true
 			secret.Author = "Ada <ada@example.com>"
 			secret.Known |= millrace.FieldAuthor
-			want(f, "tally", f.apply(put(secret)), millrace.Tally{Added: 1})
+			want(f, "tally", f.apply(put(secret)), millrace.Counts{Added: 1})
 			got := f.page(f.siteHead(), "/cart/secret")
 			want(f, "author", got.Author, secret.Author)
 			want(f, "access", got.Access, secret.Access)

@@ -13,14 +13,14 @@ import (
 
 // tagger is a room whose tag is what it saw of the page. Archives have none.
 func tagger(room string) millrace.Tagger {
-	return millrace.Tagger{Room: room, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
+	return millrace.Tagger{Protocol: room, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
 		switch {
 		case p.Kind == millrace.Archive:
 			return "", nil
 		case strings.Contains(p.Title, "refused"):
 			return "", errors.New("refused")
 		}
-		return strings.Join([]string{p.URL, p.Author, p.Modified.Format(time.RFC3339), s.Docs, fmt.Sprint(len(p.Text()))}, "|"), nil
+		return strings.Join([]string{p.URL, p.Author, p.Modified.Format(time.RFC3339), s.EndpointBase, fmt.Sprint(len(p.Text()))}, "|"), nil
 	}}
 }
 

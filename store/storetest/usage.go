@@ -101,7 +101,7 @@ func usageCases() []testCase {
 			f.openSite("other", "https://other.example/")
 			now := f.clock().Add(123456789)
 			full := store.Event{
-				Number: 77, Time: now, Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "openfeeder", Endpoint: store.EndpointSearch,
+				Number: 77, Time: now, Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "openfeeder", Endpoint: store.EndpointSearch,
 				Path: "/openfeeder", Query: "größe & 水", Intent: "answer a question", Results: 12, Status: 200, Cached: true,
 				Bytes: 1 << 40, Size: math.MaxInt64, HTML: 5, Received: 6, Took: 1234567 * time.Nanosecond,
 			}
@@ -125,11 +125,11 @@ func usageCases() []testCase {
 		{"texts of events are made harmless", func(_ *testing.T, f *fixture) {
 			long := strings.Repeat("ü", 200)
 			f.record(siteName, store.Event{
-				Time: f.clock(), Bot: "a\x00b", Family: "\xff", Verdict: "x\r\ny", Protocol: "\u0085", Endpoint: "\t", Path: long, Query: "<b>\x1b[31m",
+				Time: f.clock(), Bot: "a\x00b", Family: "\xff", Identity: "x\r\ny", Protocol: "\u0085", Endpoint: "\t", Path: long, Query: "<b>\x1b[31m",
 				Intent: strings.Repeat("x", 1000), Results: -1, Status: -1, Bytes: -1, Size: -1, HTML: -1, Received: -1, Took: -1,
 			})
 			want(f, "event", f.events(siteName, store.EventQuery{}), []store.Event{{
-				Number: 1, Time: f.clock(), Bot: "a�b", Family: "�", Verdict: "x��y", Protocol: "�", Endpoint: "�",
+				Number: 1, Time: f.clock(), Bot: "a�b", Family: "�", Identity: "x��y", Protocol: "�", Endpoint: "�",
 				Path: long[:store.MaxEventText], Query: "<b>�[31m", Intent: strings.Repeat("x", store.MaxEventText),
 			}})
 		}},
@@ -175,7 +175,7 @@ func usageCases() []testCase {
 		}},
 		{"events are summed by hour and day", func(_ *testing.T, f *fixture) {
 			verified := fetched(noon(1).Add(time.Minute), "/c", 200)
-			verified.Verdict, verified.HTML, verified.Received = store.Verified, 0, 0
+			verified.Identity, verified.HTML, verified.Received = store.Verified, 0, 0
 			f.record(siteName, fetched(noon(1), "/a", 200), fetched(noon(1).Add(time.Hour-1), "/b", 200), fetched(noon(1), "/a", 304), verified)
 			f.record(siteName, fetched(noon(1).Add(time.Hour), "/a", 200), fetched(noon(2), "/a", 200))
 			row := func(at time.Time, per store.Period, o store.Outcome, n int64) store.Sum {
@@ -189,7 +189,7 @@ func usageCases() []testCase {
 				return s
 			}
 			other := row(noon(1), store.Hour, store.Sent, 1)
-			other.Verdict, other.HTML, other.Received, other.Weighed, other.Wired = store.Verified, 0, 0, 0, 0
+			other.Identity, other.HTML, other.Received, other.Weighed, other.Wired = store.Verified, 0, 0, 0, 0
 			hours := []store.Sum{
 				row(noon(1), store.Hour, store.Sent, 2), other, row(noon(1), store.Hour, store.Unmodified, 1),
 				row(noon(1).Add(time.Hour), store.Hour, store.Sent, 1), row(noon(2), store.Hour, store.Sent, 1),

@@ -36,7 +36,7 @@ func (m *usageModel) record(events []store.Event) {
 		}
 		for _, p := range per {
 			key := store.Sum{
-				Start: e.Time.Truncate(time.Duration(p)), Per: p, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+				Start: e.Time.Truncate(time.Duration(p)), Per: p, Bot: e.Bot, Family: e.Family, Identity: e.Identity,
 				Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
 			}
 			c := m.sums[key]
@@ -115,7 +115,7 @@ func (m *usageModel) list(per store.Period) []store.Sum {
 	}
 	slices.SortFunc(list, func(a, b store.Sum) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Bot, b.Bot), strings.Compare(a.Protocol, b.Protocol),
-			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Verdict, b.Verdict))
+			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Identity, b.Identity))
 	})
 	return list
 }
@@ -133,7 +133,7 @@ func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
 		e := fetched(at, fmt.Sprint("/p/", rng.IntN(40)), []int{200, 200, 304, 404, 503}[rng.IntN(5)])
 		e.Bot, e.Family = fmt.Sprint("Bot", rng.IntN(4)), ""
 		e.Protocol = []string{"scp", "web", "html"}[rng.IntN(3)]
-		e.Verdict = []store.Verdict{store.Unverified, store.Verified, store.Forged}[rng.IntN(3)]
+		e.Identity = []store.BotIdentity{store.Unverified, store.Verified, store.Forged}[rng.IntN(3)]
 		e.Bytes, e.Size, e.HTML = rng.Int64N(1<<20), rng.Int64N(1<<20), rng.Int64N(2)*rng.Int64N(1<<20)
 		e.Results = rng.Int64N(3)
 		events[i] = e

@@ -184,7 +184,7 @@ func viewCases() []testCase {
 			f.apply(put(home))
 			got := f.head().Site()
 			want(f, "site", got, millrace.Site{
-				Base: base, Docs: got.Docs, Home: "/", Title: "Example", Language: "fr", Epoch: got.Epoch, Earlier: got.Earlier, Seq: got.Seq, Time: got.Time, Pages: 8,
+				Base: base, EndpointBase: got.EndpointBase, Home: "/", Title: "Example", Language: "fr", Epoch: got.Epoch, Earlier: got.Earlier, Seq: got.Seq, Time: got.Time, Pages: 8,
 				Sections: []millrace.Section{{Name: "blog", Pages: 3}, {Name: "docs", Pages: 2}},
 			})
 			if len(got.Epoch) < 16 || len(got.Earlier) > 0 || got.Time.Before(f.clock()) {

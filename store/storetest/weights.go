@@ -11,14 +11,14 @@ import (
 // heavy is a page with its weight.
 func heavy(p *millrace.Page, bytes, received int64) *millrace.Page {
 	p = p.Clone()
-	p.Weight = millrace.Weight{Bytes: bytes, Received: received}
+	p.HTMLSize = millrace.HTMLSize{Bytes: bytes, Received: received}
 	return p
 }
 
 // weights gives those of some pages, such as "/a 10 5".
 func (f *fixture) weights(urls ...string) (list []string) {
 	f.Helper()
-	ws, err := f.site.Weights(f.Context(), urls)
+	ws, err := f.site.HTMLSizes(f.Context(), urls)
 	if err != nil || len(ws) != len(urls) {
 		f.Fatalf("weights of %q: %v, %v", urls, ws, err)
 	}
@@ -31,7 +31,7 @@ func (f *fixture) weights(urls ...string) (list []string) {
 // meanWeight gives the mean weight, such as "10 5 of 2".
 func (f *fixture) meanWeight(s store.Site) string {
 	f.Helper()
-	mean, n, err := s.MeanWeight(f.Context())
+	mean, n, err := s.MeanHTMLSize(f.Context())
 	if err != nil {
 		f.Fatalf("mean weight: %v", err)
 	}
@@ -53,11 +53,11 @@ func weightCases() []testCase {
 			check()
 			f.reopen()
 			check()
-			if ws, err := f.site.Weights(t.Context(), nil); len(ws) != 0 || err != nil {
+			if ws, err := f.site.HTMLSizes(t.Context(), nil); len(ws) != 0 || err != nil {
 				t.Errorf("of nothing: %v, %v", ws, err)
 			}
-			if p := f.page(f.siteHead(), "/a"); p.Weight != (millrace.Weight{}) {
-				t.Errorf("a view shows %v", p.Weight)
+			if p := f.page(f.siteHead(), "/a"); p.HTMLSize != (millrace.HTMLSize{}) {
+				t.Errorf("a view shows %v", p.HTMLSize)
 			}
 			want(f, "of another site", f.meanWeight(f.openSite("second", base)), "0 0 of 0")
 		}},
@@ -69,7 +69,7 @@ func weightCases() []testCase {
 				t.Helper()
 				c := put(in)
 				c.URL = p.URL
-				if tally := f.from(other, c); tally != (millrace.Tally{Unchanged: 1}) {
+				if tally := f.from(other, c); tally != (millrace.Counts{Unchanged: 1}) {
 					t.Errorf("%s: %+v", what, tally)
 				}
 				if got := f.weights("/a")[0]; got != "/a "+want {

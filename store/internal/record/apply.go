@@ -43,7 +43,7 @@ type Transaction interface {
 
 // Apply applies a batch of changes to a site: see [store.Site]. The names are
 // those of the site's caller.
-func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Tally, error) {
+func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Counts, error) {
 	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), brought: make(map[string]bool)}
 	for i := range batch {
 		err := ctx.Err()
@@ -51,11 +51,11 @@ func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names N
 			err = a.apply(&batch[i])
 		}
 		if err != nil {
-			return millrace.Tally{}, fmt.Errorf("%s: %w", batch[i].URL, err)
+			return millrace.Counts{}, fmt.Errorf("%s: %w", batch[i].URL, err)
 		}
 	}
 	if err := a.settle(); err != nil {
-		return millrace.Tally{}, err
+		return millrace.Counts{}, err
 	}
 	return a.tally, nil
 }
@@ -65,7 +65,7 @@ type application struct {
 	Transaction
 	names Names
 	now   time.Time
-	tally millrace.Tally
+	tally millrace.Counts
 	// orphans are pages that lost a name, with the number of Delete changes that
 	// took one. settle finds whether another one is left.
 	orphans map[string]int
@@ -75,9 +75,9 @@ type application struct {
 
 func (a *application) apply(c *millrace.Change) error {
 	switch {
-	case c.Kind == millrace.Mark && c.Mark != nil:
-		return a.SetCursor(c.Mark.Cursor)
-	case c.Kind >= millrace.Mark || c.URL == "":
+	case c.Kind == millrace.KindCheckpoint && c.Checkpoint != nil:
+		return a.SetCursor(c.Checkpoint.Cursor)
+	case c.Kind >= millrace.KindCheckpoint || c.URL == "":
 		return fmt.Errorf("%w: a change of kind %d without a URL or a milestone", millrace.ErrInvalid, c.Kind)
 	}
 	a.tally.Unchanged++ // until something has changed

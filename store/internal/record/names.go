@@ -71,7 +71,7 @@ func Generation(c store.Config) (name, fingerprint string) {
 	}
 	var formats []format
 	for _, t := range c.Taggers {
-		formats = append(formats, format{t.Room, t.Format})
+		formats = append(formats, format{t.Protocol, t.Format})
 	}
 	slices.SortFunc(formats, func(a, b format) int { return strings.Compare(a.Room, b.Room) })
 	b, err := json.Marshal([]any{Format, c.Visibility.Fingerprint(), formats})
@@ -79,27 +79,27 @@ func Generation(c store.Config) (name, fingerprint string) {
 		panic("record: strings do not encode: " + err.Error())
 	}
 	sum := sha256.Sum256(b)
-	return c.Base + " " + c.Docs, hex.EncodeToString(sum[:16])
+	return c.Base + " " + c.EndpointBase, hex.EncodeToString(sum[:16])
 }
 
 // Complete checks a configuration and returns it with its defaults.
 func Complete(site string, c store.Config) (store.Config, Names, error) {
-	if c.Docs == "" {
-		c.Docs = c.Base
+	if c.EndpointBase == "" {
+		c.EndpointBase = c.Base
 	}
 	names, err := NewNames(site, c.Base)
 	if err == nil {
-		_, err = NewNames(site, c.Docs)
+		_, err = NewNames(site, c.EndpointBase)
 	}
 	if err != nil {
 		return c, names, err
 	}
 	rooms := make(map[string]bool)
 	for _, t := range c.Taggers {
-		if t.Room == "" || strings.ContainsAny(t.Room, " ") || rooms[t.Room] || t.Tag == nil {
-			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete, or the second of its name", t.Room, millrace.ErrInvalid))
+		if t.Protocol == "" || strings.ContainsAny(t.Protocol, " ") || rooms[t.Protocol] || t.Tag == nil {
+			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete, or the second of its name", t.Protocol, millrace.ErrInvalid))
 		}
-		rooms[t.Room] = true
+		rooms[t.Protocol] = true
 	}
 	return c, names, nil
 }

@@ -24,7 +24,7 @@ type Entry struct {
 	// Hint is the date of a site's page whose source does not speak for one.
 	Hint int64
 	// Weight is that of a site's page that is present.
-	Weight millrace.Weight
+	Weight millrace.HTMLSize
 }
 
 // Page decodes what a site has of a page, with the date that its sources gave.
@@ -54,7 +54,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if err != nil {
 		return old, Same, err
 	}
-	weight := in.Weight.Or(old.Weight)
+	weight := in.HTMLSize.Or(old.Weight)
 	stays := func(e Entry) (Entry, Outcome, error) {
 		if e.Weight == weight {
 			return e, Same, nil

@@ -13,7 +13,7 @@ import (
 // Event returns an event as it is stored, without a number.
 func Event(e store.Event) store.Event {
 	e.Number, e.Time, e.Took = 0, e.Time.UTC().Truncate(time.Millisecond), max(e.Took, 0).Truncate(time.Microsecond)
-	e.Verdict, e.Endpoint = store.Verdict(text(string(e.Verdict))), store.Endpoint(text(string(e.Endpoint)))
+	e.Identity, e.Endpoint = store.BotIdentity(text(string(e.Identity))), store.Endpoint(text(string(e.Endpoint)))
 	for _, s := range []*string{&e.Bot, &e.Family, &e.Protocol, &e.Path, &e.Query, &e.Intent} {
 		*s = text(*s)
 	}

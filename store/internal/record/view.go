@@ -90,11 +90,11 @@ func Describe(info *millrace.Site, pages, tagged map[string]int, home string, me
 func Tags(c *store.Config, p *millrace.Page, log *slog.Logger) map[string]string {
 	tags := make(map[string]string)
 	for _, t := range c.Taggers {
-		value, err := t.Tag(millrace.Site{Base: c.Base, Docs: c.Docs}, p)
+		value, err := t.Tag(millrace.Site{Base: c.Base, EndpointBase: c.EndpointBase}, p)
 		if err != nil {
-			log.Warn("no tag for a page", "protocol", t.Room, "url", p.URL, "err", err)
+			log.Warn("no tag for a page", "protocol", t.Protocol, "url", p.URL, "err", err)
 		} else if value != "" {
-			tags[t.Room] = value
+			tags[t.Protocol] = value
 		}
 	}
 	return tags
