@@ -53,7 +53,7 @@ var fields = []struct {
 
 // elsewhere are the others: Blocks have rows of their own, a View shows no
 // page with Access, and Known, Detail, Version, Original and Weight are about the source.
-var elsewhere = []string{"Blocks", "Access", "Known", "Detail", "Version", "Original", "Weight"}
+var elsewhere = []string{"Blocks", "Access", "Known", "Detail", "Version", "Original", "HTMLSize"}
 
 // mill is the site of the page.
 var mill = millrace.Site{Base: "https://mill.example/"}
