@@ -55,7 +55,7 @@ func TestRealBrowserService(t *testing.T) {
 			whole.ServeHTTP(w, r)
 		})
 	}
-	b := newBoard(t, gated(t, h.Site), time.Now())
+	b := newBoard(t, gated(t, h.Site), time.Time{})
 	open := chromium(t)
 	for _, view := range []struct {
 		name, theme string

@@ -55,14 +55,18 @@ type board struct {
 	url string // ends with "/"
 }
 
-// newBoard starts a dashboard of a site.
+// newBoard starts a dashboard of a site. If now is zero, its clock is the real one.
 func newBoard(t testing.TB, s *Site, now time.Time) *board {
 	t.Helper()
 	hash, err := HashPassword(boardPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(s, &Options{Path: boardPath, Password: hash, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	o := &Options{Path: boardPath, Password: hash, Log: slog.New(slog.DiscardHandler)}
+	if !now.IsZero() {
+		o.Now = func() time.Time { return now }
+	}
+	d, err := New(s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
