@@ -23,7 +23,7 @@ const (
 	// Bytes, which are no fewer than characters: readers take 50,000 of these.
 	maxFile   = 50_000
 	maxLines  = 45_000 // of a file, the rest is for what stands around them; what may have more below a path has a file of its own
-	maxPiece  = 24_000 // room
+	maxPiece  = 24_000 // of piece.most
 	lineSpace = 300    // at most, of a line beside its URL
 	headSpace = 80     // of a heading
 
@@ -58,7 +58,7 @@ type piece struct {
 	after, first, last string // identities; the pages after after up to last
 	pages              int
 	cost               int               // bytes of its lines
-	room               int               // bytes that the lines of such names can have at most
+	most               int               // bytes that the lines of such names can have at most
 	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
 	list               *index
 }
@@ -80,7 +80,7 @@ func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	_, cost := told(t.Value)
 	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
 	return piece{
-		first: identity, last: identity, pages: 1, cost: cost + target, room: lineSpace + target,
+		first: identity, last: identity, pages: 1, cost: cost + target, most: lineSpace + target,
 		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
 	}
 }
@@ -91,7 +91,7 @@ func (p *piece) join(next *piece) {
 	p.last = next.last
 	p.pages += next.pages
 	p.cost += next.cost
-	p.room += next.room
+	p.most += next.most
 	subtle.XORBytes(p.sum[:], p.sum[:], next.sum[:])
 }
 
@@ -99,7 +99,7 @@ func (p *piece) join(next *piece) {
 type folder struct {
 	dir    string
 	pieces []piece
-	room   int
+	most   int
 }
 
 // planOf makes the plan of a view in one pass over its tags. It holds the bounds
@@ -158,10 +158,10 @@ func folderOf(identity string) string {
 
 // add adds what follows at once on what a folder has.
 func (f *folder) add(p piece) {
-	f.room += p.room
+	f.most += p.most
 	if n := len(f.pieces); n > 0 && p.list == nil && !p.begins(pieceBits) {
 		last := &f.pieces[n-1]
-		if last.list == nil && last.last == p.after && last.room+p.room <= maxPiece {
+		if last.list == nil && last.last == p.after && last.most+p.most <= maxPiece {
 			last.join(&p)
 			return
 		}
@@ -173,16 +173,16 @@ func (f *folder) add(p piece) {
 // folder that it is in.
 func (pl *plan) close(stack []*folder) []*folder {
 	f, outer := stack[len(stack)-1], stack[len(stack)-2]
-	if f.room > maxLines {
+	if f.most > maxLines {
 		l := pl.list(f)
 		first, line := f.pieces[0], lineSpace+2*len(f.dir)
-		outer.add(piece{after: first.after, first: first.first, last: f.pieces[len(f.pieces)-1].last, pages: l.pages, cost: line, room: line, list: l})
+		outer.add(piece{after: first.after, first: first.first, last: f.pieces[len(f.pieces)-1].last, pages: l.pages, cost: line, most: line, list: l})
 		return stack[:len(stack)-1]
 	}
 	for _, p := range f.pieces {
 		outer.add(p)
 	}
-	outer.room += headSpace
+	outer.most += headSpace
 	return stack[:len(stack)-1]
 }
 
