@@ -95,7 +95,7 @@ func (w *response) served(told *hint, room string, right millrace.Scope) {
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.what.of, w.what.made, w.what.told = of, true, true
-	w.what.quiet = right != millrace.ScopeRead // whoever tells of changes reads nothing
+	w.what.quiet = right != millrace.ScopeRead // a report of changes reads no content
 }
 
 // signing is how many signatures are looked at when their requests have been

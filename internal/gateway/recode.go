@@ -31,16 +31,16 @@ type recoding struct {
 	keep  bool   // the request allows that its answer is stored
 	state string // what the response cache has
 	kept  []byte
-	bare  bool // the page was requested without coding to be compressed here
+	plain bool // the page was requested without coding to be compressed here
 	zip   bool // the page has come compressed
 	coded bool // the client gets the page compressed
 	whole bool // the body has its elements, and is in the coding that the client gets
 	out   *gzip.Writer
 }
 
-// bareState is the state in the response cache of a page to request without
+// plainState is the state in the response cache of a page to request without
 // coding. No validator equals it: each ends with a space or a sum.
-const bareState = "identity"
+const plainState = "identity"
 
 // recodings bounds the memory of the pages that are recoded at once. Others are
 // requested without coding, or stream.
@@ -80,7 +80,7 @@ func (g *Gateway) recode(lw *linked, r, whole *http.Request) (_ *http.Request, d
 				if a.keep {
 					a.state, a.kept = g.press.Kept(a.name, a.adds.mark)
 				}
-				if a.bare = a.state == bareState; !a.bare {
+				if a.plain = a.state == plainState; !a.plain {
 					r.Header["Accept-Encoding"] = gzipped
 				}
 			}
@@ -125,11 +125,11 @@ func insert(resp *http.Response) {
 	coding := strings.ToLower(h.Get("Content-Encoding"))
 	a.zip = coding == "gzip" || coding == "x-gzip"
 	page := (a.zip || coding == "") && isHTML(h.Get("Content-Type")) && mayTransform(h)
-	a.coded = page && (a.zip || a.bare)
-	if bare := a.coded && !storable(h) && a.g.front.target.Scheme == "http"; a.keep && a.kept == nil && bare != a.bare {
+	a.coded = page && (a.zip || a.plain)
+	if plain := a.coded && !storable(h) && a.g.front.target.Scheme == "http"; a.keep && a.kept == nil && plain != a.plain {
 		state := ""
-		if bare {
-			state = bareState
+		if plain {
+			state = plainState
 		}
 		a.g.press.Keep(a.name, a.adds.mark, state, nil)
 	}

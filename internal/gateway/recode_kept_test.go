@@ -144,18 +144,18 @@ func TestKeptPages(t *testing.T) {
 
 // A page that may not be kept is requested without coding from then on, as long as
 // it gets elements, and is compressed for the client all the same.
-func TestRecodeOfBarePages(t *testing.T) {
+func TestRecodeRequestsIdentity(t *testing.T) {
 	private := http.Header{"Cache-Control": {"private"}, "Etag": {`"v1"`}}
 	open := http.Header{"Etag": {`"v1"`}}
 	cookie := http.Header{"Etag": {`"v1"`}, "Set-Cookie": {"a=b"}}
 	fixed := http.Header{"Cache-Control": {"private, no-transform"}}
 	plain := http.Header{"Cache-Control": {"private"}, "Content-Type": {"text/plain"}}
 	for _, c := range []struct {
-		name     string
-		header   []http.Header // of one answer after the other
-		asked    string        // the codings of their requests
-		stubborn bool
-		request  []string
+		name    string
+		header  []http.Header // of one answer after the other
+		asked   string        // the codings of their requests
+		ignores bool
+		request []string
 	}{
 		{"private", []http.Header{private, private, private}, "gzip identity identity", false, nil},
 		{"private, always in gzip", []http.Header{private, private, private}, "gzip identity identity", true, nil},
@@ -178,7 +178,7 @@ func TestRecodeOfBarePages(t *testing.T) {
 					http.NotFound(w, r)
 					return
 				}
-				if asked = r.Header.Get("Accept-Encoding"); c.stubborn {
+				if asked = r.Header.Get("Accept-Encoding"); c.ignores {
 					r.Header.Set("Accept-Encoding", "gzip")
 				}
 				s.ServeHTTP(w, r)
