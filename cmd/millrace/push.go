@@ -153,7 +153,7 @@ func (s *service) push(ctx context.Context) error {
 
 // topics gives the URLs of the documents that tell what has changed.
 func (s *service) topics() (out []string) {
-	for _, n := range s.press.Current().Notices {
+	for _, n := range s.press.Current().Advertisements {
 		for _, path := range n.Topics {
 			out = append(out, strings.TrimSuffix(s.docs, "/")+path)
 		}

@@ -96,7 +96,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.Least
 			}
 		}
-		for i, n := range ed.Notices {
+		for i, n := range ed.Advertisements {
 			if i < len(p.Rooms) { // one per room, in their order
 				p.Rooms[i].Entries = n.Entries
 			}

@@ -63,7 +63,7 @@ func (p *Press) Sealed(path string) bool {
 	ed := p.current.Load()
 	return ed != nil && len(p.rooms) > 0 &&
 		!slices.ContainsFunc(p.rooms, func(r Room) bool { return !r.Guarded }) &&
-		!slices.ContainsFunc(ed.Notices, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
+		!slices.ContainsFunc(ed.Advertisements, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
 // Refuse gives the header and body of an error's response in the form of the
@@ -82,11 +82,11 @@ func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Head
 
 // Server gives who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose room it is.
-func (p *Press) Server(r *http.Request) (s millrace.Handler, right millrace.Scope, room *Room) {
+func (p *Press) Server(r *http.Request) (s millrace.Handler, scope millrace.Scope, room *Room) {
 	for i := range p.rooms {
 		if s, is := p.rooms[i].Publisher.(millrace.Handler); is {
-			if right, ok := s.Scope(r); ok {
-				return s, right, &p.rooms[i]
+			if scope, ok := s.Scope(r); ok {
+				return s, scope, &p.rooms[i]
 			}
 		}
 	}

@@ -65,8 +65,8 @@ type Options struct {
 
 // Edition is what is published at one sequence number. It does not change.
 type Edition struct {
-	View    millrace.View
-	Notices []millrace.Advertisement // one per room, in the order of the rooms
+	View           millrace.View
+	Advertisements []millrace.Advertisement // one per room, in the order of the rooms
 
 	number   uint64 // counts the editions of this process, from 1
 	stored   uint64 // the edition's number in the store
@@ -236,7 +236,7 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool)
 		ed.large[k] = e
 	}
 	for _, room := range p.rooms {
-		ed.Notices = append(ed.Notices, room.Publisher.Advertise(view))
+		ed.Advertisements = append(ed.Advertisements, room.Publisher.Advertise(view))
 	}
 	p.current.Store(ed)
 	next := make(chan struct{})

@@ -155,12 +155,12 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 		if (g.base == "" || g.front != nil) && len(entriesOf(ed)) > 0 {
 			out = append(out, g.catalogLink())
 		}
-		for _, n := range ed.Notices {
+		for _, n := range ed.Advertisements {
 			out = append(out, n.Root...)
 			data = append(data, n.RootData...)
 		}
 	}
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		if n.Page == nil {
 			continue
 		}

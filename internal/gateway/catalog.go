@@ -91,7 +91,7 @@ func (g *Gateway) contexts(ed *edition.Edition, entries []millrace.Entry) []link
 			each = append(each, linkContext{Anchor: u, Doc: []linkTarget{{Href: e.Spec}}})
 		}
 	}
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		for _, l := range n.Root {
 			if l.Rel == "license" {
 				all.License = append(all.License, linkTarget{l.URL, l.Type})

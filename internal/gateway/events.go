@@ -86,7 +86,7 @@ func (l live) Annotate(s millrace.Subject) {
 }
 
 // served notes what a request was that a room has answered itself.
-func (w *response) served(told *hint, room string, right millrace.Scope) {
+func (w *response) served(told *hint, room string, scope millrace.Scope) {
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	of := edition.Subject{Subject: told.of, Room: room, Found: true}
@@ -95,7 +95,7 @@ func (w *response) served(told *hint, room string, right millrace.Scope) {
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.what.of, w.what.made, w.what.told = of, true, true
-	w.what.quiet = right != millrace.ScopeRead // a report of changes reads no content
+	w.what.quiet = scope != millrace.ScopeRead // a report of changes reads no content
 }
 
 // signing is how many signatures are looked at when their requests have been

@@ -43,7 +43,7 @@ const (
 // lease is a request that goes on as long as its key holds.
 type lease struct {
 	hash  store.KeyHash
-	right millrace.Scope
+	scope millrace.Scope
 	end   context.CancelCauseFunc
 }
 
@@ -114,9 +114,9 @@ func (k *keyring) look(ctx context.Context, ago time.Duration) error {
 
 // lease gives a context that ends when a key that was found holds no more.
 // Call done at the end.
-func (k *keyring) lease(ctx context.Context, key *store.Key, right millrace.Scope) (context.Context, func()) {
+func (k *keyring) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &lease{key.Hash, right, cancel}
+	l := &lease{key.Hash, scope, cancel}
 	k.mu.Lock()
 	k.leases[l] = struct{}{}
 	k.mu.Unlock()
@@ -144,7 +144,7 @@ func (k *keyring) sweep(ctx context.Context) {
 	now := k.now()
 	for l := range k.leases {
 		key := k.held(l.hash) // as far as is known, if the look has failed
-		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.right) {
+		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
 			l.end(errRevoked)
 		}
 	}
@@ -252,11 +252,11 @@ func (k *keyring) key(ctx context.Context, h http.Header) (*store.Key, error) {
 	return key, nil
 }
 
-// lacking is the refusal of a key that has another right.
-func lacking(right millrace.Scope) error {
+// lacking returns the error of a key without a scope.
+func lacking(scope millrace.Scope) error {
 	return &refusal{
-		err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(right)},
-		challenge: challenge + `, error="insufficient_scope", scope="` + string(right) + `"`,
+		err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(scope)},
+		challenge: challenge + `, error="insufficient_scope", scope="` + string(scope) + `"`,
 	}
 }
 
@@ -322,8 +322,8 @@ func shown(part string) string {
 	return part
 }
 
-// may gives the key of a request if it has a right.
-func (w *response) may(right millrace.Scope) (*store.Key, error) {
+// may returns the key of a request if it has a scope.
+func (w *response) may(scope millrace.Scope) (*store.Key, error) {
 	if !w.asked {
 		w.asked = true
 		w.key, w.keyErr = w.known()
@@ -331,8 +331,8 @@ func (w *response) may(right millrace.Scope) (*store.Key, error) {
 	if w.keyErr != nil {
 		return nil, w.keyErr
 	}
-	if !w.key.May(right) {
-		return nil, lacking(right)
+	if !w.key.May(scope) {
+		return nil, lacking(scope)
 	}
 	return w.key, nil
 }

@@ -77,15 +77,15 @@ const updateTime = 10 * time.Minute
 
 // server gives who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose room it is.
-func (g *Gateway) server(inner *http.Request) (s millrace.Handler, right millrace.Scope, room edition.Room) {
+func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, room edition.Room) {
 	if s = g.o.Service; s != nil {
-		if right, ok := s.Scope(inner); ok {
-			return s, right, edition.Room{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
+		if scope, ok := s.Scope(inner); ok {
+			return s, scope, edition.Room{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
 	if g.press != nil {
-		if s, right, its := g.press.Server(inner); its != nil {
-			return s, right, *its
+		if s, scope, its := g.press.Server(inner); its != nil {
+			return s, scope, *its
 		}
 	}
 	return nil, "", edition.Room{}
@@ -93,11 +93,11 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Handler, right millrac
 
 // serve lets a room answer a request itself. inner is r with its path relative
 // to the documents' base.
-func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler, right millrace.Scope, room edition.Room) {
+func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) {
 	told := new(hint)
-	defer w.served(told, room.Name, right)
+	defer w.served(told, room.Name, scope)
 	// Whoever only listens takes no place away from the others.
-	listens := right == millrace.ScopeRead && r.Method != http.MethodPost
+	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.what.listens = true
 		end, err := g.streams.enter(w.who())
@@ -114,15 +114,15 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 		defer w.leave()
 	}
 	ctx := r.Context()
-	if room.Guarded || right != millrace.ScopeRead {
+	if room.Guarded || scope != millrace.ScopeRead {
 		var key *store.Key
 		var err error
-		if key, err = w.may(right); err != nil {
+		if key, err = w.may(scope); err != nil {
 			g.fail(w, r, err)
 			return
 		}
 		var done func()
-		ctx, done = g.keys.lease(ctx, key, right)
+		ctx, done = g.keys.lease(ctx, key, scope)
 		defer done()
 		w.keyed = true
 	}

@@ -197,7 +197,7 @@ func originOf(base string) string {
 // entriesOf gives the documents with which clients begin.
 func entriesOf(ed *edition.Edition) []millrace.Entry {
 	var out []millrace.Entry
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		out = append(out, n.Entries...)
 	}
 	return out

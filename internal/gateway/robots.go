@@ -19,7 +19,7 @@ const maxRobots = 512 << 10
 func (g *Gateway) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	robots := fetch.ParseRobots([]byte(text), "")
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !robots.Allowed(g.docs + p) })
 		lines = append(lines, slices.DeleteFunc(slices.Clone(n.Robots), func(line string) bool { return refused && strings.HasPrefix(line, "#") })...)
 	}

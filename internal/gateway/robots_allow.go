@@ -27,7 +27,7 @@ func (g *Gateway) patterns(ed *edition.Edition) (patterns []string) {
 	if g.usage.refusesAI() {
 		return nil
 	}
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		for _, p := range n.Allow {
 			patterns = append(patterns, g.docs+p)
 		}

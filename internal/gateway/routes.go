@@ -94,8 +94,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	inner := under(r, g.docs)
 	if g.serves && inner != nil {
-		if server, right, room := g.server(inner); server != nil {
-			g.serve(w, r, inner, server, right, room)
+		if server, scope, room := g.server(inner); server != nil {
+			g.serve(w, r, inner, server, scope, room)
 			return
 		}
 	}

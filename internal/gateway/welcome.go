@@ -71,7 +71,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data.Documents[i] = p.g.docs + d
 	}
 	here := strings.TrimSuffix(cmp.Or(p.g.o.Docs, p.g.o.Base), "/")
-	for _, n := range ed.Notices { // where clients of the protocols start
+	for _, n := range ed.Advertisements { // where clients of the protocols start
 		for _, l := range n.Root {
 			at := l.URL
 			if path, ok := strings.CutPrefix(at, here+"/"); ok {

@@ -36,7 +36,7 @@ func (t *told) first(ed *edition.Edition, page string) bool {
 // without says in the header of a page why the request, which asks for another
 // form of it, gets the page as it is. The path of r is relative to the base.
 func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
-	for _, n := range ed.Notices {
+	for _, n := range ed.Advertisements {
 		if n.Without == nil {
 			continue
 		}

@@ -42,7 +42,7 @@ func (s *Server) handler() http.Handler {
 
 // Scope implements [millrace.Handler]. A site may have a page of its own at the
 // path, which browsers get.
-func (s *Server) Scope(r *http.Request) (right millrace.Scope, ok bool) {
+func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	if r.URL.EscapedPath() != Path {
 		return "", false
 	}
