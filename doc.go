@@ -11,7 +11,7 @@
 // where Carry says what the protocol can carry of a [Page].
 //
 // The words, from small to large: a [Page] has fields and [Block] values; a
-// [Change] puts, deletes or marks; a [Source] yields changes, a [Sink] applies
+// [Change] puts or deletes a page, or carries a [Checkpoint]; a [Source] yields changes, a [Sink] applies
 // them; a [View] is a source that stands still, and a [Publisher] makes
 // [Document] values of it.
 //

@@ -230,7 +230,7 @@ type Advertisement struct {
 	// endpoint base, of all that clients of the protocol fetch.
 	Allow []string
 	// Public lists the discovery documents by their paths under the endpoint base.
-	// They need no key and name no others that do not.
+	// Clients without a key may fetch these, and no others.
 	Public []string
 	// Topics are the paths under the endpoint base of the documents that report
 	// changes, such as feeds. Hubs are notified of them (WebSub).
