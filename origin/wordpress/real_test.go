@@ -97,7 +97,7 @@ func (r *real) sh(args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{script}, args...)...)
 	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	cmd.Stderr, cmd.WaitDelay = &errs, 10*time.Second
 	out, err := cmd.Output()
 	if err != nil {
 		r.Fatalf("wordpress.sh %s: %v\n%s", strings.Join(args, " "), err, errs.String())

@@ -116,7 +116,7 @@ CONF
 # ready waits until the home page is there, and prints its URL.
 ready() {
 	for _ in $(seq 200); do
-		if curl -sfo /dev/null "$home"; then
+		if curl -m 10 -sfo /dev/null "$home"; then
 			echo "$home"
 			return
 		fi

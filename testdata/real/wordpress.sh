@@ -105,10 +105,10 @@ trap 'stop "$folder"; tail -n 20 "$folder"/tmp/*.log >&2 || true' ERR
 	--log-error="$folder/tmp/mariadb.log" --pid-file="$folder/db/pid" </dev/null >/dev/null 2>&1 &
 echo $! >"$folder/mariadb.pid"
 for _ in $(seq 200); do
-	mariadb --no-defaults --socket="$folder/db/s" -e 'CREATE DATABASE wordpress CHARACTER SET utf8mb4' 2>/dev/null && break
+	mariadb --no-defaults --connect-timeout=5 --socket="$folder/db/s" -e 'CREATE DATABASE wordpress CHARACTER SET utf8mb4' 2>/dev/null && break
 	sleep 0.1
 done
-mariadb --no-defaults --socket="$folder/db/s" -e 'USE wordpress' || die "MariaDB does not answer"
+mariadb --no-defaults --connect-timeout=5 --socket="$folder/db/s" -e 'USE wordpress' || die "MariaDB does not answer"
 
 # The program, without what only browsers need.
 tar -C $source -h --exclude=./.htaccess --exclude=./wp-config.php --exclude=./wp-content --exclude=./wp-includes/js \
@@ -156,8 +156,8 @@ PHP_CLI_SERVER_WORKERS=4 MILL_PATH=$path HOME=$folder "${as[@]}" php -d opcache.
 	</dev/null >"$folder/tmp/php.log" 2>&1 &
 echo $! >"$folder/php.pid"
 for _ in $(seq 200); do
-	curl -sfo /dev/null "$home" && break
+	curl -m 10 -sfo /dev/null "$home" && break
 	sleep 0.1
 done
-curl -sfo /dev/null "$home" || die "the site does not answer"
+curl -m 10 -sfo /dev/null "$home" || die "the site does not answer"
 echo "$home"
