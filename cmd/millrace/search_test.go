@@ -126,7 +126,7 @@ func TestSearchServed(t *testing.T) {
 	}
 }
 
-// Nobody who searches is troubled by a site that changes all the while.
+// A site can be searched while it changes, even before it was ever indexed.
 func TestSearchWhileServing(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "store.db")

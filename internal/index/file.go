@@ -2,20 +2,18 @@ package index
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
-	driver "modernc.org/sqlite" // also the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/search"
+	"github.com/millrace/millrace/internal/sqlitefile"
 	"github.com/millrace/millrace/internal/zdict"
 )
 
@@ -83,6 +81,9 @@ var (
 	errDamaged = errors.New("a text is damaged")
 )
 
+// wait is how long to wait for another process that writes.
+const wait = 5 * time.Second
+
 // open opens the file, and makes it again if it has to be.
 func (x *Index) open(ctx context.Context) error {
 	err := x.connect(ctx)
@@ -96,20 +97,19 @@ func (x *Index) open(ctx context.Context) error {
 }
 
 func (x *Index) connect(ctx context.Context) error {
-	path, err := filepath.Abs(x.path)
+	err := os.MkdirAll(filepath.Dir(x.path), 0o700)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	x.db, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?_pragma=busy_timeout(5000)")
-	if err != nil {
+	if x.db, err = sqlitefile.Open(x.path, fmt.Sprintf("_pragma=busy_timeout(%d)", wait.Milliseconds())); err != nil {
 		return err
 	}
 	// Only a file without a table that is not yet in WAL mode takes the first one.
-	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -8000",
+	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "synchronous = NORMAL", "cache_size = -8000",
 		"journal_size_limit = 67108864", "wal_autocheckpoint = 8000")
+	if err == nil {
+		err = sqlitefile.UseWAL(ctx, x.writer.c, wait)
+	}
 	if err == nil {
 		err = x.writer.within(ctx, "BEGIN IMMEDIATE", func() error { return x.writer.prepare(x.fill) })
 	}
@@ -281,23 +281,15 @@ func (x *Index) rest() {
 	}
 }
 
-// code returns SQLite's primary code of an error, 0 if it has none.
-func code(err error) int {
-	if e, ok := errors.AsType[*driver.Error](err); ok {
-		return e.Code() & 0xFF
-	}
-	return 0
-}
-
 // damaged reports whether the file has to be made again.
 func damaged(err error) bool {
-	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
+	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || sqlitefile.Code(err) == sqlite3.SQLITE_CORRUPT || sqlitefile.Code(err) == sqlite3.SQLITE_NOTADB
 }
 
 // readOnly reports whether the file or its folder cannot be written.
 func readOnly(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
-	return ok || code(err) == sqlite3.SQLITE_READONLY || code(err) == sqlite3.SQLITE_CANTOPEN || code(err) == sqlite3.SQLITE_PERM
+	return ok || sqlitefile.Code(err) == sqlite3.SQLITE_READONLY || sqlitefile.Code(err) == sqlite3.SQLITE_CANTOPEN || sqlitefile.Code(err) == sqlite3.SQLITE_PERM
 }
 
 // explain wraps an error with what was done, and SQLite's errors with what they
@@ -305,7 +297,7 @@ func readOnly(err error) bool {
 func explain(what string, err error) error {
 	var name string
 	sentinel := millrace.ErrUnavailable
-	switch code(err) {
+	switch sqlitefile.Code(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		name = "index-busy"
 	case sqlite3.SQLITE_FULL:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/internal/chunk"
 	"github.com/millrace/millrace/internal/search"
+	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
 // texts are what hits show of the passages of a page, in their order: for each
@@ -49,7 +50,7 @@ func (x *Index) textsOf(c *conn, page int64) (texts, error) {
 		return texts{}, err
 	}
 	data, err := x.coder.Decode(c.row, frame)
-	if err != nil && code(err) == 0 {
+	if err != nil && sqlitefile.Code(err) == 0 {
 		err = fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return texts{page, data}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/search"
+	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
 // Bounds of one transaction.
@@ -101,7 +102,7 @@ func (u *update) run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil, errors.Is(err, errMoved):
-		case code(err) == sqlite3.SQLITE_BUSY && others:
+		case sqlitefile.Code(err) == sqlite3.SQLITE_BUSY && others:
 			u.progress(min(s.done, u.site.Pages), u.site.Pages) // by the other process
 		default:
 			return err

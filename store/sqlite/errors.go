@@ -1,13 +1,12 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
 // advice says what an error of SQLite means for whoever runs the store.
@@ -35,12 +34,9 @@ func explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		if a, ok := advice[e.Code()&0xFF]; ok {
-			// Only its text: an error that is wrapped again is explained once.
-			return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, e.Error()))
-		}
+	if a, ok := advice[sqlitefile.Code(err)]; ok {
+		// Only its text: an error that is wrapped again is explained once.
+		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%v)", what, a.sentinel, a.text, err))
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -9,19 +9,17 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	driver "modernc.org/sqlite" // also the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sqlitefile"
 	"github.com/millrace/millrace/internal/zdict"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
@@ -81,7 +79,7 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, o settings) error {
-	wait := fmt.Sprintf("busy_timeout(%d)", o.wait.Milliseconds())
+	wait := fmt.Sprintf("_pragma=busy_timeout(%d)", o.wait.Milliseconds())
 	if o.ReadOnly {
 		return s.openReader(ctx, wait)
 	}
@@ -109,9 +107,12 @@ func (s *Store) open(ctx context.Context, o settings) error {
 			return err
 		}
 	}
+	if err := sqlitefile.UseWAL(ctx, s.writer.conn, o.wait); err != nil {
+		return err
+	}
 	for _, p := range []string{
-		"journal_mode = WAL", "synchronous = FULL", "cache_size = -8000", "journal_size_limit = 67108864",
-		"wal_autocheckpoint = 8000", fmt.Sprint("max_page_count = ", o.maxPages),
+		"synchronous = FULL", "cache_size = -8000", "journal_size_limit = 67108864", "wal_autocheckpoint = 8000",
+		fmt.Sprint("max_page_count = ", o.maxPages),
 	} {
 		if err := s.writer.pragma(ctx, p); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 		return err
 	}
 	s.writer.idle = time.AfterFunc(restAfter, s.writer.rest)
-	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-2000)")
+	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "_pragma=query_only(1)", "_pragma=cache_size(-2000)")
 	if err != nil {
 		return err
 	}
@@ -138,18 +139,18 @@ func (s *Store) open(ctx context.Context, o settings) error {
 // made, nobody can be writing to it.
 func (s *Store) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
-	modes := []string{"&mode=rw", "&mode=ro&immutable=1"}
+	modes := []string{"mode=rw", "mode=ro&immutable=1"}
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
-		modes = []string{"&mode=ro"}
+		modes = []string{"mode=ro"}
 	}
 	for i, mode := range modes {
-		db, err := connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-2000)"+mode)
+		db, err := connect(s.path, min(runtime.NumCPU(), readers), wait, "_pragma=query_only(1)", "_pragma=cache_size(-2000)", mode)
 		if err != nil {
 			return err
 		}
 		s.read = &reader{db: db}
 		err = s.inspect(ctx)
-		if e, ok := errors.AsType[*driver.Error](err); !ok || i == len(modes)-1 || !beside(e.Code()) {
+		if i == len(modes)-1 || !beside(sqlitefile.Code(err)) {
 			return err
 		}
 		if err := s.read.close(); err != nil {
@@ -164,11 +165,11 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 // process that was killed has left in its log. What SQLite cannot read so is left
 // to the writer.
 func (s *Store) inspectFile(ctx context.Context, wait string) error {
-	mode := "&mode=ro&immutable=1"
+	mode := "mode=ro&immutable=1"
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
-		mode = "&mode=ro"
+		mode = "mode=ro"
 	}
-	db, err := connect(s.path, 1, wait, "query_only(1)"+mode)
+	db, err := connect(s.path, 1, wait, "_pragma=query_only(1)", mode)
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 		defer c.Close()
 		_, err = fileVersion(ctx, c)
 	}
-	if _, ok := errors.AsType[*driver.Error](err); ok {
+	if sqlitefile.Code(err) != 0 {
 		return nil
 	}
 	return err
@@ -187,7 +188,7 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 // beside reports whether an error of SQLite says that it cannot keep its files
 // beside a store.
 func beside(code int) bool {
-	return code&0xFF == sqlite3.SQLITE_CANTOPEN || code&0xFF == sqlite3.SQLITE_READONLY
+	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 
 // inspect reads what every store says of itself.
@@ -206,15 +207,10 @@ func (s *Store) inspect(ctx context.Context) error {
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }
 
-// connect makes a pool of connections with the given pragmas, none of them
+// connect makes a pool of connections with the given parameters, none of them
 // open yet.
-func connect(path string, size int, pragmas ...string) (*sql.DB, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath() + "?_pragma=" + strings.Join(pragmas, "&_pragma=")
-	db, err := sql.Open("sqlite", dsn)
+func connect(path string, size int, parameters ...string) (*sql.DB, error) {
+	db, err := sqlitefile.Open(path, parameters...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,52 @@
+// Package sqlitefile opens files of SQLite that several processes use.
+package sqlitefile
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	driver "modernc.org/sqlite" // also the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Open makes a pool of connections with the given parameters, such as
+// "_pragma=query_only(1)" or "mode=ro". None of them is open yet.
+func Open(path string, parameters ...string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+strings.Join(parameters, "&"))
+}
+
+// UseWAL puts the file into WAL mode, in which readers and the writer do not wait
+// for each other. SQLite does not wait for other processes here, so UseWAL does,
+// up to the given time.
+func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		_, err := c.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		if Code(err) != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Code returns the primary code of an error of SQLite, and 0 of another error.
+func Code(err error) int {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		return e.Code() & 0xFF
+	}
+	return 0
+}
