@@ -105,7 +105,7 @@ func (x *Index) connect(ctx context.Context) error {
 		return err
 	}
 	// Only a file without a table that is not yet in WAL mode takes the first one.
-	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "synchronous = NORMAL", "cache_size = -8000",
+	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "synchronous = NORMAL", "cache_size = -2000",
 		"journal_size_limit = 67108864", "wal_autocheckpoint = 8000")
 	if err == nil {
 		err = sqlitefile.UseWAL(ctx, x.writer.c, wait)
