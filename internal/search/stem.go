@@ -66,7 +66,7 @@ func recentPlace(raw string) uint32 {
 }
 
 const (
-	maxLexicon  = 1 << 15 // of a generation
+	maxLexicon  = 1 << 13 // of a generation
 	recentBits  = 12
 	maxRecent   = 1 << recentBits
 	maxCached   = 32  // bytes of a word that is remembered

@@ -118,7 +118,7 @@ func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 			if err != nil {
 				return fmt.Errorf("%s: document of %s: %w", d.Name, t.URL, err)
 			}
-			return d.write(w, d.Document(site, page), t.URL, t.Value)
+			return d.write(w, d.Document(v.Site(), page), t.URL, t.Value)
 		},
 	}
 }

@@ -162,7 +162,7 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 			if err != nil {
 				return fmt.Errorf("%s: Markdown of %s: %w", Name, t.URL, err)
 			}
-			body, err := markdownOf(site, page, t.Value)
+			body, err := markdownOf(v.Site(), page, t.Value)
 			if err != nil {
 				return err
 			}
