@@ -33,7 +33,7 @@ type Source struct {
 
 // Options configure a [Press]. The zero value works.
 type Options struct {
-	// CacheBytes bounds the cache of page documents; 0 = 44 MB.
+	// CacheBytes bounds the cache of page documents; 0 = 52 MB.
 	CacheBytes int64
 	// Key names whatever decides about large documents beside the store and
 	// the names of the rooms, such as their options: a manifest that was made
@@ -148,7 +148,7 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 	p := &Press{
 		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
 		key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
-		cache: newCache(cmp.Or(o.CacheBytes, 44<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
+		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	p.publication.Store(&from.Publication)
 	moved := make(chan struct{})
