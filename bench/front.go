@@ -61,7 +61,7 @@ func (b *bench) front(ctx context.Context) error {
 		return err
 	}
 	defer s.stop()
-	// It learns from its pages first, which the peer has nothing of.
+	// It reads and indexes its pages first.
 	if _, err := quiet(ctx, s.pid); err != nil {
 		return err
 	}

@@ -38,34 +38,25 @@ func (b *bench) ingest(ctx context.Context) error {
 		return err
 	}
 	n := 0
-	serve := func(args ...string) side {
-		return func(ctx context.Context) (work, error) {
-			n++
-			args := append([]string{"--store", filepath.Join(b.dir, fmt.Sprintf("ingest-%d.db", n))}, args...)
-			s, err := b.startServer(ctx, manual, args...)
-			if err != nil {
-				return work{}, err
-			}
-			s.stop()
-			return work{float64(len(files)), s.ready, s.spent}, nil
+	serve := func(ctx context.Context) (work, error) {
+		n++
+		s, err := b.startServer(ctx, manual, "--store", filepath.Join(b.dir, fmt.Sprintf("ingest-%d.db", n)))
+		if err != nil {
+			return work{}, err
 		}
+		s.stop()
+		return work{float64(len(files)), s.ready, s.spent}, nil
 	}
 	parse := func(context.Context) (work, error) {
 		runtime.GC()
 		return during(float64(len(files)), func() error { return parse(files) })
 	}
 	what := fmt.Sprintf("ingest of postgresql-doc-15 by serve until its first edition, %d pages", len(files))
-	for _, l := range []struct {
-		how   string
-		args  []string
-		reach float64
-	}{{", --no-learn", []string{"--no-learn"}, 0.4}, {"", nil, 0}} {
-		found, err := duel(ctx, ingests, parse, serve(l.args...))
-		if err != nil {
-			return err
-		}
-		b.add(found.row(what+l.how, "pages", "read and html.Parse alone", l.reach))
+	found, err := duel(ctx, ingests, parse, serve)
+	if err != nil {
+		return err
 	}
+	b.add(found.row(what, "pages", "read and html.Parse alone", 0.4))
 	return b.indexing(ctx, manual)
 }
 

@@ -77,9 +77,7 @@ type collected struct {
 	tags       []*html.Node    // links with rel=tag
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
 	controlled map[string]bool // ids of what controls on the page show and hide
-	site       *learned        // what was learned of the site; nil = nothing
 	forms      []int32         // the boxes of the first forms
-	signed     int             // how much of a text is in its signature, in bytes
 	rules      *correction     // what rules have changed; nil = nothing
 	cuts       []cutting       // what they have taken out
 	keeping    int             // how many of the elements that are open they keep
@@ -87,13 +85,9 @@ type collected struct {
 	err        error
 }
 
-// collect takes a document after the rules were applied to it; nil = there
-// were none. site is what was learned of its site, nil = nothing.
-func collect(ctx context.Context, doc *html.Node, site *learned, rules *correction) (*collected, error) {
-	c := &collected{ctx: ctx, site: site, rules: rules, signed: 12}
-	if site != nil && site.exact {
-		c.signed = maxSigned
-	}
+// collect takes a document after rules were applied to it; nil = no rules.
+func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
+	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {
 		c.html = n
 		for b := range children(n) {
@@ -235,7 +229,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			w := weigh(e.Data)
 			c.boxes[at].own += w
 			if w > 0 {
-				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data, c.signed)
+				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data)
 			}
 			if link {
 				c.boxes[at].ownLinks += w
@@ -408,14 +402,14 @@ func (c *collected) sum() {
 	}
 }
 
-// maxSigned is how much of a text counts where texts of pages are compared.
-const maxSigned = 1 << 20
+// maxSigned is how many bytes of a text are in its signature.
+const maxSigned = 12
 
 // sign adds a text to a signature: its length and its first letters.
-func sign(s uint64, text string, most int) uint64 {
+func sign(s uint64, text string) uint64 {
 	text = strings.TrimSpace(text)
 	s = s*1099511628211 + uint64(len(text))
-	for i := range min(len(text), most) {
+	for i := range min(len(text), maxSigned) {
 		s = (s ^ uint64(text[i])) * 1099511628211
 	}
 	return s

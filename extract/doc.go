@@ -18,8 +18,6 @@
 //   - rules*.go: what the owner of a site says of elements, by selectors. What
 //     is dropped is taken out of the tree before anything is weighed; what is
 //     kept stays, wherever it stands.
-//   - template*.go: what was learned of a site, used on its pages. learn*.go is
-//     how it is learned.
 //   - wall.go: pages that stand in place of content.
 //   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
 //   - links.go, login.go: what a crawler needs beside the page.
@@ -29,9 +27,8 @@
 //
 // [Fragment] does the walk alone, for HTML that is content from end to end.
 //
-// [Rules] correct all pages of a site, by selectors of its owner and by the
-// [Template] that a [Learner] found on ten pages or more. Whatever they change
-// is told in [Result]; without rules a page alone decides.
+// [Rules] correct all pages of a site, by selectors of its owner. [Result] lists
+// what they change.
 //
 // Time and memory grow linearly with the input, with rules as well.
 package extract

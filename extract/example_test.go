@@ -31,13 +31,3 @@ func ExampleNewRules() {
 	//
 	// © us [{body footer keep footer 1}]
 }
-
-func ExampleLearner() {
-	var l extract.Learner
-	for i := range 12 {
-		doc := fmt.Sprintf("<main><h1>Leat %d</h1><p>It carries water to mill %d.<div><b>Visit us</b><p>All days</div></main>", i, i)
-		_ = l.Add(context.Background(), []byte(doc), fmt.Sprint("https://example.com/", i), nil)
-	}
-	fmt.Println("left out:", l.Template().Repeated[0].Text)
-	// Output: left out: Visit us All days
-}

@@ -72,13 +72,13 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 		return nil, err
 	}
 	wanted := o.Rules.prepare(doc)
-	c, err := collect(ctx, doc, nil, nil)
+	c, err := collect(ctx, doc, nil)
 	if err != nil {
 		return nil, err
 	}
 	if k, _ := o.Rules.match(c, doc, nil); k != nil {
 		k.run()
-		if c, err = collect(ctx, doc, nil, k); err != nil {
+		if c, err = collect(ctx, doc, k); err != nil {
 			return nil, err
 		}
 	}

@@ -261,8 +261,7 @@ func writes(doc string, d time.Time) bool {
 func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
 // TestManual compares the PostgreSQL manual with the body of its pages minus
-// their navigation: no word may be lost, none may leak, by each page alone and
-// by the template of all.
+// their navigation: no word may be lost, and none may leak.
 func TestManual(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_PGDOC")
 	names, err := filepath.Glob(filepath.Join(dir, "*.html"))
@@ -276,29 +275,6 @@ func TestManual(t *testing.T) {
 		}
 		names = some
 	}
-	site := &Learner{}
-	for i := 0; i < len(names); i += len(names)/maxLearned + 1 {
-		data, err := os.ReadFile(names[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := site.Add(t.Context(), data, "https://example.com/"+filepath.Base(names[i]), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	template := site.Template()
-	if template == nil || template.Root == "" {
-		t.Fatalf("learned %+v", template)
-	}
-	t.Logf("learned %+v", template)
-	template.Differs = 1 // so that the root is used
-	rules := templateRules(t, template)
-	for _, o := range []*Options{nil, {Rules: rules}} {
-		manual(t, names, o)
-	}
-}
-
-func manual(t *testing.T, names []string, o *Options) {
 	total, lost, leaked, bad := 0, 0, 0, 0
 	for _, name := range names {
 		data, err := os.ReadFile(name)
@@ -328,7 +304,7 @@ func manual(t *testing.T, names []string, o *Options) {
 			}
 		}
 		walk(doc)
-		res, err := HTML(t.Context(), data, "https://example.com/"+filepath.Base(name), o)
+		res, err := HTML(t.Context(), data, "https://example.com/"+filepath.Base(name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ type Result struct {
 	Sources   map[string]string // field, by its JSON name, to where it was found, such as "meta og:title"
 	Root      string            // selector of the element that the content was taken from
 	Dropped   []Dropped         // large subtrees that were left out, and all that rules did, in document order
-	Kept      []Kept            // what only rules and the template have brought in, in document order
+	Kept      []Kept            // what only rules have kept, in document order
 	Idle      []string          // rules that no element of the page goes by, such as "drop .promo"
 	// Reason is why there is no content; nil when there is some. A page that
 	// only checks for robots, wants scripts, consent or a log-in has none.
@@ -93,7 +93,7 @@ type Result struct {
 // Dropped is a subtree that was left out of the content.
 type Dropped struct {
 	Selector string // leads to the subtree, such as "div#page > ul.menu"
-	Reason   string // such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo", "template"
+	Reason   string // such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo"
 	Words    int    // how many words it has, about
 }
 
@@ -123,7 +123,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if o == nil {
 		o = &Options{}
 	}
-	m, doc, err := read(ctx, data, pageURL, o, o.Rules.learned())
+	m, doc, err := read(ctx, data, pageURL, o)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 }
 
 // read makes a tree of a document, weighs it and reads its fields.
-func read(ctx context.Context, data []byte, pageURL string, o *Options, site *learned) (*meta, *html.Node, error) {
+func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, *html.Node, error) {
 	base, err := pageBase(pageURL, o.Base)
 	if err != nil {
 		return nil, nil, err
@@ -186,7 +186,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options, site *le
 	}
 	unstream(text, doc)
 	wanted := o.Rules.prepare(doc)
-	c, err := collect(ctx, doc, site, nil)
+	c, err := collect(ctx, doc, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,12 +51,10 @@ func locate(c *collected, m *meta) *located {
 	l.login = l.isLogin(m)
 	if l.why = l.wall(m); l.why == nil {
 		l.at = l.descend()
-		l.learnedRoot()
 		l.trim()
 		l.sections()
 		l.repeats()
 		l.around(m.url)
-		l.learnedParts()
 	}
 	l.from = l.at
 	l.root = c.boxes[l.at].n

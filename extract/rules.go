@@ -19,7 +19,6 @@ type Rules struct {
 	list        []rule // those that keep come first
 	selection   selection
 	comments    bool
-	site        *learned // what the template corrects; nil = nothing
 	extras      []extra
 	fingerprint string
 }
@@ -48,8 +47,6 @@ type RulesOptions struct {
 	// Comments keeps the comments of readers on pages that are no threads. The
 	// form to write one is left out.
 	Comments bool
-	// Template is what was learned of the site; nil = nothing.
-	Template *Template
 	// Extra is what is made of every document for single rooms, by the name
 	// that a room has in [millrace.Page.Extra].
 	Extra map[string]Extra
@@ -62,11 +59,7 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 	if o == nil {
 		o = &RulesOptions{}
 	}
-	site, err := o.Template.compile()
-	if err != nil {
-		return nil, err
-	}
-	r := &Rules{comments: o.Comments, site: site, extras: extras(o.Extra)}
+	r := &Rules{comments: o.Comments, extras: extras(o.Extra)}
 	for i, text := range append(o.Keep[:len(o.Keep):len(o.Keep)], o.Drop...) {
 		ru := rule{text: text, keep: i < len(o.Keep)}
 		if err := r.selection.add(text, i); err != nil {
@@ -78,9 +71,9 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 		}
 		r.list = append(r.list, ru)
 	}
-	if len(o.Keep)+len(o.Drop) > 0 || o.Comments || o.Template.fingerprint() != "" || len(r.extras) > 0 {
+	if len(o.Keep)+len(o.Drop) > 0 || o.Comments || len(r.extras) > 0 {
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %t %s", o.Keep, o.Drop, o.Comments, o.Template.fingerprint())
+		fmt.Fprintf(h, "%q %q %t", o.Keep, o.Drop, o.Comments)
 		for _, e := range r.extras {
 			if e.Make == nil {
 				return nil, fmt.Errorf("extract: %w: the extra for %q: %w", millrace.ErrInvalid, e.room, errNoMake)
@@ -99,14 +92,6 @@ func CheckSelector(selector string) error {
 	return s.add(selector, 0)
 }
 
-// learned gives what the template of rules corrects.
-func (r *Rules) learned() *learned {
-	if r == nil {
-		return nil
-	}
-	return r.site
-}
-
 // Fingerprint is the same for rules that give the same pages: up to 13 letters
 // and digits, or "" for rules that change nothing.
 func (r *Rules) Fingerprint() string {
@@ -116,9 +101,9 @@ func (r *Rules) Fingerprint() string {
 	return r.fingerprint
 }
 
-// Kept is a part of the content that only a rule or the template has brought in.
+// Kept is a part of the content that only a rule has kept.
 type Kept struct {
 	Selector string // leads to it
-	Reason   string // such as "keep .intro", "comments", "template"
+	Reason   string // such as "keep .intro", "comments"
 	Words    int    // how many words it has beside those that are content without it, about
 }

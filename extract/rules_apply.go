@@ -311,7 +311,7 @@ func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, erro
 		return alone, nil
 	}
 	k.run()
-	c, err := collect(alone.c.ctx, doc, alone.c.site, k)
+	c, err := collect(alone.c.ctx, doc, k)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 	if err := c.remote.validate(); err != nil {
 		return err
 	}
-	rules, err := c.rules(nil)
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type buildCommand struct {
 	common
 	remote
 	crawling
-	learning
+	correcting
 	publishing
 	Source    string   `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
@@ -69,7 +69,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
 	p.limitMemory()
 	s := &serveCommand{
-		common: c.common, remote: c.remote, crawling: c.crawling, learning: c.learning, publishing: c.publishing,
+		common: c.common, remote: c.remote, crawling: c.crawling, correcting: c.correcting, publishing: c.publishing,
 		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
 	}
 	kind, err := s.kind()
@@ -96,7 +96,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if s.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.FilesURL
 	}
-	err = c.build(ctx, p, s, &origin{kind: kind, base: docs, learning: c.learning}, r)
+	err = c.build(ctx, p, s, &origin{kind: kind, base: docs, rules: c.correcting}, r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
 		return err

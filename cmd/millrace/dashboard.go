@@ -80,8 +80,9 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}
-	if _, ok := from.source.(learner); ok {
-		site.Original, site.Rules = from.original, s.rulesInForce
+	if _, ok := from.source.(originals); ok {
+		site.Original = from.original
+		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
 	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Doors: s.visitors, Verdicts: s.verdicts, Log: p.log})
 	if err != nil {
@@ -109,25 +110,12 @@ func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 		return o.folder.Original(ctx, ref)
 	}
 	o.turn.Lock()
-	pupil, ok := o.source.(learner) // another source may have taken its place
+	src, ok := o.source.(originals) // another source may have taken its place
 	o.turn.Unlock()
 	if !ok {
 		return nil, nil, fmt.Errorf("original of %s: %w: the source has no HTML", ref.URL, millrace.ErrNotFound)
 	}
-	return pupil.Original(ctx, ref)
-}
-
-// rulesInForce gives the rules by which pages are extracted.
-func (s *service) rulesInForce(ctx context.Context) (*extract.RulesOptions, error) {
-	r := &extract.RulesOptions{Keep: s.c.Keep, Drop: s.c.Drop, Comments: s.c.Comments}
-	if !s.c.Learn {
-		return r, nil
-	}
-	held, err := lessonOf(s.origin.store.State(), s.origin.name, s.origin.from).Load(ctx)
-	if held != nil {
-		r.Template = held.Template
-	}
-	return r, err
+	return src.Original(ctx, ref)
 }
 
 // looked gives the last look at the source, and whether the one after it has

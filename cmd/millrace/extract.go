@@ -22,13 +22,11 @@ type extractCommand struct {
 	common
 	remote
 	correcting
-	Page     string `arg:"" optional:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
+	Page     string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
 	URL      string `name:"url" placeholder:"URL" help:"Address of a page that is a file, for its links."`
 	Blocks   bool   `xor:"form" help:"Print the blocks only, one line each."`
 	Markdown bool   `xor:"form" help:"Print the Markdown only."`
 	Text     bool   `xor:"form" help:"Print the text only."`
-	Site     string `placeholder:"SOURCE" help:"Show what was learned of a site, or extract PAGE by it: a folder, a mirror FILE, or the URL of a live site that was served or pulled."`
-	Store    string `placeholder:"FILE" help:"Store of the site (default: as serve and pull have it)."`
 	Explain  bool   `help:"Say what was kept, what was dropped and why, by selector."`
 }
 
@@ -46,7 +44,7 @@ type extractReport struct {
 // explained is what --explain adds.
 type explained struct {
 	Root    string `json:"root"` // selector
-	Kept    []part `json:"kept"` // what only a rule, or what was learned, has brought in
+	Kept    []part `json:"kept"` // what only a rule has kept
 	Dropped []part `json:"dropped"`
 	// Idle are rules that no element of the page goes by, such as "drop .promo".
 	Idle []string `json:"idle,omitempty"`
@@ -65,27 +63,11 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	if err := c.remote.validate(); err != nil {
 		return err
 	}
-	var template *extract.Template
 	switch {
 	case c.form() != "" && c.JSON:
 		return usageError("--json prints all of a page; leave " + c.form() + " out")
-	case c.form() != "" && c.Page == "":
-		return usageError(c.form() + " prints a page; name one")
-	case c.Page == "" && c.Site == "":
-		return usageError("name a page: an HTML FILE, a URL, or - for standard input; or a site with --site")
-	case c.Store != "" && c.Site == "":
-		return usageError("--store: it is the store of a site; name that with --site")
-	case c.Site != "":
-		r, err := c.learned(ctx, p)
-		if err != nil {
-			return err
-		}
-		if c.Page == "" {
-			return p.report(r, r.text)
-		}
-		template = r.Template
 	}
-	rules, err := c.rules(template)
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}

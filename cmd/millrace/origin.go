@@ -11,7 +11,6 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 )
@@ -37,9 +36,9 @@ type origin struct {
 	complete func() bool
 	// other gives another source in place of one that turns out not to be
 	// there; nil = there is no other.
-	other    func(error) bool
-	learning learning
-	school   *school // of a source that can be learned from
+	other func(error) bool
+	rules correcting
+	tried bool // the rules were, on pages of the site
 	// shown takes the progress bar in place of the mirror's own count.
 	shown *progress
 	last  atomic.Pointer[look]
@@ -240,24 +239,7 @@ func (o *origin) look(ctx context.Context, p *process, site store.Site) (*mirror
 	return mirror.Sync(ctx, o.from, o.source, site, mo)
 }
 
-// revise makes the pages again, by what has just been learned of them. What is
-// asked for is on this machine.
-func (o *origin) revise(ctx context.Context, p *process, site store.Site, report *mirror.Report) error {
-	if src, ok := o.source.(*crawl.Crawl); ok {
-		t, err := reread(ctx, site, o.from, src.Reread(ctx))
-		report.Updated, report.Deleted = report.Updated+t.Updated, report.Deleted+t.Deleted
-		return err
-	}
-	again, err := o.look(ctx, p, site)
-	if err != nil {
-		return err
-	}
-	again.Added, again.Updated, again.Deleted = again.Added+report.Added, again.Updated+report.Updated, again.Deleted+report.Deleted
-	*report = *again
-	return nil
-}
-
-// sync takes one look at the source, and what there is to learn from it.
+// sync takes one look at the source.
 func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
 	if !o.live() {
 		o.turn.Lock()
@@ -269,22 +251,14 @@ func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror
 // take does what sync does, for whoever has the turn.
 func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
 	start := time.Now()
-	if pupil, ok := o.source.(learner); ok && (o.school == nil || o.school.pupil != pupil) {
-		var err error
-		if o.school, err = attend(ctx, o.store.State(), o.name, o.from, o.learning, p.log, pupil); err != nil {
-			return nil, err
-		}
-	}
 	report, err := o.look(ctx, p, site)
 	if err != nil {
 		return report, err
 	}
-	changed, err := o.school.learn(ctx)
-	if changed {
-		err = o.revise(ctx, p, site, report)
-	}
-	if err != nil {
-		return report, err
+	if src, ok := o.source.(originals); ok && !o.tried {
+		if o.tried, err = o.rules.try(ctx, p.log, site, o.from, src); err != nil {
+			return report, err
+		}
 	}
 	if report.Doubted == 0 && report.Missed == 0 && (o.complete == nil || o.complete()) {
 		gone, doubted, err := retire(ctx, o.store.State(), site, o.from, rolls(o.name)...)

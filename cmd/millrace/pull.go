@@ -21,7 +21,7 @@ type pullCommand struct {
 	remote
 	reaching
 	bounding
-	learning
+	correcting
 	keyed
 	signing
 	listing
@@ -55,7 +55,7 @@ func (c *pullCommand) validate() error {
 			return err
 		}
 	}
-	_, err := c.rules(nil)
+	_, err := c.rules()
 	return err
 }
 

@@ -142,23 +142,17 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if o.Wary, err = s.given(ctx, site, from); err != nil {
 		return err
 	}
-	src, err := crawl.New(s.c.showing(s.client), root, o)
-	if err != nil {
+	if o.Rules, err = s.c.rules(); err != nil {
 		return err
 	}
-	school, err := attend(ctx, s.st.State(), root, from, s.c.learning, s.p.log, src)
+	src, err := crawl.New(s.c.showing(s.client), root, o)
 	if err != nil {
 		return err
 	}
 	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
 	rep, err := mirror.Sync(ctx, from, &watched{Source: src, full: s.bound.full}, site, &mirror.Options{Logger: s.p.log})
 	if err = cmp.Or(err, s.lied(wrong)); err == nil {
-		var changed bool
-		if changed, err = school.learn(ctx); changed {
-			var t millrace.Counts
-			t, err = reread(ctx, site, from, src.Reread(ctx))
-			rep.Updated, rep.Deleted = rep.Updated+t.Updated, rep.Deleted+t.Deleted
-		}
+		_, err = s.c.try(ctx, s.p.log, site, from, src)
 	}
 	if n := s.c.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
 		err = &boundError{fmt.Sprintf("--max-pages %d", n)}

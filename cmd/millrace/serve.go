@@ -15,7 +15,7 @@ type serveCommand struct {
 	common
 	remote
 	crawling
-	learning
+	correcting
 	publishing
 	embedding
 	doors
@@ -111,7 +111,7 @@ func (c *serveCommand) validate() error {
 	if c.Listen == "" {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
 	}
-	_, err := c.rules(nil)
+	_, err := c.rules()
 	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 

@@ -97,7 +97,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.together(s.docs, at); err != nil {
 		return nil, err
 	}
-	o := &origin{kind: l.kind, base: s.docs, learning: c.learning}
+	o := &origin{kind: l.kind, base: s.docs, rules: c.correcting}
 	s.origin = o
 	if was != nil {
 		if was.c.PrivateAgents == c.PrivateAgents {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/origin/crawl"
@@ -92,7 +93,7 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 	if err != nil {
 		return err
 	}
-	rules, err := c.rules(nil)
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 		o.name += " markdown"
 		o.from, o.source, o.watch, o.close = o.name, f, f.Watch, f.Close
 	} else {
-		if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Logger: p.log}); err != nil {
+		if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Rules: rules, Logger: p.log}); err != nil {
 			return err
 		}
 		o.source, o.watch, o.close = o.folder, o.folder.Watch, o.folder.Close
@@ -251,12 +252,12 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 			}
 		}
 	}
-	if o.kind == "crawl" {
-		return errors.Join(c.noTypes(o), o.crawl(client, c, p, site))
-	}
-	rules, err := c.rules(nil)
+	rules, err := c.rules()
 	if err != nil {
 		return err
+	}
+	if o.kind == "crawl" {
+		return errors.Join(c.noTypes(o), o.crawl(client, c, p, site, rules))
 	}
 	src, err := wordpress.New(client, o.name, &wordpress.Options{Rules: rules, ExcludeTypes: c.ExcludeTypes, Logger: p.log})
 	if err != nil {
@@ -270,18 +271,20 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 		}
 		p.log.Warn("there is no WordPress REST API to read: crawling the site instead", "error", err)
 		o.kind, o.other = "crawl", nil
-		return o.crawl(client, c, p, site) == nil
+		return o.crawl(client, c, p, site, rules) == nil
 	}
 	return nil
 }
 
-func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site store.Site) error {
+func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site store.Site, rules *extract.Rules) error {
 	o.from = o.name + " crawl"
-	src, err := crawl.New(client, o.name, c.options(p, site, o.from, func(done, known int) {
+	options := c.options(p, site, o.from, func(done, known int) {
 		if o.shown != nil {
 			o.shown.show(done, known)
 		}
-	}))
+	})
+	options.Rules = rules
+	src, err := crawl.New(client, o.name, options)
 	if err != nil {
 		return err
 	}

@@ -173,11 +173,8 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	}
 	out.Size, out.Cut = len(data), len(data) > shownBody
 	out.Text = sourceText(data[:min(len(data), shownBody)])
-	rules, err := d.inForce(ctx)
-	if err == nil {
-		o.Rules, err = extract.NewRules(rules)
-	}
-	if err == nil {
+	rules := d.inForce()
+	if o.Rules, err = extract.NewRules(rules); err == nil {
 		out.Result, err = extract.HTML(ctx, data, name, o)
 	}
 	if err != nil {
@@ -196,12 +193,12 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	return out
 }
 
-// inForce gives the rules that the site is extracted by.
-func (d *Dashboard) inForce(ctx context.Context) (*extract.RulesOptions, error) {
+// inForce returns the rules that the site is extracted by.
+func (d *Dashboard) inForce() *extract.RulesOptions {
 	if d.site.Rules == nil {
-		return new(extract.RulesOptions), nil
+		return new(extract.RulesOptions)
 	}
-	return d.site.Rules(ctx)
+	return d.site.Rules
 }
 
 // fields gives the fields of a page with what they come from.

@@ -21,16 +21,12 @@ type ruleForm struct {
 	Took       time.Duration
 	CanSave    bool
 	Lines      string // of a configuration file
-	Learned    bool   // the site's template has a part in it
 }
 
 // rules tries rules on a page and others. Without any, those in force are shown.
 func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, given bool, keep, drop string) error {
-	now, err := d.inForce(ctx)
-	if err != nil {
-		return err
-	}
-	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.SaveRules != nil, Learned: now.Template != nil}
+	now := d.inForce()
+	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.SaveRules != nil}
 	p.Rules = f
 	if !given {
 		f.Keep, f.Drop, f.InForce = strings.Join(now.Keep, "\n"), strings.Join(now.Drop, "\n"), true

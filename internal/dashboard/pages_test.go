@@ -46,11 +46,10 @@ func newOwned(t testing.TB) *owned {
 	if _, err := o.Press.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Sample(t.Context(), 1); err != nil { // it has walked
-		t.Fatal(err)
+	for range f.Changes(t.Context(), "") { // Original knows the pages of a walk
 	}
 	o.Original = f.Original
-	o.Rules = func(context.Context) (*extract.RulesOptions, error) { r := o.rules; return &r, nil }
+	o.Rules = &o.rules
 	o.SaveRules = func(_ context.Context, keep, drop []string) error {
 		if o.fail != nil {
 			return o.fail

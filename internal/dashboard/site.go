@@ -47,9 +47,8 @@ type Site struct {
 	// Original gives the HTML that a page was made of, with what extraction was
 	// told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
-	// Rules gives the corrections in force, with what was learned of the site;
-	// nil = the source has no HTML.
-	Rules func(ctx context.Context) (*extract.RulesOptions, error)
+	// Rules are those that the pages are extracted by; nil = none.
+	Rules *extract.RulesOptions
 	// SaveRules writes other selectors into the configuration file, and has the
 	// server read it again; nil = there is no such file.
 	SaveRules func(ctx context.Context, keep, drop []string) error

@@ -28,7 +28,8 @@ type Options struct {
 	// version of the extractor have made are made again without asking for
 	// them. nil = nothing is kept.
 	Original func(ctx context.Context, url string) ([]byte, error)
-	// Rules correct the extraction; nil = none. See [Crawl.Correct].
+	// Rules correct the extraction; nil = none. Their fingerprint is a part of the
+	// version of every page.
 	Rules *extract.Rules
 	// MaxPages is how many addresses one run asks for at most; 0 = 1,000,000.
 	// What is left is asked for by the next run. Four times as many are
@@ -68,8 +69,8 @@ type Crawl struct {
 	o      Options
 	log    *slog.Logger
 
-	extractor int                    // its version
-	correct   atomic.Pointer[ruling] // by what the next run extracts
+	extractor int // its version
+	ruling    *ruling
 
 	heavy    chan struct{} // held by who works on a large page
 	running  sync.Mutex
@@ -99,7 +100,7 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 		client: client, single: fetch.NoRedirects(client), scope: s, held: o.Held, now: o.Now, o: *o, log: o.Logger,
 		heavy: make(chan struct{}, 1), extractor: extract.Version,
 	}
-	c.Correct(o.Rules)
+	c.setRules(o.Rules)
 	c.o.MaxPages = min(cmp.Or(max(o.MaxPages, 0), 1_000_000), 1<<28)
 	c.o.MaxDepth = cmp.Or(max(o.MaxDepth, 0), 30)
 	c.o.Concurrency = cmp.Or(max(o.Concurrency, 0), 8)
@@ -181,7 +182,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	if _, v := c.scope.clean(have.URL); v == outside {
 		return nil, millrace.Coded("outside", fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base))
 	}
-	rules := c.correct.Load()
+	rules := c.ruling
 	t := task{url: have.URL, held: have.Version, version: parseVersion(have.Version, rules.by)}
 	t.depth = t.version.depth
 	var buf bytes.Buffer

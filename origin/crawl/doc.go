@@ -61,11 +61,10 @@
 // Every page comes with what it was made of, [millrace.Page.Original]: the HTML
 // and those fields of the response that extraction reads, up to 4 MB. A sink
 // that keeps it ([Options.Original]) is asked for it when the extractor is a
-// newer one, or when its rules are others ([Crawl.Correct]): each run begins
+// newer one, or when its rules are others ([Options.Rules]): each run begins
 // with the pages that others have made, makes them again without any request,
 // and yields them with the validators that are held. After that the run goes its
-// usual way: a page that stands answers 304. [Crawl.Reread] does only the first
-// part.
+// usual way: a page that stands answers 304.
 //
 // Addresses keep what was decided about them. A page is asked for without
 // conditions, as one that is new, if nothing is kept of it, or if by these rules

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -97,4 +98,23 @@ func (o *original) date(p *millrace.Page) {
 	if !p.Known.Has(millrace.FieldModified) && o.modified > 0 {
 		p.Modified = time.Unix(o.modified, 0).UTC()
 	}
+}
+
+// Original gives the HTML that a page was made of when the crawl had it last,
+// and how it is extracted but for rules. The site is asked for nothing.
+// Errors: [millrace.ErrNotFound] if the sink keeps nothing of it, and those of
+// [Options.Original].
+func (c *Crawl) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	if c.o.Original == nil {
+		return nil, nil, fmt.Errorf("original of %s: %w: nobody keeps any", ref.URL, millrace.ErrNotFound)
+	}
+	data, err := c.o.Original(ctx, ref.URL)
+	var o original
+	if err == nil {
+		o, err = parseOriginal(data)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("original of %s: %w", ref.URL, err)
+	}
+	return o.body, o.options(nil), nil
 }

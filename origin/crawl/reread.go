@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,47 +19,13 @@ type ruling struct {
 	by    string // stands for it in the versions of pages
 }
 
-// Correct sets the rules by which pages are extracted, nil for none, from the
-// next Changes, Reread or Page on. Their fingerprint is a part of the version
-// of every page: what was made by others is made again, see [Crawl.Reread].
-func (c *Crawl) Correct(rules *extract.Rules) {
+// setRules sets the rules by which pages are extracted; nil = none.
+func (c *Crawl) setRules(rules *extract.Rules) {
 	by := strconv.Itoa(c.extractor)
 	if f := rules.Fingerprint(); f != "" {
 		by += "-" + f
 	}
-	c.correct.Store(&ruling{rules, by})
-}
-
-// Reread makes the pages again that other rules, or another version of the
-// extractor, have made, from what the sink keeps of them ([Options.Original]).
-// It asks the site for nothing. It yields a Put with the page for each, whose
-// version stands for the same state of the page at the server, and no Mark: it
-// is applied in any batches, and what was not applied is made again the next
-// time.
-//
-// A page of which nothing is kept, or that would be none any more or go by
-// another address, is left to be asked for by the next run, as it is at the
-// site then. Every run begins with a Reread of its own.
-//
-// The errors are those of [Options.Held] and [Options.Original], and the
-// context's own.
-func (c *Crawl) Reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		c.running.Lock()
-		defer c.running.Unlock()
-		if c.held == nil {
-			return
-		}
-		err := c.recollect(ctx, c.correct.Load(), func(_ *task, made *result) error {
-			if made != nil && !yield(made.change(), nil) {
-				return errStop
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStop) {
-			yield(millrace.Change{}, fmt.Errorf("crawl %s: pages that are made again: %w", c.scope.base, err))
-		}
-	}
+	c.ruling = &ruling{rules, by}
 }
 
 // change is the one that brings a page that was made again.

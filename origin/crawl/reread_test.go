@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (m *mill) reread(c *Crawl) (names []string) {
 		}
 		batch = nil
 	}
-	for ch, err := range c.Reread(m.t.Context()) {
+	for ch, err := range c.reread(m.t.Context()) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -45,6 +46,21 @@ func (m *mill) reread(c *Crawl) (names []string) {
 	}
 	apply()
 	return names
+}
+
+// reread yields the pages that other rules have made, and are made again.
+func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		err := c.recollect(ctx, c.ruling, func(_ *task, made *result) error {
+			if made != nil && !yield(made.change(), nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(millrace.Change{}, err)
+		}
+	}
 }
 
 // texts gives what the pages say, by their URLs.
@@ -126,8 +142,8 @@ func (s *site) conditional() ([]string, int) {
 func TestReread(t *testing.T) {
 	const n = 30
 	for name, how := range map[string]func(c *Crawl, rules *extract.Rules){
-		"rules":     func(c *Crawl, rules *extract.Rules) { c.Correct(rules) },
-		"extractor": func(c *Crawl, _ *extract.Rules) { c.extractor++; c.Correct(nil) },
+		"rules":     func(c *Crawl, rules *extract.Rules) { c.setRules(rules) },
+		"extractor": func(c *Crawl, _ *extract.Rules) { c.extractor++; c.setRules(nil) },
 	} {
 		for _, alone := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/alone=%v", name, alone), func(t *testing.T) {
@@ -201,7 +217,7 @@ func TestRereadUnapplied(t *testing.T) {
 		if ch.Kind != millrace.Put {
 			continue
 		}
-		if v := parseVersion(ch.Version, c.correct.Load().by); ch.Page == nil || v.stale {
+		if v := parseVersion(ch.Version, c.ruling.by); ch.Page == nil || v.stale {
 			t.Errorf("%s stands as %s", ch.URL, ch.Version)
 		}
 		named[ch.URL]++
@@ -312,13 +328,13 @@ func TestRereadLeaves(t *testing.T) {
 		t.Errorf("the page that became empty: %q", why)
 	}
 	for u, v := range m.versions() {
-		if v.by != c.correct.Load().by {
+		if v.by != c.ruling.by {
 			t.Errorf("%s is of %q", u, v.by)
 		}
 	}
 	c.o.Original = func(context.Context, string) ([]byte, error) { return nil, millrace.ErrUnavailable }
-	c.Correct(nil)
-	for ch, err := range c.Reread(t.Context()) {
+	c.setRules(nil)
+	for ch, err := range c.reread(t.Context()) {
 		if !errors.Is(err, millrace.ErrUnavailable) || ch.Page != nil {
 			t.Errorf("a store that cannot be read: %+v, %v", ch, err)
 		}
@@ -338,7 +354,7 @@ func TestRereadBreaksOff(t *testing.T) {
 	for stop := 1; left > 0; stop++ {
 		c := m.keeping(Options{Rules: rules})
 		var batch []millrace.Change
-		for ch, err := range c.Reread(t.Context()) {
+		for ch, err := range c.reread(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -359,7 +375,7 @@ func TestRereadBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := m.texts()[ref.URL]
-			if v := parseVersion(ref.Version, c.correct.Load().by); v.stale != strings.Contains(text, "half the price") {
+			if v := parseVersion(ref.Version, c.ruling.by); v.stale != strings.Contains(text, "half the price") {
 				t.Fatalf("%s says %q in version %s", ref.URL, text, ref.Version)
 			} else if !v.stale {
 				anew++
@@ -411,54 +427,6 @@ func TestRereadGone(t *testing.T) {
 	for _, want := range []int{12, 11} {
 		if rep := m.run(c); reason(rep, "/p/11") == "" || len(m.pages()) != want {
 			t.Errorf("%d pages, want %d: %+v", len(m.pages()), want, rep)
-		}
-	}
-}
-
-func TestSample(t *testing.T) {
-	s := newSite(t)
-	const n = 30
-	promoted(s, n)
-	s.set("/", html("Home", words("home"), "/p/1", "/moved", "/more"))
-	s.set("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/p/1", http.StatusFound) })
-	m := newMill(t, s.URL+"/")
-	if refs, err := m.keeping(Options{}).Sample(t.Context(), 10); len(refs) > 0 || err != nil {
-		t.Errorf("before the first run: %v, %v", refs, err)
-	}
-	m.run(m.open(Options{}))
-	if refs, err := m.open(Options{}).Sample(t.Context(), 10); len(refs) > 0 || err != nil {
-		t.Errorf("where nothing is kept: %v, %v", refs, err)
-	}
-	s.asked()
-	c := m.keeping(Options{})
-	first, err := c.Sample(t.Context(), 10)
-	if err != nil || len(first) != 10 {
-		t.Fatalf("%v, %v", first, err)
-	}
-	for _, ref := range first {
-		data, o, err := c.Original(t.Context(), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), "<!DOCTYPE html>") || !strings.HasPrefix(o.ContentType, "text/html") || o.Rules != nil {
-			t.Errorf("%s: %q by %+v", ref.URL, data, o)
-		}
-	}
-	if all, err := c.Sample(t.Context(), 50); len(all) != n || err != nil {
-		t.Errorf("%d pages of %d: %v", len(all), n, err)
-	}
-	c.Correct(dropping(t, ".offer"))
-	m.reread(c)
-	again, err := c.Sample(t.Context(), 10)
-	if err != nil || !slices.Equal(first, again) {
-		t.Errorf("by other rules: %v, %v\nwas %v", again, err, first)
-	}
-	if asked := s.asked(); len(asked) > 0 {
-		t.Errorf("asked for %v", asked)
-	}
-	for _, u := range []string{m.url + "moved", m.url + "nobody"} {
-		if _, _, err := c.Original(t.Context(), millrace.Ref{URL: u}); !errors.Is(err, millrace.ErrNotFound) {
-			t.Errorf("%s: %v", u, err)
 		}
 	}
 }

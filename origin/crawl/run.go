@@ -101,7 +101,7 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 		since = cursor{} // nothing is held that a condition could be about
 	}
 	r := &run{
-		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.correct.Load(),
+		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.ruling,
 		flights: map[uint64]*flight{}, mistaken: map[uint64]int{}, refused: map[string]*refusal{},
 		traps: traps{base: c.scope.base, groups: map[string]*group{}},
 	}

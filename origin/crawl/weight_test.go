@@ -50,7 +50,7 @@ func TestWeight(t *testing.T) {
 	}
 	check("another weight, the same page; the other page stands")
 	again := m.keeping(Options{})
-	again.Correct(dropping(t, ".offer"))
+	again.setRules(dropping(t, ".offer"))
 	if names := m.reread(again); len(names) != 2 {
 		t.Errorf("made again: %q", names)
 	}

@@ -45,18 +45,17 @@ type Options struct {
 // Folder is a folder of static HTML. It is a [millrace.Source] and an [fs.FS]
 // of its regular files; all methods are safe for concurrent use.
 type Folder struct {
-	dir  string // absolute
-	base string // canonical, ends with "/"; "" = unknown
-	max  int64
-	log  *slog.Logger
+	dir   string // absolute
+	base  string // canonical, ends with "/"; "" = unknown
+	max   int64
+	rules *extract.Rules
+	log   *slog.Logger
 
 	now  func() time.Time
 	open func(file string) // told of every page that is read; nil = nobody
 
-	correct atomic.Pointer[extract.Rules]
-	chosen  atomic.Pointer[[]millrace.Ref] // what the last walk gives to learn from; nil = there was none
-	linked  atomic.Pointer[linked]         // what the last walk found; nil = there was none
-	mu      sync.Mutex                     // of refresh
+	linked  atomic.Pointer[linked] // what the last walk found; nil = there was none
+	mu      sync.Mutex             // of refresh
 	present atomic.Pointer[snapshot]
 }
 
@@ -68,8 +67,6 @@ type snapshot struct {
 	home  string      // canonical, ends with "/"; "" = unknown
 	base  string      // what links are resolved against
 	rules string      // start of every version: fingerprint of what decides beside the file
-	// correct are the rules of extraction that are a part of it.
-	correct *extract.Rules
 	// probes are the files that home was learned from.
 	probes []probe
 }
@@ -82,14 +79,13 @@ func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &Folder{max: o.MaxFile, log: o.Logger, now: time.Now}
+	f := &Folder{max: o.MaxFile, rules: o.Rules, log: o.Logger, now: time.Now}
 	if f.max <= 0 {
 		f.max = 50 << 20
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
-	f.correct.Store(o.Rules)
 	var err error
 	if o.Base != "" {
 		if f.base, err = canon.URL(o.Base); err != nil {
@@ -139,9 +135,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return
 		}
 		w := f.walker(t.root)
-		sample := extract.Sample{Size: maxSample}
 		put := func(e tree.Entry) bool {
-			sample.Add(state(e, f.now()))
 			return yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}}, nil)
 		}
 		var private []tree.Entry
@@ -180,8 +174,6 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				return
 			}
 		}
-		chosen := sample.Refs()
-		f.chosen.Store(&chosen)
 		next := millrace.Cursor("walked") // every walk is a whole one: there is no place to resume from
 		if w.Failed != nil {
 			next = cmp.Or(since, next) // not all pages were searched
@@ -205,9 +197,9 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	if !info.IsDir() {
 		return nil, tree.ErrNoFolder
 	}
-	next := &snapshot{correct: f.correct.Load()}
+	next := new(snapshot)
 	if t := f.present.Load(); t != nil && os.SameFile(t.info, info) {
-		if t.correct == next.correct && t.unchanged() {
+		if t.unchanged() {
 			return t, nil
 		}
 		next.root = t.root
@@ -223,7 +215,7 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	}
 	next.base = cmp.Or(f.base, next.home, noBase)
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %d %q %q%s", format, extract.Version, next.home, next.base, next.correct.Fingerprint())
+	fmt.Fprintf(h, "%d %d %q %q%s", format, extract.Version, next.home, next.base, f.rules.Fingerprint())
 	next.rules = strconv.FormatUint(h.Sum64(), 36)
 	f.present.Store(next)
 	return next, nil

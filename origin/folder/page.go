@@ -48,7 +48,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	res, err := extract.HTML(ctx, data, have.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max), Rules: t.correct})
+	res, err := extract.HTML(ctx, data, have.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max), Rules: f.rules})
 	if err != nil {
 		return nil, err
 	}
@@ -125,4 +125,19 @@ func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 		s.version = "" // written to while it was read
 	}
 	return data, s, nil
+}
+
+// Original gives the HTML of a page, and how it is extracted but for rules.
+// Errors are those of Page.
+func (f *Folder) Original(_ context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	t := f.present.Load()
+	file, ok := f.source(t, ref.URL)
+	if !ok {
+		return nil, nil, fmt.Errorf("original of %s: %w: no page has such a URL", ref.URL, millrace.ErrNotFound)
+	}
+	data, _, err := f.read(t, file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("original of %s: %w", ref.URL, err)
+	}
+	return data, &extract.Options{Base: t.base, MaxBytes: int(f.max)}, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,7 +52,8 @@ func with(pages map[string]*millrace.Page, text string) (all, n int) {
 	return len(pages), n
 }
 
-func TestLearnFolder(t *testing.T) {
+// Rules change the pages of a folder, and change them back.
+func TestRulesFolder(t *testing.T) {
 	t.Parallel()
 	dir := soup(t, 30)
 	store := filepath.Join(t.TempDir(), "store.db")
@@ -78,40 +78,27 @@ func TestLearnFolder(t *testing.T) {
 		}
 		return n
 	}
-	if n := letters(); n != 0 {
-		t.Errorf("%d pages have the letter", n)
-	}
-	code, out, _ := command(t, nil, "extract", "--site", dir, "--store", store, "--quiet")
-	if code != 0 || !strings.Contains(out, "from 30 pages") || !strings.Contains(out, "Our letter") || !strings.Contains(out, "div.e4") {
-		t.Errorf("exit %d:\n%s", code, out)
-	}
-	// A rule brings it back, and so does not learning; then it goes again.
-	if n := letters("--keep", ".e4"); n != 30 {
-		t.Errorf("--keep: %d pages have the letter", n)
-	}
-	if n := letters("--no-learn"); n != 30 {
-		t.Errorf("--no-learn: %d pages have the letter", n)
-	}
-	if n := letters(); n != 0 {
-		t.Errorf("again: %d pages have the letter", n)
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{nil, 30}, {[]string{"--drop", ".e4"}, 0}, {[]string{"--drop", ".e4", "--keep", ".e4"}, 30}, {nil, 30}} {
+		if n := letters(c.args...); n != c.want {
+			t.Errorf("%v: %d pages have the letter, want %d", c.args, n, c.want)
+		}
 	}
 	page := filepath.Join(dir, "p3.html")
-	if code, out, _ := command(t, nil, "extract", page, "--site", dir, "--store", store, "--quiet", "--explain"); code != 0 || !strings.Contains(out, "template") {
+	if code, out, _ := command(t, nil, "extract", page, "--drop", ".e4", "--quiet", "--explain"); code != 0 || !strings.Contains(out, "drop .e4") {
 		t.Errorf("exit %d:\n%s", code, out)
-	}
-	if code, out, _ := command(t, nil, "extract", page, "--text"); code != 0 || !strings.Contains(out, letter) {
-		t.Errorf("the page alone: exit %d:\n%s", code, out)
 	}
 }
 
-// What is learned of a live site, and what its reader corrects, asks the site
-// for nothing.
-func TestLearnCrawl(t *testing.T) {
+// Other rules ask a live site for nothing.
+func TestRulesCrawl(t *testing.T) {
 	t.Parallel()
 	url, requests := liveSite(t, soup(t, 30), 0)
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	r := crawlInto(t, url, file, "--via", "crawl")
-	if all, n := with(held(t, file, url, url), letter); all != 30 || n != 0 || r.Added != 30 {
+	if all, n := with(held(t, file, url, url), letter); all != 30 || n != 30 || r.Added != 30 {
 		t.Errorf("%d pages, %d with the letter, report %+v", all, n, r)
 	}
 	first := requests.Load()
@@ -120,27 +107,22 @@ func TestLearnCrawl(t *testing.T) {
 	}
 	bodies := r.BytesReceived
 	for _, c := range []struct {
-		args []string
-		want int
-	}{{[]string{"--no-learn"}, 30}, {[]string{"--drop", ".e4"}, 0}, {[]string{"--drop", ".e4", "--keep", ".e4"}, 30}, {nil, 0}} {
+		args    []string
+		want    int
+		updated int
+	}{{[]string{"--drop", ".e4"}, 0, 30}, {[]string{"--drop", ".e4", "--keep", ".e4"}, 30, 30}, {nil, 30, 0}} {
 		r := crawlInto(t, url, file, append([]string{"--via", "crawl"}, c.args...)...)
 		if _, n := with(held(t, file, url, url), letter); n != c.want {
 			t.Errorf("%v: %d pages have the letter, want %d", c.args, n, c.want)
 		}
-		if r.Updated != 30 || r.BytesReceived > bodies/2 {
+		if r.Updated != c.updated || r.BytesReceived > bodies/2 {
 			t.Errorf("%v: %d pages updated, %d bytes received, the first time %d", c.args, r.Updated, r.BytesReceived, bodies)
 		}
 	}
-	code, out, errs := command(t, nil, "extract", "--site", url, "--store", file, "--json", "--quiet")
-	var site siteReport
-	if err := json.Unmarshal([]byte(out), &site); err != nil || code != 0 || !site.Used || site.Template == nil || site.Template.Pages != 30 {
-		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
-	}
 }
 
-// Wrong rules and sources of which nothing is known are told, and nothing else
-// happens.
-func TestLearnWrong(t *testing.T) {
+// Wrong rules are refused before anything is read or made.
+func TestRulesWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index.html"), "<title>One</title><p>One page.</p>")
@@ -150,11 +132,8 @@ func TestLearnWrong(t *testing.T) {
 		exit int
 		code string
 	}{
-		{[]string{"extract"}, 2, "usage/site"},
-		{[]string{"extract", "x.html", "--store", "x"}, 2, "usage/store"},
 		{[]string{"serve", dir, "--drop", "div["}, 2, "usage/drop"},
 		{[]string{"pull", "http://127.0.0.1:1/", "--keep", ":nonsense(", "--store", store}, 2, "usage/keep"},
-		{[]string{"extract", "--site", "http://127.0.0.1:1/", "--store", store}, 1, "not-found"},
 	} {
 		exit, code, out := failure(t, nil, c.args...)
 		if exit != c.exit || code != c.code {
@@ -162,7 +141,7 @@ func TestLearnWrong(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(store); err == nil {
-		t.Error("looking made a store")
+		t.Error("a store was made")
 	}
 }
 
@@ -177,7 +156,7 @@ func TestRulesTried(t *testing.T) {
 		not  []string
 	}{
 		{"nothing is left", []string{"--drop", "body", "--drop", ".nowhere"}, []string{" reason=", `rule="drop .nowhere"`}, nil},
-		{"without learning", []string{"--keep", ".nowhere", "--no-learn"}, []string{`rule="keep .nowhere"`}, []string{" reason="}},
+		{"one rule", []string{"--keep", ".nowhere"}, []string{`rule="keep .nowhere"`}, []string{" reason="}},
 		{"all is well", []string{"--drop", "footer"}, nil, []string{" reason=", " rule="}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"build", site, "--out", t.TempDir(), "--base-url", "https://handbook.example/"}, c.args...)...)
