@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -220,7 +221,7 @@ func (m *memo) take(n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes += n; m.bytes > m.maxBytes {
-		return fmt.Errorf("a look reads %s at most: %w", bytesText(m.maxBytes), millrace.ErrTooLarge)
+		return fmt.Errorf("a look reads %s at most: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
 	}
 	return nil
 }
@@ -274,7 +275,7 @@ func (b *body) at(p []byte, off int) (int, error) {
 	b.read = append(b.read, p[:n]...)
 	over := b.memo.take(int64(n))
 	if over == nil && int64(len(b.read)) > b.most {
-		over = fmt.Errorf("a look reads %s of a document at most: %w", bytesText(b.most), millrace.ErrTooLarge)
+		over = fmt.Errorf("a look reads %s of a document at most: %w", humanize.Bytes(b.most), millrace.ErrTooLarge)
 	}
 	if err == nil {
 		err = over

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -124,7 +125,7 @@ func protocolCost(c protocol.Cost) string {
 	if c.Requests == 1 {
 		requests = "1 request"
 	}
-	return requests + " and " + bytesText(c.Bytes)
+	return requests + " and " + humanize.Bytes(c.Bytes)
 }
 
 func percentText(part float64) string {
@@ -138,18 +139,4 @@ func number(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-func bytesText(n int64) string {
-	f := float64(n)
-	for _, unit := range []string{"bytes", "kB", "MB", "GB"} {
-		switch {
-		case unit == "bytes" && f < 1000:
-			return fmt.Sprintf("%d bytes", n)
-		case f < 1000 || unit == "GB":
-			return fmt.Sprintf("%.1f %s", f, unit)
-		}
-		f /= 1000
-	}
-	return ""
 }

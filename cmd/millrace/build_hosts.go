@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/all"
@@ -96,7 +97,7 @@ func elsewhere(findings []check.Finding, rule, files string) bool {
 
 // printBuild prints a report for a person.
 func printBuild(w io.Writer, r *buildReport) error {
-	b := fmt.Appendf(nil, "%s: %d files written, %d unchanged, %d removed, %s\n", r.Out, r.Written, r.Unchanged, r.Removed, bytesText(r.Bytes))
+	b := fmt.Appendf(nil, "%s: %d files written, %d unchanged, %d removed, %s\n", r.Out, r.Written, r.Unchanged, r.Removed, humanize.Bytes(r.Bytes))
 	b = fmt.Appendf(b, "  %d pages of %s for %s, %.1f s\n", r.Pages, r.Site, r.URL, r.Seconds)
 	if r.FilesURL != "" {
 		b = fmt.Appendf(b, "  collections are fetched from %s/scp/: put there what is in %s\n", r.FilesURL, filepath.Join(r.Out, "scp"))

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
+	"github.com/millrace/millrace/internal/humanize"
 )
 
 // configCommand shows what a command works with.
@@ -282,7 +283,7 @@ func (r *configReport) text(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "\n%s not set; see millrace help %s\n", quantity(int64(left), "other flag"), r.Command)
+	fmt.Fprintf(&b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
 	for _, v := range r.Other {
 		fmt.Fprintf(&b, "%s, %s: for other commands\n", printable(v.From), v.Key)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -181,7 +182,7 @@ func carriesText(d millrace.Detail) string {
 // text prints the report for a person.
 func (r *discoverReport) text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, quantity(r.Requests, "request"), bytesText(r.Received), r.Seconds)
+	fmt.Fprintf(&b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
 	if r.Moved != "" {
 		fmt.Fprintf(&b, "its root leads to another site; look at that as well: %s\n", r.Moved)
 	}
@@ -196,8 +197,8 @@ func (r *discoverReport) text(w io.Writer) error {
 			pages = fmt.Sprint(row.Pages)
 		}
 		if row.Carries != "" {
-			first = fmt.Sprintf("%d req., %s", row.FirstRequests, bytesText(row.FirstBytes))
-			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, bytesText(row.RefreshBytes))
+			first = fmt.Sprintf("%d req., %s", row.FirstRequests, humanize.Bytes(row.FirstBytes))
+			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, humanize.Bytes(row.RefreshBytes))
 			entries = append(entries, name+" begins at "+row.Entry)
 		} else {
 			pages, row.Carries = "-", "-"

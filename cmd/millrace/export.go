@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -234,9 +235,9 @@ func sameFile(store, file string) bool {
 // text prints the report for a person.
 func (r *exportReport) text(w io.Writer) error {
 	var b []byte
-	b = fmt.Appendf(b, "%s of %s to %s: %s", quantity(int64(r.Pages), "page"), quantity(int64(len(r.Sites)), "site"), r.Out, bytesText(r.Bytes))
+	b = fmt.Appendf(b, "%s of %s to %s: %s", humanize.Quantity(int64(r.Pages), "page"), humanize.Quantity(int64(len(r.Sites)), "site"), r.Out, humanize.Bytes(r.Bytes))
 	if r.Chunks > 0 {
-		b = fmt.Appendf(b, ", %s", quantity(int64(r.Chunks), "chunk"))
+		b = fmt.Appendf(b, ", %s", humanize.Quantity(int64(r.Chunks), "chunk"))
 	}
 	b = append(b, '\n')
 	if r.Format == "markdown" {
@@ -246,7 +247,7 @@ func (r *exportReport) text(w io.Writer) error {
 		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", printable(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
-		b = fmt.Appendf(b, "  %s gone\n", quantity(int64(r.Removed), "page"))
+		b = fmt.Appendf(b, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))
 	}
 	for _, s := range r.Sites {
 		if r.Format == "jsonl" {

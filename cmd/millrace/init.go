@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -171,7 +172,7 @@ const shownHidden = 10
 // text prints the report for a person.
 func (r *initReport) text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, quantity(r.Requests, "request"), r.Seconds)
+	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
 	if r.Generator != "" {
 		fmt.Fprintf(&b, "made by %s\n", printable(r.Generator))
 	}
@@ -180,7 +181,7 @@ func (r *initReport) text(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "millrace reads it by %s", map[string]string{"wordpress": "WordPress's REST API", "crawl": "crawling it"}[r.As])
 	if r.Pages >= 0 {
-		fmt.Fprintf(&b, ": about %s", quantity(int64(r.Pages), "page"))
+		fmt.Fprintf(&b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
 	}
 	b.WriteByte('\n')
 	if len(r.Has) > 0 {

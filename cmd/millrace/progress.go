@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 )
@@ -176,7 +177,7 @@ func (g *progress) text(elapsed time.Duration) string {
 	perSecond, left := g.rate(elapsed)
 	s := fmt.Sprintf("%d / %d %s", g.done, max(g.total, g.expected), g.unit)
 	if g.received != nil {
-		s += ", " + bytesText(g.received())
+		s += ", " + humanize.Bytes(g.received())
 	}
 	s += fmt.Sprintf(", %.0f %s/s", perSecond, g.unit)
 	if left > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -127,7 +128,7 @@ func (b *bound) refuse(name string, o *protocol.Offer) error {
 			millrace.ErrTooLarge, name, o.Pages, b.MaxPages)
 	case b.MaxBytes > 0 && o.First.Bytes > left:
 		return fmt.Errorf("%w: %s brings %d pages together in about %s, and --max-bytes leaves %s: nothing was taken; allow more, or name a way that goes page by page with --via",
-			millrace.ErrTooLarge, name, o.Pages, bytesText(o.First.Bytes), bytesText(max(0, left)))
+			millrace.ErrTooLarge, name, o.Pages, humanize.Bytes(o.First.Bytes), humanize.Bytes(max(0, left)))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
@@ -87,7 +88,7 @@ func (r *pullReport) appendText(b []byte) []byte {
 		via = " failed"
 	}
 	b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
-	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", quantity(r.Requests, "request"), bytesText(r.BytesReceived), r.Seconds)
+	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.BytesReceived), r.Seconds)
 	b = appendSaved(b, "  ", r.Savings)
 	b = append(b, r.policyText()...)
 	b = append(b, r.signedText()...)
@@ -101,7 +102,7 @@ func (r *pullReport) appendText(b []byte) []byte {
 		b = fmt.Appendf(b, "  %d pages could not be had; pull again\n", r.Missed)
 	}
 	if r.Unconfirmed > 0 {
-		b = fmt.Appendf(b, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", quantity(int64(r.Unconfirmed), "page"))
+		b = fmt.Appendf(b, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
 	}
 	said := r.Error == ""
 	for _, way := range r.Ways {
@@ -137,7 +138,7 @@ func appendSums(b []byte, reports []*pullReport) []byte {
 		}
 	}
 	b = fmt.Appendf(b, "%d sites: %d added, %d updated, %d deleted, %d unchanged; %s, %s received", len(reports),
-		sum.Added, sum.Updated, sum.Deleted, sum.Unchanged, quantity(sum.Requests, "request"), bytesText(sum.BytesReceived))
+		sum.Added, sum.Updated, sum.Deleted, sum.Unchanged, humanize.Quantity(sum.Requests, "request"), humanize.Bytes(sum.BytesReceived))
 	if ended > 0 {
 		b = fmt.Appendf(b, "; %d ended by a quota", ended)
 	}
@@ -145,27 +146,4 @@ func appendSums(b []byte, reports []*pullReport) []byte {
 		b = fmt.Appendf(b, "; %d failed", failed)
 	}
 	return append(b, '\n')
-}
-
-// quantity gives a count with its noun, such as "1 request" and "2 requests".
-func quantity(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// bytesText gives a count of bytes for a person, such as "1.2 MB".
-func bytesText(n int64) string {
-	f := float64(n)
-	for _, unit := range []string{"bytes", "kB", "MB", "GB"} {
-		if f < 1000 || unit == "GB" {
-			if unit == "bytes" {
-				return fmt.Sprintf("%d bytes", n)
-			}
-			return fmt.Sprintf("%.1f %s", f, unit)
-		}
-		f /= 1000
-	}
-	return ""
 }

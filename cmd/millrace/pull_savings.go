@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
-	"strconv"
 	"sync"
 	"time"
 
@@ -198,7 +196,7 @@ func (c *pullCommand) settle(ctx context.Context, p *process, st store.Store, r 
 	}
 	r.Savings = savings.Of(total, known, c.values())
 	r.BytesSaved, r.TokensSaved = int64(r.Savings.Bytes.Saved), int64(r.Savings.Tokens.Saved)
-	r.Summary, _ = savedText(r.Savings)
+	r.Summary, _ = r.Savings.Text()
 }
 
 // appendSaved appends what was saved in two lines, or in none.
@@ -206,74 +204,6 @@ func appendSaved(b []byte, indent string, s *savings.Saved) []byte {
 	if s == nil || s.Pages == 0 {
 		return b
 	}
-	saved, counted := savedText(s)
+	saved, counted := s.Text()
 	return fmt.Appendf(b, "%s%s\n%s%s\n", indent, saved, indent, counted)
-}
-
-// savedText says in a few words what was saved, and in a few more how that is
-// known; "" if there is no page.
-func savedText(s *savings.Saved) (saved, counted string) {
-	if s.Pages == 0 {
-		return "", ""
-	}
-	how := map[savings.Origin]string{
-		savings.FromHTML:   ", measured",
-		savings.FromSample: ", an estimate by some of them",
-		savings.FromText:   ", an estimate by their text",
-		savings.FromNone:   ", whose size nobody knows",
-	}
-	note := ", an estimate"
-	if s.HTML != nil {
-		note = how[s.HTML.From]
-	} else if s.Bytes.Basis == savings.Measured {
-		note = how[savings.FromHTML]
-	}
-	figures := append(gains(s.Bytes.Saved, s.Tokens.Saved, s.KWh.Saved), gain{s.Requests.Saved, quantity(int64(math.Abs(s.Requests.Saved)), "request")})
-	saved = fmt.Sprintf("%s against %s of HTML%s", gainsText(figures), quantity(s.Pages, "page"), note)
-	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, rateText(s.SkipRate))
-	if s.Conditional > 0 {
-		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, rateText(s.NotModifiedRate))
-	}
-	return saved, counted
-}
-
-// rateText gives a rate for a person, such as " (98.7 %)".
-func rateText(r *float64) string {
-	if r == nil {
-		return ""
-	}
-	return " (" + strconv.FormatFloat(math.Round(*r*1000)/10, 'f', -1, 64) + " %)"
-}
-
-func signedBytes(n float64) string {
-	if n < 0 {
-		return "-" + bytesText(int64(-n))
-	}
-	return bytesText(int64(n))
-}
-
-// countText gives a large count for a person, such as "1.2 million".
-func countText(n float64) string {
-	switch a := math.Abs(n); {
-	case a >= 1e9:
-		return fmt.Sprintf("%.1f billion", n/1e9)
-	case a >= 1e6:
-		return fmt.Sprintf("%.1f million", n/1e6)
-	case a >= 1e4:
-		return fmt.Sprintf("%.1f thousand", n/1e3)
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
-// energyText gives an energy for a person, such as "5.1 mWh".
-func energyText(kwh float64) string {
-	for _, u := range []struct {
-		least float64
-		name  string
-	}{{1, "kWh"}, {1e-3, "Wh"}, {1e-6, "mWh"}} {
-		if math.Abs(kwh) >= u.least {
-			return fmt.Sprintf("%.1f %s", kwh/u.least, u.name)
-		}
-	}
-	return fmt.Sprintf("%.2f mWh", kwh/1e-6)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/webauth"
 )
 
@@ -95,7 +96,7 @@ func (r *pullReport) signedText() string {
 	if r.Signed == nil {
 		return ""
 	}
-	text := fmt.Sprintf("  %s signed by the site, and right", quantity(r.Signed.Verified, "answer"))
+	text := fmt.Sprintf("  %s signed by the site, and right", humanize.Quantity(r.Signed.Verified, "answer"))
 	if n := r.Signed.Wrong; n > 0 {
 		text += fmt.Sprintf("; %d wrong, which were not taken", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
@@ -175,7 +176,7 @@ func (r *savingsReport) text(w io.Writer) error {
 		b = fmt.Appendf(b, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
 		for _, q := range s.Protocols {
 			b = fmt.Appendf(b, "  %s: %s, %.0f requests, %s received\n", label(q.Protocol), pullsText(q.Pulls, q.Failed),
-				q.Saved.Requests.Spent, bytesText(int64(q.Saved.Bytes.Spent)))
+				q.Saved.Requests.Spent, humanize.Bytes(int64(q.Saved.Bytes.Spent)))
 			b = appendSaved(b, "    ", q.Saved)
 		}
 		if len(s.Protocols) > 1 {
@@ -218,7 +219,7 @@ func (r *savingsReport) text(w io.Writer) error {
 }
 
 func pullsText(pulls, failed int64) string {
-	s := quantity(pulls, "pull")
+	s := humanize.Quantity(pulls, "pull")
 	if failed > 0 {
 		s += fmt.Sprintf(", %d failed", failed)
 	}

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/store"
 
 	"github.com/millrace/millrace"
@@ -97,19 +96,19 @@ func (c *reportCommand) yardstick(ctx context.Context, p *process, st store.Stor
 // text prints it for a person.
 func (r *servedReport) text(w io.Writer) error {
 	t := &r.Total
-	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), quantity(t.Requests, "request"),
-		quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
-	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", gainsText(gains(t.Bytes.Saved, t.Tokens.Saved, t.KWh.Saved)), basisText(t.Bytes.Basis))
-	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", bytesText(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
-		t.NotModified, t.Answered, rateText(t.NotModifiedRate))
+	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), humanize.Quantity(t.Requests, "request"),
+		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
+	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
+	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304 (%s)\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
+		t.NotModified, t.Answered, shareText(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
 		fmt.Fprintf(w, "  beside that, lists named %s that were not asked for that day: at most so many requests were needless, %s as HTML, an estimate\n",
-			quantity(z.Pages, "page"), bytesText(int64(z.Bytes)))
+			humanize.Quantity(z.Pages, "page"), humanize.Bytes(int64(z.Bytes)))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, s *analytics.Saved) {
 		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", printable(name), s.Requests, s.Pages+s.Carried,
-			shareText(s.NotModifiedRate), bytesText(int64(s.Bytes.Spent)), signedBytes(s.Bytes.Saved), s.ZeroFetch.Pages)
+			shareText(s.NotModifiedRate), humanize.Bytes(int64(s.Bytes.Spent)), humanize.Bytes(int64(s.Bytes.Saved)), s.ZeroFetch.Pages)
 	}
 	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
 	fmt.Fprintf(table, "  by protocol"+columns)
@@ -143,59 +142,15 @@ func (r *servedReport) text(w io.Writer) error {
 	return nil
 }
 
-// gain is one figure of what was saved, below 0 if it has cost more, and its
-// amount in words.
-type gain struct {
-	saved float64
-	text  string
-}
-
-// gains returns the figures that every report of savings has.
-func gains(bytes, tokens, kwh float64) []gain {
-	return []gain{
-		{bytes, bytesText(int64(math.Abs(bytes)))}, {tokens, "about " + countText(math.Abs(tokens)) + " tokens"}, {kwh, energyText(math.Abs(kwh))},
-	}
-}
-
-// gainsText says in words what was saved and what has cost more, never as a
-// negative saving.
-func gainsText(gains []gain) string {
-	var saved, cost []string
-	for _, g := range gains {
-		if g.saved < 0 {
-			cost = append(cost, g.text)
-		} else {
-			saved = append(saved, g.text)
-		}
-	}
-	var out []string
-	if len(cost) > 0 {
-		out = append(out, "cost "+listText(cost)+" more")
-	}
-	if len(saved) > 0 {
-		out = append(out, "saved "+listText(saved))
-	}
-	return strings.Join(out, ", ")
-}
-
-// listText joins words, such as "a, b and c".
-func listText(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
 // listsText says how much of what went out was no page.
 func listsText(s *analytics.Saved) string {
 	switch {
 	case s.Lists == 0:
 		return ""
 	case s.Carried > 0:
-		return ", " + bytesText(s.Lists) + " of it lists and collections"
+		return ", " + humanize.Bytes(s.Lists) + " of it lists and collections"
 	}
-	return ", " + bytesText(s.Lists) + " of it lists"
+	return ", " + humanize.Bytes(s.Lists) + " of it lists"
 }
 
 func basisText(b savings.Basis) string {
@@ -207,7 +162,7 @@ func basisText(b savings.Basis) string {
 
 // pagesText says how many pages were told of.
 func pagesText(s *analytics.Saved) string {
-	text := quantity(s.Pages, "page")
+	text := humanize.Quantity(s.Pages, "page")
 	if s.Carried > 0 {
 		text += fmt.Sprintf(" and %d in collections", s.Carried)
 	}

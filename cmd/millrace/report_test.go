@@ -271,7 +271,7 @@ func TestCostText(t *testing.T) {
 	t.Parallel()
 	pull := store.Traffic{Pulls: 1, Pages: 10, Fetched: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
 	s := savings.Of(pull, pull, savings.Default())
-	saved, _ := savedText(s)
+	saved, _ := s.Text()
 	if s.Bytes.Saved >= 0 || strings.Contains(saved, "-") || !strings.HasPrefix(saved, "cost 14.0 kB, ") {
 		t.Errorf("%v: %s", s.Bytes, saved)
 	}

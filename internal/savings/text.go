@@ -1,0 +1,78 @@
+package savings
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/millrace/millrace/internal/humanize"
+)
+
+// Text describes what was saved and what has cost more, never as a negative
+// saving. Requests are left out if nil.
+func Text(bytes, tokens, kwh Figure, requests *Figure) string {
+	var saved, cost []string
+	add := func(f Figure, text string) {
+		if f.Saved < 0 {
+			cost = append(cost, text)
+		} else {
+			saved = append(saved, text)
+		}
+	}
+	add(bytes, humanize.Bytes(int64(math.Abs(bytes.Saved))))
+	add(tokens, "about "+humanize.Count(math.Abs(tokens.Saved))+" tokens")
+	add(kwh, humanize.Energy(math.Abs(kwh.Saved)))
+	if requests != nil {
+		add(*requests, humanize.Quantity(int64(math.Abs(requests.Saved)), "request"))
+	}
+	var out []string
+	if len(cost) > 0 {
+		out = append(out, "cost "+listText(cost)+" more")
+	}
+	if len(saved) > 0 {
+		out = append(out, "saved "+listText(saved))
+	}
+	return strings.Join(out, ", ")
+}
+
+// listText joins words, such as "a, b and c".
+func listText(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// Text describes in a line what was saved, and in another what was counted.
+// Both are "" if there is no page.
+func (s *Saved) Text() (saved, counted string) {
+	if s.Pages == 0 {
+		return "", ""
+	}
+	how := map[Origin]string{
+		FromHTML:   ", measured",
+		FromSample: ", an estimate by some of them",
+		FromText:   ", an estimate by their text",
+		FromNone:   ", of unknown size",
+	}
+	note := ", an estimate"
+	if s.HTML != nil {
+		note = how[s.HTML.From]
+	} else if s.Bytes.Basis == Measured {
+		note = how[FromHTML]
+	}
+	saved = fmt.Sprintf("%s against %s of HTML%s", Text(s.Bytes, s.Tokens, s.KWh, &s.Requests), humanize.Quantity(s.Pages, "page"), note)
+	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, rateText(s.SkipRate))
+	if s.Conditional > 0 {
+		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, rateText(s.NotModifiedRate))
+	}
+	return saved, counted
+}
+
+func rateText(r *float64) string {
+	if r == nil {
+		return ""
+	}
+	return " (" + humanize.Percent(*r) + ")"
+}
