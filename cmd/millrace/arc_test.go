@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/snapshot"
 )
 
@@ -159,7 +160,7 @@ func TestARCBad(t *testing.T) {
 	dir := t.TempDir()
 	large, binary, wide, many := filepath.Join(dir, "large"), filepath.Join(dir, "x.bin"), filepath.Join(dir, "wide.html"), filepath.Join(dir, "many.html")
 	write(t, large, "")
-	if err := os.Truncate(large, maxPage+1); err != nil {
+	if err := os.Truncate(large, ingest.MaxPage+1); err != nil {
 		t.Fatal(err)
 	}
 	write(t, binary, "\x7fELF\x00\x01\x02")

@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
@@ -96,7 +97,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if s.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.FilesURL
 	}
-	err = c.build(ctx, p, s, &origin{kind: kind, base: docs, rules: c.correcting}, r)
+	err = c.build(ctx, p, s, &origin{kind: kind, base: docs, rules: ingest.Rules(c.correcting)}, r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
 		return err
@@ -257,7 +258,7 @@ func (o *origin) read(ctx context.Context, p *process, site store.Site, r *build
 	}
 	r.Skipped = append(r.Skipped, report.Skipped...)
 	if report.SkippedN > 0 && report.Added+report.Updated+report.Unchanged == 0 {
-		return noneRead(report.SkippedN)
+		return ingest.NoneRead(report.SkippedN)
 	}
 	if report.Doubted > 0 {
 		p.log.Warn("pages are suddenly missing from the source; they are kept until the next build finds the same", "pages", report.Doubted)

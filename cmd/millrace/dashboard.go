@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
@@ -80,7 +81,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}
-	if _, ok := from.source.(originals); ok {
+	if _, ok := from.source.(ingest.Originals); ok {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
@@ -110,7 +111,7 @@ func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 		return o.folder.Original(ctx, ref)
 	}
 	o.turn.Lock()
-	src, ok := o.source.(originals) // another source may have taken its place
+	src, ok := o.source.(ingest.Originals) // another source may have taken its place
 	o.turn.Unlock()
 	if !ok {
 		return nil, nil, fmt.Errorf("original of %s: %w: the source has no HTML", ref.URL, millrace.ErrNotFound)

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -126,7 +127,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 		if err != nil {
 			return err
 		}
-		partial, err := partialOf(st.State(), name).Load(ctx)
+		partial, err := ingest.Partial(st.State(), name).Load(ctx)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 )
 
 type extractCommand struct {
@@ -124,7 +123,7 @@ func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, add
 		if address, err = siteURL(c.Page); err != nil {
 			return nil, "", "", err
 		}
-		data, address, contentType, err = document(ctx, c.client(p, nil).HTTP(), address)
+		data, address, contentType, err = ingest.Document(ctx, c.client(p, nil).HTTP(), address)
 		return data, address, contentType, err
 	}
 	address = canon.Absolute(nowhere, "/"+filepath.Base(c.Page))
@@ -147,11 +146,11 @@ func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, add
 		defer f.Close()
 		in = f
 	}
-	if data, err = io.ReadAll(io.LimitReader(in, maxPage+1)); err != nil {
+	if data, err = io.ReadAll(io.LimitReader(in, ingest.MaxPage+1)); err != nil {
 		return nil, "", "", fmt.Errorf("page: %w", err)
 	}
-	if len(data) > maxPage {
-		return nil, "", "", fmt.Errorf("page %s: %w: it has more than %d bytes", c.Page, millrace.ErrTooLarge, maxPage)
+	if len(data) > ingest.MaxPage {
+		return nil, "", "", fmt.Errorf("page %s: %w: it has more than %d bytes", c.Page, millrace.ErrTooLarge, ingest.MaxPage)
 	}
 	return data, address, "", nil
 }
@@ -159,29 +158,6 @@ func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, add
 // nowhere is what the links of a page without an address are resolved
 // against. The name never resolves (RFC 6761, section 6.4).
 const nowhere = "http://page.invalid/"
-
-// maxPage is the most bytes that a page has.
-const maxPage = 50 << 20
-
-// document gets one document, and its address after redirects.
-func document(ctx context.Context, client *http.Client, pageURL string) (data []byte, address, contentType string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
-	if err != nil {
-		return nil, "", "", fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
-	}
-	req.Header.Set("Accept", "text/html, application/xhtml+xml")
-	resp, err := fetch.Do(ctx, client, req)
-	if err != nil {
-		return nil, "", "", err
-	}
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, "", "", errors.Join(err, resp.Body.Close())
-	}
-	if data, err = fetch.ReadBody(resp, maxPage); err != nil {
-		return nil, "", "", err
-	}
-	return data, resp.Request.URL.String(), resp.Header.Get("Content-Type"), nil
-}
 
 // text gives the report for a person.
 func (c *extractCommand) text(r *extractReport) []byte {

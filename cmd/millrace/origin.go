@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
@@ -37,7 +38,7 @@ type origin struct {
 	// other gives another source in place of one that turns out not to be
 	// there; nil = there is no other.
 	other func(error) bool
-	rules correcting
+	rules ingest.Rules
 	tried bool // the rules were, on pages of the site
 	// shown takes the progress bar in place of the mirror's own count.
 	shown *progress
@@ -206,7 +207,7 @@ func (o *origin) held(ctx context.Context, site store.Site) bool {
 	if err != nil || v.Site().Pages == 0 {
 		return false
 	}
-	was, err := active(ctx, site, o.from)
+	was, err := ingest.IsPrimary(ctx, site, o.from)
 	return err == nil && was && o.live()
 }
 
@@ -255,13 +256,13 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 	if err != nil {
 		return report, err
 	}
-	if src, ok := o.source.(originals); ok && !o.tried {
-		if o.tried, err = o.rules.try(ctx, p.log, site, o.from, src); err != nil {
+	if src, ok := o.source.(ingest.Originals); ok && !o.tried {
+		if o.tried, err = o.rules.Try(ctx, p.log, site, o.from, src); err != nil {
 			return report, err
 		}
 	}
 	if report.Doubted == 0 && report.Missed == 0 && (o.complete == nil || o.complete()) {
-		gone, doubted, err := retire(ctx, o.store.State(), site, o.from, rolls(o.name)...)
+		gone, doubted, err := ingest.Retire(ctx, o.store.State(), site, o.from, ingest.Sources(o.name)...)
 		report.Deleted, report.Doubted = report.Deleted+gone, doubted
 		if err != nil {
 			return report, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 )
@@ -18,7 +19,7 @@ func (c *pullCommand) sealedClient(p *process, st store.State, check *webauth.Se
 	c.sharing.Do(func() { c.shared = c.client(p, nil) })
 	var robots fetch.RobotsMemory
 	if !c.IgnorePolicy {
-		robots = robotsMemory{st}
+		robots = ingest.Robots{State: st}
 	}
 	o := c.clientOptions(p, robots)
 	o.Beside, o.MaxReceived = c.shared, int64(c.MaxBytes)

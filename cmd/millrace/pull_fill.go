@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol/arc"
 )
 
@@ -35,7 +36,7 @@ func (s *sitePull) filler(names []string) filler {
 		}
 	}
 	fills = append(fills, fill{webCrawl, func(ctx context.Context, url string) (*millrace.Page, error) {
-		return page(ctx, s.c.showing(s.client), s.root, url)
+		return ingest.Page(ctx, s.c.showing(s.client), s.root, url)
 	}})
 	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
 		var first error

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
@@ -105,7 +106,7 @@ func (s *sitePull) run(ctx context.Context, rooms []protocol.Protocol) error {
 	}
 	room := rooms[0]
 	if s.bound.MaxBytes > 0 || s.bound.MaxPages > 0 {
-		if is, err := active(ctx, s.site, s.root+" "+room.Name); err != nil {
+		if is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+room.Name); err != nil {
 			return err
 		} else if !is {
 			// What is wrong with it is told by its reader.
@@ -131,7 +132,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	from := root + " " + webCrawl
 	s.r.meter.begin(root, webCrawl)
-	if err := beginPartial(ctx, s.st.State(), site, root); err != nil {
+	if err := ingest.BeginPartial(ctx, s.st.State(), site, root); err != nil {
 		return err
 	}
 	bar := s.p.progress("crawling " + root)
@@ -152,7 +153,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
 	rep, err := mirror.Sync(ctx, from, &watched{Source: src, full: s.bound.full}, site, &mirror.Options{Logger: s.p.log})
 	if err = cmp.Or(err, s.lied(wrong)); err == nil {
-		_, err = s.c.try(ctx, s.p.log, site, from, src)
+		_, err = ingest.Rules(s.c.correcting).Try(ctx, s.p.log, site, from, src)
 	}
 	if n := s.c.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
 		err = &boundError{fmt.Sprintf("--max-pages %d", n)}
@@ -170,7 +171,7 @@ func (s *sitePull) received() func() int64 {
 func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, route *discover.Route, expected int) error {
 	from := s.root + " " + room.Name
 	s.r.meter.begin(s.root, room.Name)
-	if err := beginPartial(ctx, s.st.State(), s.site, s.root); err != nil {
+	if err := ingest.BeginPartial(ctx, s.st.State(), s.site, s.root); err != nil {
 		return err
 	}
 	bar := s.p.progress("pulling " + s.root)
@@ -240,10 +241,10 @@ func fills(w *ways, route *discover.Route) bool {
 func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
 	r, from := s.r, root+" "+name
 	if err == nil && rep.SkippedN > 0 {
-		err = barren(ctx, site, from, rep.SkippedN)
+		err = ingest.CheckSkipped(ctx, site, from, rep.SkippedN)
 	}
 	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
-		gone, doubted, retireErr := retire(ctx, s.st.State(), site, from, rolls(root)...)
+		gone, doubted, retireErr := ingest.Retire(ctx, s.st.State(), site, from, ingest.Sources(root)...)
 		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
 		err = retireErr
 	}
@@ -255,11 +256,11 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	switch {
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
-		err = noneRead(rep.SkippedN)
+		err = ingest.NoneRead(rep.SkippedN)
 	case rep.Missed > 0 && name != webCrawl: // on a site of many pages one is always broken
 		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
 	default:
-		err = partialOf(s.st.State(), root).Save(ctx, false)
+		err = ingest.Partial(s.st.State(), root).Save(ctx, false)
 	}
 	end := s.bound.ended(err)
 	if err != nil && end == nil {

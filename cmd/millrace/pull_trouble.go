@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
 
@@ -47,7 +48,7 @@ func (s *sitePull) given(ctx context.Context, site store.Site, from string) (boo
 	if s.c.Via == webCrawl {
 		return false, nil
 	}
-	if is, err := active(ctx, site, from); is || err != nil {
+	if is, err := ingest.IsPrimary(ctx, site, from); is || err != nil {
 		return false, err
 	}
 	v, err := site.Head(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
@@ -162,7 +163,7 @@ func (w *ways) plan(held []string) *discover.Plan {
 func (s *sitePull) held(ctx context.Context) (names []string, err error) {
 	every := all.Protocols()
 	for _, room := range append(every[:len(every):len(every)], protocol.Protocol{Name: webCrawl}) {
-		is, err := active(ctx, s.site, s.root+" "+room.Name)
+		is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+room.Name)
 		if err != nil {
 			return nil, err
 		}

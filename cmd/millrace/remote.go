@@ -5,19 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/internal/snapshot"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -93,86 +89,20 @@ func label(name string) string {
 	return name
 }
 
-// siteURL gives a URL from the command line in canonical form. Errors do not
-// repeat a user name or password.
-func siteURL(raw string) (string, error) {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return "", millrace.Coded("bad-url", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:])))
-	}
-	u, err := canon.URL(raw)
-	if err == nil {
-		return u, nil
-	}
-	authority := rest
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority = rest[:i]
-	}
-	at := strings.LastIndexByte(rest, '@')
-	switch shown := rest[at+1:]; {
-	case strings.Contains(authority, "@"):
-		return "", millrace.Coded("url-credentials", usageError(fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched: leave them out", scheme, shown)))
-	case at >= 0: // a password with a slash makes the rest look like a path
-		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
-	}
-	return "", usageOf(err)
-}
+// siteURL returns a URL from the command line in canonical form.
+func siteURL(raw string) (string, error) { return usage(ingest.URL(raw)) }
 
-// siteFolder gives the folder that a URL names, or that the file it names is
-// in: what has no "." in its last part is a folder.
-func siteFolder(raw string) (string, error) {
-	u, err := siteURL(raw)
-	if err != nil {
-		return "", err
-	}
-	u, _, _ = strings.Cut(u, "?")
-	last := u[strings.LastIndexByte(u, '/')+1:]
-	switch {
-	case last == "":
-		return u, nil
-	case strings.Contains(last, "."):
-		return strings.TrimSuffix(u, last), nil
-	}
-	return u + "/", nil
-}
+// siteFolder returns the folder of a site that a URL from the command line names.
+func siteFolder(raw string) (string, error) { return usage(ingest.Folder(raw)) }
 
-// siteRoot gives the root of the origin that a URL is on.
-func siteRoot(raw string) (string, error) {
-	u, err := siteURL(raw)
-	if err != nil {
-		return "", err
-	}
-	root, err := url.Parse(u)
+// siteRoot returns the root of the origin of a URL from the command line.
+func siteRoot(raw string) (string, error) { return usage(ingest.Root(raw)) }
+
+func usage(s string, err error) (string, error) {
 	if err != nil {
 		return "", usageOf(err)
 	}
-	return root.Scheme + "://" + root.Host + "/", nil
-}
-
-// page gets one page of a site from its HTML. What an https site lists over
-// http is refused, and what another site has in its place.
-func page(ctx context.Context, client *http.Client, root, pageURL string) (*millrace.Page, error) {
-	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
-		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)
-	}
-	body, address, contentType, err := document(ctx, client, pageURL)
-	if err != nil {
-		return nil, err
-	}
-	_, from, _ := strings.Cut(canon.Origin(pageURL), "://")
-	if _, to, _ := strings.Cut(canon.Origin(address), "://"); to != from {
-		return nil, fmt.Errorf("page %s of %s: it leads to another site, %s: %w", pageURL, root, to, millrace.ErrInvalid)
-	}
-	rules, err := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
-	if err != nil {
-		return nil, err
-	}
-	res, err := extract.HTML(ctx, body, address, &extract.Options{ContentType: contentType, Rules: rules})
-	if err != nil {
-		return nil, err
-	}
-	res.Page.URL = pageURL
-	return res.Page, nil
+	return s, nil
 }
 
 // storePath gives the default store of a source: a file under the user's

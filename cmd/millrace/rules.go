@@ -1,18 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"hash/fnv"
-	"log/slog"
-	"maps"
-	"slices"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/internal/snapshot"
-	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/internal/ingest"
 )
 
 // correcting are the flags of every command that extracts pages.
@@ -37,103 +29,11 @@ func (c *correcting) Validate() error {
 	return nil
 }
 
-// rules compiles the flags. They have the snapshot of every page made, for ARC.
+// rules compiles the flags.
 func (c *correcting) rules() (*extract.Rules, error) {
-	r, err := extract.NewRules(&extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments, Extra: snapshot.Extra()})
+	r, err := ingest.Rules(*c).Compile()
 	if err != nil {
 		return nil, usageError("--keep, --drop: " + err.Error())
 	}
 	return r, nil
-}
-
-// originals is a source that has the HTML of its pages.
-type originals interface {
-	Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
-}
-
-// Rules are tried on so many pages, to warn of those that match nothing.
-const (
-	minTried = 3
-	maxTried = 10
-)
-
-// try warns of rules that leave nothing of any page of a sample, and of those
-// that match nothing on them. It reports whether there were enough pages.
-func (c *correcting) try(ctx context.Context, log *slog.Logger, site store.Site, from string, src originals) (tried bool, err error) {
-	if len(c.Keep)+len(c.Drop) == 0 {
-		return true, nil
-	}
-	rules, err := c.rules()
-	if err != nil {
-		return false, err
-	}
-	names, err := sample(ctx, site, from, 5*maxTried) // of some nothing is stored
-	if err != nil {
-		return false, err
-	}
-	pages, emptied, reason := 0, 0, error(nil)
-	idle := map[string]int{}
-	for _, name := range names {
-		data, o, err := src.Original(ctx, millrace.Ref{URL: name})
-		if err != nil {
-			continue // reading the page reports it
-		}
-		alone, err := extract.HTML(ctx, data, name, o)
-		if err != nil || alone.Reason != nil {
-			continue
-		}
-		o.Rules = rules
-		res, err := extract.HTML(ctx, data, name, o)
-		if err != nil {
-			continue
-		}
-		if res.Reason != nil {
-			emptied, reason = emptied+1, res.Reason
-		}
-		for _, rule := range res.Idle {
-			idle[rule]++
-		}
-		if pages++; pages == maxTried {
-			break
-		}
-	}
-	if ctx.Err() != nil || pages < minTried {
-		return false, ctx.Err()
-	}
-	if emptied == pages {
-		log.Warn("the rules leave nothing of the pages that were looked at", "pages", pages, "reason", reason)
-	}
-	for _, rule := range slices.Sorted(maps.Keys(idle)) {
-		if idle[rule] == pages {
-			log.Warn("a rule matches nothing on the pages that were looked at", "pages", pages, "rule", rule)
-		}
-	}
-	return true, nil
-}
-
-// sample returns up to n of the names that a source has, those with the lowest
-// hashes.
-func sample(ctx context.Context, site store.Site, from string, n int) ([]string, error) {
-	var names []string
-	hashes := map[string]uint64{}
-	lowest := func() {
-		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(hashes[a], hashes[b]) })
-		for _, name := range names[min(n, len(names)):] {
-			delete(hashes, name)
-		}
-		names = names[:min(n, len(names))]
-	}
-	for ref, err := range site.KnownRefs(ctx, from) {
-		if err != nil {
-			return nil, err
-		}
-		h := fnv.New64a()
-		h.Write([]byte(ref.URL))
-		names, hashes[ref.URL] = append(names, ref.URL), h.Sum64()
-		if len(names) == 10*n {
-			lowest()
-		}
-	}
-	lowest()
-	return names, nil
 }

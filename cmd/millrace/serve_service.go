@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
@@ -97,7 +98,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.together(s.docs, at); err != nil {
 		return nil, err
 	}
-	o := &origin{kind: l.kind, base: s.docs, rules: c.correcting}
+	o := &origin{kind: l.kind, base: s.docs, rules: ingest.Rules(c.correcting)}
 	s.origin = o
 	if was != nil {
 		if was.c.PrivateAgents == c.PrivateAgents {

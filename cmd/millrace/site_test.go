@@ -526,15 +526,6 @@ func TestPullFallsBack(t *testing.T) {
 	}
 }
 
-func TestPageNeverLeavesHTTPS(t *testing.T) {
-	t.Parallel()
-	client := &http.Client{Transport: http.NewFileTransport(nil)} // nobody may use it
-	_, err := page(t.Context(), client, "https://example.com/", "http://example.com/page")
-	if !errors.Is(err, millrace.ErrForbidden) {
-		t.Error(err)
-	}
-}
-
 // A page is checked where its site has no list: the URL keeps its path.
 func TestCheckPage(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/origin/markdown"
@@ -213,15 +213,15 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	if o.source != nil || o.kind == "mirror" {
 		return c.noTypes(o)
 	}
-	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{o.store.State()})).HTTP()
+	client := fetch.New(c.siteOptions(p, o.base, ingest.Robots{State: o.store.State()})).HTTP()
 	o.close = func() error { client.CloseIdleConnections(); return nil }
 	if o.kind == "live" {
 		o.kind = "crawl"
-		was, err := active(ctx, site, o.name+" wordpress")
+		was, err := ingest.IsPrimary(ctx, site, o.name+" wordpress")
 		if err != nil {
 			return err
 		}
-		crawled, err := active(ctx, site, o.name+" crawl")
+		crawled, err := ingest.IsPrimary(ctx, site, o.name+" crawl")
 		if err != nil {
 			return err
 		}
@@ -321,37 +321,8 @@ func (c *reaching) validate() error {
 
 // options are those of a crawl into a site.
 func (c *crawling) options(p *process, site store.Site, from string, progress func(done, known int)) *crawl.Options {
-	return &crawl.Options{
-		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
-			return site.KnownRefs(ctx, from, urls...)
-		},
-		MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
-		Original: func(ctx context.Context, u string) ([]byte, error) { return site.Original(ctx, from, u) },
-		Progress: progress, Logger: p.log,
-	}
+	o := ingest.CrawlOptions(site, from)
+	o.MaxPages, o.MaxDepth, o.MaxTime = c.MaxPages, c.MaxDepth, c.MaxTime
+	o.Progress, o.Logger = progress, p.log
+	return o
 }
-
-// robotsMemory keeps the robots.txt of origins in the State of a store.
-type robotsMemory struct{ store.State }
-
-var _ fetch.RobotsMemory = robotsMemory{}
-
-// Load gives what was saved of an origin, nil if nothing was.
-func (m robotsMemory) Load(ctx context.Context, origin string) ([]byte, error) {
-	return m.Value(ctx, origin, robotsKey)
-}
-
-// Save keeps a record of an origin.
-func (m robotsMemory) Save(ctx context.Context, origin string, record []byte) error {
-	old, err := m.Value(ctx, origin, robotsKey)
-	if err == nil {
-		err = m.Swap(ctx, origin, robotsKey, old, record)
-	}
-	if errors.Is(err, millrace.ErrConflict) {
-		return nil // another process has saved what it has just read
-	}
-	return err
-}
-
-// robotsKey is the key of an origin's robots.txt.
-const robotsKey = "robots.txt"

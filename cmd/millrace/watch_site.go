@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/schedule"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
@@ -249,7 +250,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	}
 	var memory fetch.RobotsMemory
 	if !w.c.IgnorePolicy {
-		memory = robotsMemory{w.store.State()}
+		memory = ingest.Robots{State: w.store.State()}
 	}
 	for _, room := range w.ways {
 		// Its queues are its own: it is in flight all the time, and takes no

@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"context"
@@ -8,77 +8,80 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
 
-// rolls are the sources that may have decided which pages a site has.
-func rolls(site string) []string {
+// Sources returns the names of the sources that may have decided which pages a
+// site of the web has.
+func Sources(site string) []string {
 	if !strings.Contains(site, "://") {
 		return nil
 	}
 	names := []string{site + " crawl", site + " wordpress"}
-	every, _ := rooms("")
-	for _, room := range every {
-		names = append(names, site+" "+room.Name)
+	for _, p := range all.Protocols() {
+		names = append(names, site+" "+p.Name)
 	}
 	return names
 }
 
-// retirement is what the State of a store has of a source that is not the
-// site's roll any more. It counts while the source has no cursor: one that
-// comes back starts over.
+// retirement is the record of a source that is not the primary source of its
+// site any more. It counts while the source has no cursor: one that comes back
+// starts over.
 type retirement struct {
 	Done    bool `json:"done"`
-	Doubted int  `json:"doubted,omitempty"` // pages that went with it; not believed yet
+	Doubted int  `json:"doubted,omitempty"` // pages that would be deleted with it; not believed yet
 }
 
-// noneRead is the error of a way that names pages and gives none of them.
-func noneRead(n int) error {
+// NoneRead returns the error of a source that names n pages and gives none of
+// them.
+func NoneRead(n int) error {
 	return fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, n)
 }
 
-// barren gives an error for a source that has skipped pages and that nothing
-// is held of. Its place is forgotten: a list that is unchanged the next time
-// would stand for a site without pages, and what other sources have given
-// would go.
-func barren(ctx context.Context, site store.Site, from string, skipped int) error {
+// CheckSkipped returns an error for a source that has skipped pages and gave
+// none. It drops the cursor of the source: a list that is unchanged the next
+// time would stand for a site without pages, and the pages of other sources
+// would be deleted.
+func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int) error {
 	for _, err := range site.KnownRefs(ctx, from) {
 		return err
 	}
 	_, err := site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}})
-	return errors.Join(noneRead(skipped), err)
+	return errors.Join(NoneRead(skipped), err)
 }
 
-// active reports whether a source has decided last which pages a site has.
-func active(ctx context.Context, site store.Site, from string) (bool, error) {
+// IsPrimary reports whether a source was the last one to decide which pages a
+// site has.
+func IsPrimary(ctx context.Context, site store.Site, from string) (bool, error) {
 	c, err := site.Cursor(ctx, from)
 	return c != "", err
 }
 
-// partialOf is the value that reports whether no pull of a site has completed yet.
-func partialOf(st store.State, site string) state.JSON[bool] {
+// Partial is the value that reports whether no pull of a site has completed yet.
+func Partial(st store.State, site string) state.JSON[bool] {
 	return state.JSON[bool]{State: st, Namespace: site, Key: "partial"}
 }
 
-// beginPartial sets that value for a site without pages.
-func beginPartial(ctx context.Context, st store.State, site store.Site, name string) error {
+// BeginPartial sets [Partial] for a site without pages.
+func BeginPartial(ctx context.Context, st store.State, site store.Site, name string) error {
 	if v, err := site.Head(ctx); err != nil || v.Site().Pages > 0 {
 		return err
 	}
-	return partialOf(st, name).Save(ctx, true)
+	return Partial(st, name).Save(ctx, true)
 }
 
-// retire lets the source from alone decide which pages there are, after it had
-// a whole look at the site: what only another one has named, in the days when
-// it was the roll, goes. Of the rest it forgets the versions, because a page
-// that stands does not say again what it leads to. As everywhere, the loss of
-// a fifth is believed the second time only; doubted counts it until then.
-func retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
+// Retire makes the source from the primary source of a site, after it has seen
+// the whole site: pages that only the others have named are deleted. Of the
+// rest it drops the versions, because an unmodified page does not repeat its
+// links. As everywhere, the loss of a fifth is believed the second time only;
+// doubted counts the pages until then.
+func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
 	for _, other := range others {
 		if other == from {
 			continue
 		}
-		gone, lost, err := retireOne(ctx, st, site, from, other)
+		gone, lost, err := retire(ctx, st, site, from, other)
 		deleted, doubted = deleted+gone, doubted+lost
 		if err != nil {
 			return deleted, doubted, fmt.Errorf("retire %s: %w", other, err)
@@ -87,7 +90,7 @@ func retire(ctx context.Context, st store.State, site store.Site, from string, o
 	return deleted, doubted, nil
 }
 
-func retireOne(ctx context.Context, st store.State, site store.Site, from, other string) (deleted, doubted int, err error) {
+func retire(ctx context.Context, st store.State, site store.Site, from, other string) (deleted, doubted int, err error) {
 	cursor, err := site.Cursor(ctx, other)
 	if err != nil {
 		return 0, 0, err
@@ -141,8 +144,8 @@ func retireOne(ctx context.Context, st store.State, site store.Site, from, other
 	return deleted, doubted, stored.Save(ctx, retirement{Done: doubted == 0, Doubted: doubted})
 }
 
-// compare goes through what one source is remembered by, and tells of each
-// name whether another one knows it too.
+// compare calls each for every page that the source other has named. kept
+// reports whether from has named it, too.
 func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, kept bool) error) error {
 	for ref, err := range site.KnownRefs(ctx, other) {
 		if err != nil {

@@ -1,0 +1,48 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/origin/crawl"
+	"github.com/millrace/millrace/store"
+)
+
+// CrawlOptions returns the options of a crawl that go by what a site of a store
+// has of the source from.
+func CrawlOptions(site store.Site, from string) *crawl.Options {
+	return &crawl.Options{
+		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+			return site.KnownRefs(ctx, from, urls...)
+		},
+		Original: func(ctx context.Context, u string) ([]byte, error) { return site.Original(ctx, from, u) },
+	}
+}
+
+// Robots saves the robots.txt of origins in the State of a store.
+type Robots struct{ store.State }
+
+var _ fetch.RobotsMemory = Robots{}
+
+// Load returns the record of an origin, nil if none was saved.
+func (m Robots) Load(ctx context.Context, origin string) ([]byte, error) {
+	return m.Value(ctx, origin, robotsKey)
+}
+
+// Save saves the record of an origin.
+func (m Robots) Save(ctx context.Context, origin string, record []byte) error {
+	old, err := m.Value(ctx, origin, robotsKey)
+	if err == nil {
+		err = m.Swap(ctx, origin, robotsKey, old, record)
+	}
+	if errors.Is(err, millrace.ErrConflict) {
+		return nil // another process has saved what it has just read
+	}
+	return err
+}
+
+// robotsKey is the key of an origin's robots.txt.
+const robotsKey = "robots.txt"

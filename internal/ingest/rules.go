@@ -1,0 +1,121 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/snapshot"
+	"github.com/millrace/millrace/store"
+)
+
+// Rules correct the extraction of a site's pages, as [extract.RulesOptions] has
+// them.
+type Rules struct {
+	Keep     []string
+	Drop     []string
+	Comments bool
+}
+
+// Compile compiles the rules. They make the snapshot of every page, for ARC.
+func (r Rules) Compile() (*extract.Rules, error) {
+	return extract.NewRules(&extract.RulesOptions{Keep: r.Keep, Drop: r.Drop, Comments: r.Comments, Extra: snapshot.Extra()})
+}
+
+// Originals is a source that has the HTML of its pages.
+type Originals interface {
+	// Original returns the HTML of a page, and how to extract it.
+	Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
+}
+
+// Rules are tried on so many pages, to warn of those that match nothing.
+const (
+	minTried = 3
+	maxTried = 10
+)
+
+// Try warns of rules that leave nothing of any page of a sample, and of those
+// that match nothing on them. It reports whether there were enough pages.
+func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
+	if len(r.Keep)+len(r.Drop) == 0 {
+		return true, nil
+	}
+	rules, err := r.Compile()
+	if err != nil {
+		return false, err
+	}
+	names, err := sample(ctx, site, from, 5*maxTried) // of some nothing is stored
+	if err != nil {
+		return false, err
+	}
+	pages, emptied, reason := 0, 0, error(nil)
+	idle := map[string]int{}
+	for _, name := range names {
+		data, o, err := src.Original(ctx, millrace.Ref{URL: name})
+		if err != nil {
+			continue // reading the page reports it
+		}
+		alone, err := extract.HTML(ctx, data, name, o)
+		if err != nil || alone.Reason != nil {
+			continue
+		}
+		o.Rules = rules
+		res, err := extract.HTML(ctx, data, name, o)
+		if err != nil {
+			continue
+		}
+		if res.Reason != nil {
+			emptied, reason = emptied+1, res.Reason
+		}
+		for _, rule := range res.Idle {
+			idle[rule]++
+		}
+		if pages++; pages == maxTried {
+			break
+		}
+	}
+	if ctx.Err() != nil || pages < minTried {
+		return false, ctx.Err()
+	}
+	if emptied == pages {
+		log.Warn("the rules leave nothing of the pages that were looked at", "pages", pages, "reason", reason)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(idle)) {
+		if idle[rule] == pages {
+			log.Warn("a rule matches nothing on the pages that were looked at", "pages", pages, "rule", rule)
+		}
+	}
+	return true, nil
+}
+
+// sample returns up to n of the names that a source has, those with the lowest
+// hashes.
+func sample(ctx context.Context, site store.Site, from string, n int) ([]string, error) {
+	var names []string
+	hashes := map[string]uint64{}
+	lowest := func() {
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(hashes[a], hashes[b]) })
+		for _, name := range names[min(n, len(names)):] {
+			delete(hashes, name)
+		}
+		names = names[:min(n, len(names))]
+	}
+	for ref, err := range site.KnownRefs(ctx, from) {
+		if err != nil {
+			return nil, err
+		}
+		h := fnv.New64a()
+		h.Write([]byte(ref.URL))
+		names, hashes[ref.URL] = append(names, ref.URL), h.Sum64()
+		if len(names) == 10*n {
+			lowest()
+		}
+	}
+	lowest()
+	return names, nil
+}

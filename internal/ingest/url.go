@@ -1,0 +1,76 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// urlError is a text that is no URL of a site.
+type urlError struct{ code, text string }
+
+func (e *urlError) Error() string     { return e.text }
+func (e *urlError) ErrorCode() string { return e.code }
+
+// Unwrap returns [millrace.ErrInvalid].
+func (e *urlError) Unwrap() error { return millrace.ErrInvalid }
+
+// URL returns a URL that a person has written in canonical form. Errors do not
+// repeat a user name or password.
+func URL(raw string) (string, error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return "", &urlError{"bad-url", fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:])}
+	}
+	u, err := canon.URL(raw)
+	if err == nil {
+		return u, nil
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	switch shown := rest[at+1:]; {
+	case strings.Contains(authority, "@"):
+		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched; leave them out", scheme, shown)}
+	case at >= 0: // a password with a slash makes the rest look like a path
+		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
+	}
+	return "", err
+}
+
+// Folder returns the folder that a URL names, or that the file it names is in:
+// a last part without "." is a folder.
+func Folder(raw string) (string, error) {
+	u, err := URL(raw)
+	if err != nil {
+		return "", err
+	}
+	u, _, _ = strings.Cut(u, "?")
+	last := u[strings.LastIndexByte(u, '/')+1:]
+	switch {
+	case last == "":
+		return u, nil
+	case strings.Contains(last, "."):
+		return strings.TrimSuffix(u, last), nil
+	}
+	return u + "/", nil
+}
+
+// Root returns the root of the origin of a URL.
+func Root(raw string) (string, error) {
+	u, err := URL(raw)
+	if err != nil {
+		return "", err
+	}
+	root, err := url.Parse(u)
+	if err != nil {
+		return "", err
+	}
+	return root.Scheme + "://" + root.Host + "/", nil
+}
