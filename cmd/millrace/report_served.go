@@ -99,8 +99,8 @@ func (r *servedReport) text(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
 	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
-	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304 (%s)\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
-		t.NotModified, t.Answered, shareText(t.NotModifiedRate))
+	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
+		t.NotModified, t.Answered, humanize.Rate(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
 		fmt.Fprintf(w, "  beside that, lists named %s that were not asked for that day: at most so many requests were needless, %s as HTML, an estimate\n",
 			humanize.Quantity(z.Pages, "page"), humanize.Bytes(int64(z.Bytes)))

@@ -42,9 +42,13 @@ func Energy(kwh float64) string {
 	return scaled(kwh, []unit{{1, "kWh"}, {1e-3, "Wh"}, {1e-6, "mWh"}})
 }
 
-// Percent formats a share, such as "98.7 %".
-func Percent(share float64) string {
-	return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + " %"
+// Rate formats a rate in parentheses after a space, such as " (98.7 %)". That of
+// nil is "".
+func Rate(r *float64) string {
+	if r == nil {
+		return ""
+	}
+	return " (" + strconv.FormatFloat(math.Round(*r*1000)/10, 'f', -1, 64) + " %)"
 }
 
 type unit struct {

@@ -18,7 +18,8 @@ func TestFigures(t *testing.T) {
 		{Energy(2), "2.0 kWh"},
 		{Energy(0.0051), "5.1 Wh"},
 		{Energy(0), "0.00 mWh"},
-		{Percent(0.98765), "98.8 %"},
+		{Rate(new(0.98765)), " (98.8 %)"},
+		{Rate(nil), ""},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("got %q, want %q", c[0], c[1])

@@ -63,16 +63,9 @@ func (s *Saved) Text() (saved, counted string) {
 		note = how[FromHTML]
 	}
 	saved = fmt.Sprintf("%s against %s of HTML%s", Text(s.Bytes, s.Tokens, s.KWh, &s.Requests), humanize.Quantity(s.Pages, "page"), note)
-	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, rateText(s.SkipRate))
+	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, humanize.Rate(s.SkipRate))
 	if s.Conditional > 0 {
-		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, rateText(s.NotModifiedRate))
+		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, humanize.Rate(s.NotModifiedRate))
 	}
 	return saved, counted
-}
-
-func rateText(r *float64) string {
-	if r == nil {
-		return ""
-	}
-	return " (" + humanize.Percent(*r) + ")"
 }
