@@ -97,7 +97,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if s.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.FilesURL
 	}
-	err = c.build(ctx, p, s, &origin{kind: kind, base: docs, rules: ingest.Rules(c.correcting)}, r)
+	err = c.build(ctx, p, s, p.newOrigin(kind, docs, ingest.Rules(c.correcting)), r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
 		return err
@@ -166,13 +166,13 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	conf, err := s.configure(o.base, r.URL)
+	conf, err := s.configure(o.Base, r.URL)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if o.store != nil {
-			err = errors.Join(err, o.store.Close())
+		if o.Store != nil {
+			err = errors.Join(err, o.Store.Close())
 		}
 	}()
 	site, err := o.site(ctx, p)
@@ -183,7 +183,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if err != nil {
 		return err
 	}
-	if err := s.declare(ctx, p, o.store.State(), o.name); err != nil {
+	if err := s.declare(ctx, p, o.Store.State(), o.Name); err != nil {
 		return err
 	}
 	published, key := s.files()
@@ -200,13 +200,13 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if remove != nil {
 		defer func() { err = errors.Join(err, remove()) }()
 	}
-	from := edition.Source{Store: o.store, Site: site, Publication: publication}
+	from := edition.Source{Store: o.Store, Site: site, Publication: publication}
 	artifacts, err := artifactdir.Open(path + "-files")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, artifacts.Close()) }()
-	press := edition.NewPress(from, published, artifacts, &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
+	press := edition.NewPress(from, published, artifacts, &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Progress: p.refreshing("refreshing " + o.Title)})
 	if err := o.once(ctx, p, site, r); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		return err
 	}
 	now := press.Current().View.Site()
-	r.Site, r.As, r.Pages = now.Base, o.kind, now.Pages
+	r.Site, r.As, r.Pages = now.Base, o.Kind, now.Pages
 	gate, err := c.handler(p, s, o, press, r)
 	if err != nil {
 		return err
@@ -234,11 +234,11 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 // once reads the source once, also while another process reads it again and
 // again: what that one has stored so far need not be all.
 func (o *origin) once(ctx context.Context, p *process, site store.Site, r *buildReport) error {
-	if o.source == nil {
+	if o.Source == nil {
 		return nil
 	}
 	held := false
-	err := lease.Hold(ctx, o.store.Leases(), o.scanLease(), func(ctx context.Context, l store.Lease) error {
+	err := lease.Hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
 		held = true
 		return o.read(ctx, p, site.Fenced(l), r)
 	})
@@ -249,9 +249,9 @@ func (o *origin) once(ctx context.Context, p *process, site store.Site, r *build
 }
 
 func (o *origin) read(ctx context.Context, p *process, site store.Site, r *buildReport) error {
-	report, err := o.sync(ctx, p, site)
-	if err != nil && o.other != nil && o.other(err) {
-		report, err = o.sync(ctx, p, site)
+	report, err := o.Sync(ctx, site)
+	if err != nil && o.Fallback != nil && o.Fallback(err) {
+		report, err = o.Sync(ctx, site)
 	}
 	if err != nil {
 		return err
@@ -268,14 +268,14 @@ func (o *origin) read(ctx context.Context, p *process, site store.Site, r *build
 
 // handler gives what serve would answer with.
 func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *edition.Press, r *buildReport) (_ *gateway.Gateway, err error) {
-	gateO := &gateway.Options{Base: o.base, Docs: r.URL, Log: p.log}
+	gateO := &gateway.Options{Base: o.Base, Docs: r.URL, Log: p.log}
 	s.speak(gateO)
 	if gateO.Bots, err = bots.New(&bots.Options{Files: c.Bots, Log: p.log}); err != nil {
 		return nil, err
 	}
 	if o.folder != nil {
 		// A file that cannot be read is left out, and the report says so.
-		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, slog.New(slog.DiscardHandler)); err != nil {
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.Base, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
 	}
@@ -346,7 +346,7 @@ func documents(ctx context.Context, press *edition.Press, published []edition.Ro
 // whose pages are elsewhere has a page here that leads to the documents; if they
 // are on the same host, what is composed would replace its own.
 func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway, b *static.Build) ([]static.Item, error) {
-	base, err := url.Parse(o.base)
+	base, err := url.Parse(o.Base)
 	if err != nil {
 		return nil, err
 	}

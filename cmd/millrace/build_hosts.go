@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/all"
@@ -102,12 +103,12 @@ func printBuild(w io.Writer, r *buildReport) error {
 	if r.FilesURL != "" {
 		b = fmt.Appendf(b, "  collections are fetched from %s/scp/: put there what is in %s\n", r.FilesURL, filepath.Join(r.Out, "scp"))
 	}
-	var left skipGroups
+	var left ingest.SkipGroups
 	for _, l := range r.LeftOut {
-		left.add(mirror.Skip{URL: l.Path, Reason: l.Reason})
+		left.Add(mirror.Skip{URL: l.Path, Reason: l.Reason})
 	}
-	for _, g := range left.groups {
-		b = fmt.Appendf(b, "  %s\n", g.text("left out", "files"))
+	for _, g := range left.Groups {
+		b = fmt.Appendf(b, "  %s\n", g.Text("left out", "files"))
 	}
 	if r.Aside > 0 {
 		b = fmt.Appendf(b, "  %d documents have a page of the site for a folder, and lie aside: hosts find them by %s\n", r.Aside, "_redirects, .millrace/nginx.conf or .millrace/Caddyfile")

@@ -52,8 +52,8 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 		s.visitors, s.verdicts = dashboard.NewDoors(), dashboard.NewVerdicts()
 	}
 	site := &dashboard.Site{
-		Name: from.name, Base: from.base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.press,
-		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.store.Keys(), Coefficients: savings.Default(),
+		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.press,
+		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Gate: &dashboard.Gate{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.FilesRate, FilesRateTotal: o.FilesRateTotal, Bots: o.Bots,
 		},
@@ -81,7 +81,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}
-	if _, ok := from.source.(ingest.Originals); ok {
+	if _, ok := from.Source.(ingest.Originals); ok {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
@@ -110,29 +110,23 @@ func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	if o.folder != nil { // nothing takes its place, and a look at it may take long
 		return o.folder.Original(ctx, ref)
 	}
-	o.turn.Lock()
-	src, ok := o.source.(ingest.Originals) // another source may have taken its place
-	o.turn.Unlock()
-	if !ok {
-		return nil, nil, fmt.Errorf("original of %s: %w: the source has no HTML", ref.URL, millrace.ErrNotFound)
-	}
-	return src.Original(ctx, ref)
+	return o.Origin.Original(ctx, ref)
 }
 
 // looked gives the last look at the source, and whether the one after it has
 // failed; nil = there was none.
 func (o *origin) looked() *dashboard.Look {
-	last, trouble := o.last.Load(), o.trouble.Load()
-	if last == nil && trouble == nil {
+	last, failure := o.Last(), o.Failure()
+	if last == nil && failure == nil {
 		return nil
 	}
-	l := &dashboard.Look{As: o.kind}
+	l := &dashboard.Look{As: o.Kind}
 	if last != nil {
-		r := last.report
-		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.at, last.as, r.Counts, r.Asked, r.Skipped, r.SkippedN
+		r := last.Report
+		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
 	}
-	if trouble != nil {
-		l.Time, l.Err = trouble.at, trouble.err
+	if failure != nil {
+		l.Time, l.Err = failure.Time, failure.Err
 	}
 	return l
 }

@@ -14,10 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
 )
@@ -137,51 +134,4 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 		p.log.Warn("nobody has a key that may read, so nobody can read the content: make one with millrace keys add NAME, for the same source or --store")
 	}
 	return nil
-}
-
-// update brings single pages up to date, when somebody who may says that they
-// have changed.
-func (o *origin) update(ctx context.Context, p *process, site store.Site, press *edition.Press, urls []string, gone bool) (millrace.Counts, error) {
-	// A folder is looked at in a moment; two looks would tell of each other's pages.
-	o.turn.Lock()
-	defer o.turn.Unlock()
-	if o.source == nil {
-		return millrace.Counts{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
-	}
-	names := make([]string, len(urls))
-	for i, u := range urls {
-		names[i] = canon.Absolute(o.base, u)
-		if !strings.HasPrefix(names[i], o.base) {
-			return millrace.Counts{}, fmt.Errorf("update: %w: %s is not in %s", millrace.ErrInvalid, u, o.base)
-		}
-	}
-	var report *mirror.Report
-	var err error
-	switch o.kind {
-	case "markdown":
-		// Its names are those of files, of which several may make a URL: a
-		// look at all of them is as quick.
-		if report, err = o.take(ctx, p, site); report == nil {
-			return millrace.Counts{}, err
-		}
-		report.Unchanged = max(0, len(urls)-report.Added-report.Updated-report.Deleted)
-	case "folder":
-		for i, n := range names {
-			names[i] = canon.Relative(o.base, n)
-		}
-		fallthrough
-	default:
-		report, err = mirror.Update(ctx, o.from, o.source, site, names, gone, &mirror.Options{Logger: p.log})
-	}
-	t := report.Counts
-	if t.Added+t.Updated+t.Deleted > 0 {
-		press.Changed()
-	}
-	p.log.Info("told of changes", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
-		"unchanged", t.Unchanged, "skipped", report.SkippedN)
-	logSkips(p.log, groupSkips(report.Skipped))
-	if err == nil && report.Missed > 0 {
-		err = fmt.Errorf("update: %w: %d of %d pages cannot be had for now", millrace.ErrUnavailable, report.Missed, len(urls))
-	}
-	return t, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -254,14 +255,15 @@ func TestUpdate(t *testing.T) {
 	ctx, dir := t.Context(), copySite(t, "handbook")
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"
-	o := &origin{kind: "folder", from: "folder", base: base}
+	o := p.newOrigin("folder", base, ingest.Rules{})
+	o.From = "folder"
 	f, err := folder.New(dir, &folder.Options{Base: base})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	o.store = memory.New(nil)
-	site, err := o.store.Site(ctx, "folder", base)
+	o.Store = memory.New(nil)
+	site, err := o.Store.Site(ctx, "folder", base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,15 +271,15 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	press := edition.NewPress(edition.Source{Store: o.store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
+	press := edition.NewPress(edition.Source{Store: o.Store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
 	update := func(gone bool, urls ...string) (millrace.Counts, error) {
-		return o.update(ctx, p, site, press, urls, gone)
+		return o.Update(ctx, site, press, urls, gone)
 	}
 	if _, err := update(false, "/about/"); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("a mirror: %v", err)
 	}
-	o.source = f
-	if _, err := o.sync(ctx, p, site); err != nil {
+	o.Source = f
+	if _, err := o.Sync(ctx, site); err != nil {
 		t.Fatal(err)
 	}
 	about := filepath.Join(dir, "about", "index.html")

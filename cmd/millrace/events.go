@@ -54,23 +54,23 @@ func (w *pageWeights) HTMLSizes(ctx context.Context, urls []string) ([]millrace.
 // record makes the recorder of a service, or takes that of the service before;
 // nil = nothing is recorded.
 func (c *recording) record(ctx context.Context, p *process, o *origin, site store.Site, was *eventRecorder) (*eventRecorder, error) {
-	if was != nil && was.c == *c && was.name == o.name {
+	if was != nil && was.c == *c && was.name == o.Name {
 		return was, nil
 	}
-	usage, ok := o.store.(store.Usage)
+	usage, ok := o.Store.(store.Usage)
 	if c.Events == 0 || !ok {
 		return nil, nil
 	}
-	r := &eventRecorder{c: *c, usage: usage, name: o.name}
+	r := &eventRecorder{c: *c, usage: usage, name: o.Name}
 	r.pages.site.Store(&site)
-	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Leases: o.store.Leases(), Logger: p.log}
+	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Leases: o.Store.Leases(), Logger: p.log}
 	if c.EventsHashQueries {
 		var err error
-		if recO.QueryKey, err = analytics.QueryKey(ctx, o.store.State(), o.name); err != nil {
+		if recO.QueryKey, err = analytics.QueryKey(ctx, o.Store.State(), o.Name); err != nil {
 			return nil, err
 		}
 	}
-	r.Recorder = analytics.New(usage, o.name, recO)
+	r.Recorder = analytics.New(usage, o.Name, recO)
 	return r, nil
 }
 

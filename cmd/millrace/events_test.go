@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
@@ -221,7 +222,7 @@ func TestRecorderOutlivesReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, o := &process{log: slog.New(slog.DiscardHandler)}, &origin{name: "site", store: st}
+	p, o := &process{log: slog.New(slog.DiscardHandler)}, &origin{Origin: ingest.Origin{Name: "site", Store: st}}
 	record := func(c recording, was *eventRecorder) *eventRecorder {
 		t.Helper()
 		r, err := c.record(ctx, p, o, site, was)
@@ -267,7 +268,7 @@ func TestRecorderOutlivesReload(t *testing.T) {
 	var none *eventRecorder
 	none.enter(ctx, site)
 	none.leave()
-	o.name = "another"
+	o.Name = "another"
 	if record(kept, first) == first {
 		t.Error("another site is recorded as this one")
 	}

@@ -56,11 +56,11 @@ func (s *service) meter(o *gateway.Options, was *gateway.Metrics) error {
 
 // lookedAt says when the source was looked at last, and whether that failed.
 func (o *origin) lookedAt() (at time.Time, failed bool) {
-	if l := o.last.Load(); l != nil {
-		at = l.at
+	if l := o.Last(); l != nil {
+		at = l.Time
 	}
-	if t := o.trouble.Load(); t != nil {
-		return t.at, true
+	if f := o.Failure(); f != nil {
+		return f.Time, true
 	}
 	return at, false
 }

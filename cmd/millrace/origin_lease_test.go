@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -53,8 +54,9 @@ func TestLeaseUnavailable(t *testing.T) {
 		}
 		defer f.Close()
 		st := &fullStore{Store: memory.New(nil)}
-		o := &origin{kind: "folder", from: "folder", name: "folder", base: base, source: f, store: st}
-		site, err := st.Site(t.Context(), o.name, base)
+		o := p.newOrigin("folder", base, ingest.Rules{})
+		o.From, o.Name, o.Source, o.Store = "folder", "folder", f, st
+		site, err := st.Site(t.Context(), o.Name, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		}
 		press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
 		st.full.Store(true)
-		if err := o.ingest(t.Context(), p, site, press); err == nil {
+		if err := o.Run(t.Context(), site, press); err == nil {
 			t.Error("it goes on without an edition")
 		}
 		st.full.Store(false)
@@ -73,12 +75,14 @@ func TestLeaseUnavailable(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- o.ingest(ctx, p, site, press) }()
+		go func() { ended <- o.Run(ctx, site, press) }()
+		var was *ingest.Scan
 		for range 2 {
 			time.Sleep(time.Minute)
-			if o.last.Swap(nil) == nil {
+			if o.Last() == was {
 				t.Error("the source was not read")
 			}
+			was = o.Last()
 			st.full.Store(true)
 			time.Sleep(time.Minute)
 			st.full.Store(false)

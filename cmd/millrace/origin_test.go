@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/origin/folder"
 )
 
@@ -41,10 +42,11 @@ func TestLooked(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
-	o := &origin{kind: "folder", from: "folder", base: base, store: db, source: twice{f}}
+	o := p.newOrigin("folder", base, ingest.Rules{})
+	o.From, o.Store, o.Source = "folder", db, twice{f}
 	var pages int
 	for i, known := range []bool{false, true} {
-		r, err := o.sync(ctx, p, site)
+		r, err := o.Sync(ctx, site)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
@@ -114,8 +115,8 @@ func (r *pullReport) appendText(b []byte) []byte {
 	if !said {
 		b = fmt.Appendf(b, "  failed: %s\n", r.Error)
 	}
-	for _, g := range groupSkips(r.Skipped) {
-		b = fmt.Appendf(b, "  %s\n", g.text("skipped", "pages"))
+	for _, g := range ingest.GroupSkips(r.Skipped) {
+		b = fmt.Appendf(b, "  %s\n", g.Text("skipped", "pages"))
 	}
 	if n := len(r.Notes); n > 0 {
 		b = fmt.Appendf(b, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)

@@ -65,10 +65,10 @@ const feedRoom = "web"
 
 // reachable refuses to tell others of what only this machine can see.
 func (c *serveCommand) reachable(docs string, o *origin) error {
-	if c.IndexNow && o.kind == "mirror" && !c.Rehost {
+	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
 		return usageError("--indexnow: the pages of a mirror are another site's, which tells of them itself")
 	}
-	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.base} {
+	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.Base} {
 		if flag == "--hub" && len(c.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
 			continue
 		}
@@ -112,11 +112,11 @@ func (c *serveCommand) indexNow(ctx context.Context, s store.State, site, base s
 
 // prove has the gateway serve the file of the key.
 func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
-	if s.indexNow, err = s.c.indexNow(ctx, s.origin.store.State(), s.origin.name, s.origin.base); err != nil || s.indexNow == nil {
+	if s.indexNow, err = s.c.indexNow(ctx, s.origin.Store.State(), s.origin.Name, s.origin.Base); err != nil || s.indexNow == nil {
 		return err
 	}
 	o.Fixed = map[string]string{s.indexNow.Path(): s.indexNow.Text()}
-	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.origin.base, "/")+s.indexNow.Path())
+	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.origin.Base, "/")+s.indexNow.Path())
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (s *service) push(ctx context.Context) error {
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.press}, State: s.origin.store.State(), Leases: s.origin.store.Leases(), Name: s.docs,
+		Site: publishedSite{s.press}, State: s.origin.Store.State(), Leases: s.origin.Store.Leases(), Name: s.docs,
 		Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/scp"
 )
@@ -361,11 +362,11 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	out := bufio.NewWriterSize(p.stdout, 64<<10)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	var skips skipGroups
-	defer func() { logSkips(p.log.With("file", f.name), skips.groups) }()
+	var skips ingest.SkipGroups
+	defer func() { ingest.LogSkips(p.log.With("file", f.name), skips.Groups) }()
 	for page, err := range f.Pages(ctx) {
 		if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
-			skips.add(mirror.Skip{URL: strings.Clone(skip.URL), Code: millrace.ErrorCode(skip.Err), Reason: skip.Err.Error()})
+			skips.Add(mirror.Skip{URL: strings.Clone(skip.URL), Code: millrace.ErrorCode(skip.Err), Reason: skip.Err.Error()})
 			continue
 		}
 		if err == nil {

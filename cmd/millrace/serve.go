@@ -47,20 +47,6 @@ type serveReport struct {
 	Seconds float64       `json:"seconds"`
 }
 
-const (
-	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
-	soonest = time.Minute      // between two looks at a live site
-	peek    = 5 * time.Second  // a look at a mirror that others write
-	retry   = time.Minute      // after a look that has failed
-	again   = 10 * time.Second // after the lease to read a source could not be had
-	recheck = 30 * time.Second // the second look at a folder that is not believed
-	doubt   = 10 * time.Minute // the second look at a live site that is not believed
-	upkeep  = time.Hour        // between two compactions
-	refit   = 10 * time.Second // between two looks whether there is something to learn
-	keep    = time.Hour        // how long what is superseded may still be read
-	horizon = 30 * 24 * time.Hour
-)
-
 // Run serves until its context ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
@@ -87,7 +73,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.origin.store.Close()) }()
+	defer func() { err = errors.Join(err, s.origin.Store.Close()) }()
 	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(s, start) }}
 	return run.until(ctx, ln, asked)
 }
@@ -100,8 +86,8 @@ func (c *serveCommand) ready(s *service, start time.Time) error {
 	}
 	now := s.press.Current().View.Site()
 	r := serveReport{Site: now.Base, URL: s.docs, Pages: now.Pages, Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds()}
-	if l := s.origin.last.Load(); l != nil {
-		r.As, r.Skipped = l.as, append(r.Skipped, l.report.Skipped...)
+	if l := s.origin.Last(); l != nil {
+		r.As, r.Skipped = l.Kind, append(r.Skipped, l.Report.Skipped...)
 	}
 	return s.p.report(r, nil)
 }

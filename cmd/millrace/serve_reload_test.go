@@ -171,7 +171,7 @@ func TestReloadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer now.origin.store.Close()
+	defer now.origin.Store.Close()
 	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.gateway, nil), ended: make(chan struct{})}
 	now.tend(t.Context())
 	now.start(t.Context())
@@ -235,7 +235,7 @@ func TestReloadConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.origin.store.Close()
+	defer s.origin.Store.Close()
 	if all.Load() == 0 {
 		t.Error("nobody has looked at the site")
 	}
@@ -265,10 +265,10 @@ func TestStartHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.origin.sync(t.Context(), s.p, s.site); err != nil || r.Added != 1 {
+	if r, err := s.origin.Sync(t.Context(), s.site); err != nil || r.Added != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := errors.Join(s.close(), s.origin.store.Close()); err != nil {
+	if err := errors.Join(s.close(), s.origin.Store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	hangs.Store(true)
@@ -276,9 +276,9 @@ func TestStartHangs(t *testing.T) {
 	if s, err = prepared(t, args...); err != nil {
 		t.Fatal(err)
 	}
-	defer s.origin.store.Close()
-	if took := time.Since(start); took > 15*time.Second || s.origin.kind != "crawl" {
-		t.Errorf("%v for a site to be read by %s", took, s.origin.kind)
+	defer s.origin.Store.Close()
+	if took := time.Since(start); took > 15*time.Second || s.origin.Kind != "crawl" {
+		t.Errorf("%v for a site to be read by %s", took, s.origin.Kind)
 	}
 	if err := s.close(); err != nil {
 		t.Error(err)

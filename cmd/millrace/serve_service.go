@@ -98,18 +98,18 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.together(s.docs, at); err != nil {
 		return nil, err
 	}
-	o := &origin{kind: l.kind, base: s.docs, rules: ingest.Rules(c.correcting)}
+	o := p.newOrigin(l.kind, s.docs, ingest.Rules(c.correcting))
 	s.origin = o
 	if was != nil {
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
 		s.events, s.visitors, s.verdicts, s.metrics = was.events, was.visitors, was.verdicts, was.metrics
-		o.store = was.origin.store
-		if last := was.origin.last.Load(); last != nil {
-			o.last.Store(last)
-			if o.kind == "live" {
-				o.kind = last.as // as the site itself has told
+		o.Store = was.origin.Store
+		if last := was.origin.Last(); last != nil {
+			o.Continue(last)
+			if o.Kind == "live" {
+				o.Kind = last.Kind // as the site itself has told
 			}
 		}
 	}
@@ -118,8 +118,8 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 			return
 		}
 		err = errors.Join(err, s.close())
-		if was == nil && o.store != nil {
-			err = errors.Join(err, o.store.Close())
+		if was == nil && o.Store != nil {
+			err = errors.Join(err, o.Store.Close())
 		}
 	}()
 	if err := o.open(ctx, c, p); err != nil {
@@ -134,7 +134,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.reachable(s.docs, o); err != nil {
 		return nil, err
 	}
-	conf, err := c.configure(o.base, s.docs)
+	conf, err := c.configure(o.Base, s.docs)
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +151,15 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := s.export(); err != nil {
 		return nil, err
 	}
-	if err := c.declare(ctx, p, o.store.State(), o.name); err != nil {
+	if err := c.declare(ctx, p, o.Store.State(), o.Name); err != nil {
 		return nil, err
 	}
 	published, key := c.guarded(&c.doors, l.embedder != nil)
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
-	o.busy.Store(o.source != nil)
-	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Busy: o.busy.Load, Progress: p.refreshing("refreshing " + o.title)}
+	o.Expect()
+	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Busy: o.Busy, Progress: p.refreshing("refreshing " + o.Title)}
 	if pressO.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}
@@ -168,13 +168,13 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.closes(remove)
-	x, err := index.Open(ctx, index.File(path, o.name+" "+publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
+	x, err := index.Open(ctx, index.File(path, o.Name+" "+publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
 	if err != nil {
 		return nil, err
 	}
 	s.closes(x.Close)
 	pressO.Search = x.View
-	from := edition.Source{Store: o.store, Site: s.site, Publication: publication}
+	from := edition.Source{Store: o.Store, Site: s.site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return s.site.Publication(ctx, conf) }
 	artifacts, err := artifactdir.Open(path + "-files")
 	if err != nil {
@@ -187,9 +187,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	}
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.gateway.Publish(ctx); return nil },
-		func(ctx context.Context) error { return o.ingest(ctx, p, s.site, s.press) },
+		func(ctx context.Context) error { return o.Run(ctx, s.site, s.press) },
 		func(ctx context.Context) error { return upkeeping(ctx, p, o, s.site, x) },
-		func(ctx context.Context) error { return following(ctx, p, x, o.title, s.press) },
+		func(ctx context.Context) error { return following(ctx, p, x, o.Title, s.press) },
 		func(ctx context.Context) error { return fitting(ctx, p, x, s.press) },
 		s.push,
 		s.tell,
@@ -200,12 +200,12 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 // surface makes the gateway.
 func (s *service) surface(ctx context.Context, published []edition.Room) (err error) {
 	c, p, o := s.c, s.p, s.origin
-	gateO := &gateway.Options{Base: o.base, Docs: s.docs, Log: p.log, Streams: p.listening()}
+	gateO := &gateway.Options{Base: o.Base, Docs: s.docs, Log: p.log, Streams: p.listening()}
 	if s.events != nil {
 		gateO.Events = s.events
 	}
 	c.speak(gateO)
-	proxy, err := c.pass(p, o.base, s.docs)
+	proxy, err := c.pass(p, o.Base, s.docs)
 	switch {
 	case err != nil:
 		return err
@@ -213,7 +213,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 		gateO.Origin = proxy
 		s.closes(func() error { proxy.Close(); return nil })
 	case o.folder != nil:
-		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.Base, p.log); err != nil {
 			return err
 		}
 	}
@@ -223,10 +223,10 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	}
 	s.closes(closeLog)
 	gateO.AccessLog = accessLog
-	if err := c.hold(ctx, p, o.store.Keys(), gateO); err != nil {
+	if err := c.hold(ctx, p, o.Store.Keys(), gateO); err != nil {
 		return err
 	}
-	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents, c.reached(o.base, s.docs)...); err != nil {
+	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents, c.reached(o.Base, s.docs)...); err != nil {
 		return err
 	}
 	if err := s.prove(ctx, gateO); err != nil {
@@ -234,7 +234,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	}
 	c.answer(p, c.policy, &c.doors, gateO)
 	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
-		return o.update(ctx, p, s.site, s.press, urls, gone)
+		return o.Update(ctx, s.site, s.press, urls, gone)
 	}
 	if err := s.meter(gateO, s.metrics); err != nil {
 		return err

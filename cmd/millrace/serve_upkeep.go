@@ -6,7 +6,14 @@ import (
 
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/index"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
+)
+
+const (
+	retry  = time.Minute      // after an update of the index that has failed
+	refit  = 10 * time.Second // between two looks whether there is something to learn
+	upkeep = time.Hour        // between two compactions
 )
 
 // following keeps the search index up to date with what is published. Publication
@@ -85,7 +92,7 @@ func upkeeping(ctx context.Context, p *process, o *origin, site store.Site, x *i
 			return nil
 		case <-time.After(upkeep):
 		}
-		if err := compact(ctx, o.store, o.name, site); err != nil && ctx.Err() == nil {
+		if err := ingest.Compact(ctx, o.Store, o.Name, site); err != nil && ctx.Err() == nil {
 			p.log.Error("compacting the store", "error", err)
 		}
 		if err := x.Tidy(); err != nil {

@@ -64,10 +64,10 @@ func (c *serveCommand) kind() (string, error) {
 
 // open gets the origin as far as it goes without its store.
 func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
-	if c.Rehost && o.kind != "mirror" {
-		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.kind))
+	if c.Rehost && o.Kind != "mirror" {
+		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.Kind))
 	}
-	switch o.kind {
+	switch o.Kind {
 	case "mirror":
 		return o.openMirror(ctx, c, p)
 	case "folder", "markdown":
@@ -78,10 +78,10 @@ func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
 		return err
 	}
 	if c.Origin != "" && c.front() == "" {
-		root = o.base // what SOURCE names is the server behind
+		root = o.Base // what SOURCE names is the server behind
 	}
 	// The pages stay where they are; only the documents are here.
-	o.name, o.title, o.base, o.path = root, root, root, c.Store
+	o.Name, o.Title, o.Base, o.path = root, root, root, c.Store
 	if o.path == "" {
 		o.path, err = p.storePath(root)
 	}
@@ -97,23 +97,23 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 	if err != nil {
 		return err
 	}
-	o.name, o.title, o.path = "folder "+dir, filepath.Base(dir), c.Store
-	o.from = o.name
-	if o.kind == "markdown" {
-		f, err := markdown.New(dir, &markdown.Options{Base: o.base, Rules: rules, Logger: p.log})
+	o.Name, o.Title, o.path = "folder "+dir, filepath.Base(dir), c.Store
+	o.From = o.Name
+	if o.Kind == "markdown" {
+		f, err := markdown.New(dir, &markdown.Options{Base: o.Base, Rules: rules, Logger: p.log})
 		if err != nil {
 			return err
 		}
-		o.name += " markdown"
-		o.from, o.source, o.watch, o.close = o.name, f, f.Watch, f.Close
+		o.Name += " markdown"
+		o.From, o.Source, o.Watch, o.close = o.Name, f, f.Watch, f.Close
 	} else {
-		if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Rules: rules, Logger: p.log}); err != nil {
+		if o.folder, err = folder.New(dir, &folder.Options{Base: o.Base, Rules: rules, Logger: p.log}); err != nil {
 			return err
 		}
-		o.source, o.watch, o.close = o.folder, o.folder.Watch, o.folder.Close
+		o.Source, o.Watch, o.close = o.folder, o.folder.Watch, o.folder.Close
 	}
 	if o.path == "" {
-		if o.path, err = p.storePath(folderStore(o.kind, dir)); err != nil {
+		if o.path, err = p.storePath(folderStore(o.Kind, dir)); err != nil {
 			return err
 		}
 	}
@@ -149,29 +149,29 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 		p.log.Warn("a mirror has no HTML to extract: --keep, --drop and --comments count where it is pulled", "mirror", c.Source)
 	}
 	o.path = c.Source
-	mine := o.store == nil
+	mine := o.Store == nil
 	if mine {
 		var err error
-		if o.store, err = p.openStore(ctx, o.path); err != nil {
+		if o.Store, err = p.openStore(ctx, o.path); err != nil {
 			return err
 		}
 	}
-	names, err := siteNames(ctx, o.store)
+	names, err := siteNames(ctx, o.Store)
 	if err == nil {
-		o.name, err = choose(names, c.Site, c.Source)
+		o.Name, err = choose(names, c.Site, c.Source)
 	}
 	if err != nil {
 		if mine {
-			err, o.store = errors.Join(err, o.store.Close()), nil
+			err, o.Store = errors.Join(err, o.Store.Close()), nil
 		}
 		return err
 	}
-	o.title = o.name
+	o.Title = o.Name
 	if !c.Rehost {
-		if canon.Origin(o.base) != canon.Origin(o.name) {
-			p.log.Warn("the pages keep their addresses, so that only TCT can be read here; --rehost makes them pages of this one", "pages", o.name, "documents", o.base)
+		if canon.Origin(o.Base) != canon.Origin(o.Name) {
+			p.log.Warn("the pages keep their addresses, so that only TCT can be read here; --rehost makes them pages of this one", "pages", o.Name, "documents", o.Base)
 		}
-		o.base = o.name
+		o.Base = o.Name
 	}
 	return nil
 }
@@ -205,23 +205,23 @@ func (c *serveCommand) noTypes(o *origin) error {
 	if len(c.ExcludeTypes) == 0 {
 		return nil
 	}
-	return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.name))
+	return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.Name))
 }
 
 // connect finds out how a live site is read. It does nothing for the others.
 func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site store.Site) error {
-	if o.source != nil || o.kind == "mirror" {
+	if o.Source != nil || o.Kind == "mirror" {
 		return c.noTypes(o)
 	}
-	client := fetch.New(c.siteOptions(p, o.base, ingest.Robots{State: o.store.State()})).HTTP()
+	client := fetch.New(c.siteOptions(p, o.Base, ingest.Robots{State: o.Store.State()})).HTTP()
 	o.close = func() error { client.CloseIdleConnections(); return nil }
-	if o.kind == "live" {
-		o.kind = "crawl"
-		was, err := ingest.IsPrimary(ctx, site, o.name+" wordpress")
+	if o.Kind == "live" {
+		o.Kind = "crawl"
+		was, err := ingest.IsPrimary(ctx, site, o.Name+" wordpress")
 		if err != nil {
 			return err
 		}
-		crawled, err := ingest.IsPrimary(ctx, site, o.name+" crawl")
+		crawled, err := ingest.IsPrimary(ctx, site, o.Name+" crawl")
 		if err != nil {
 			return err
 		}
@@ -229,20 +229,20 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 		if was || crawled {
 			look, done = context.WithTimeout(ctx, glance) // nobody is answered until then
 		}
-		home, err := wordpress.Find(look, client, o.name)
+		home, err := wordpress.Find(look, client, o.Name)
 		late := look.Err() != nil
 		done()
 		switch {
 		case ctx.Err() != nil:
 			return err
-		case err == nil && home == o.name:
-			o.kind = "wordpress"
+		case err == nil && home == o.Name:
+			o.Kind = "wordpress"
 		case err == nil:
 			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
 		case late, errors.Is(err, millrace.ErrUnavailable):
 			// A site that is down does not change the way it is read.
 			if was {
-				o.kind = "wordpress"
+				o.Kind = "wordpress"
 			}
 		case errors.Is(err, millrace.ErrForbidden):
 			// An address that is refused, or a home that wants a login, is so to
@@ -256,39 +256,35 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	if err != nil {
 		return err
 	}
-	if o.kind == "crawl" {
+	if o.Kind == "crawl" {
 		return errors.Join(c.noTypes(o), o.crawl(client, c, p, site, rules))
 	}
-	src, err := wordpress.New(client, o.name, &wordpress.Options{Rules: rules, ExcludeTypes: c.ExcludeTypes, Logger: p.log})
+	src, err := wordpress.New(client, o.Name, &wordpress.Options{Rules: rules, ExcludeTypes: c.ExcludeTypes, Logger: p.log})
 	if err != nil {
 		return err
 	}
-	p.log.Info("reading the site by WordPress's REST API", "site", o.name)
-	o.source, o.from = src, o.name+" wordpress"
-	o.other = func(err error) bool {
+	p.log.Info("reading the site by WordPress's REST API", "site", o.Name)
+	o.Source, o.From = src, o.Name+" wordpress"
+	o.Fallback = func(err error) bool {
 		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(c.ExcludeTypes) > 0 {
 			return false // a crawl does not know the types
 		}
 		p.log.Warn("there is no WordPress REST API to read: crawling the site instead", "error", err)
-		o.kind, o.other = "crawl", nil
+		o.Kind, o.Fallback = "crawl", nil
 		return o.crawl(client, c, p, site, rules) == nil
 	}
 	return nil
 }
 
 func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site store.Site, rules *extract.Rules) error {
-	o.from = o.name + " crawl"
-	options := c.options(p, site, o.from, func(done, known int) {
-		if o.shown != nil {
-			o.shown.show(done, known)
-		}
-	})
+	o.From = o.Name + " crawl"
+	options := c.options(p, site, o.From, o.Show)
 	options.Rules = rules
-	src, err := crawl.New(client, o.name, options)
+	src, err := crawl.New(client, o.Name, options)
 	if err != nil {
 		return err
 	}
-	o.source, o.next, o.complete = src, src.Next, src.Complete
+	o.Source, o.Next, o.Complete = src, src.Next, src.Complete
 	return nil
 }
 

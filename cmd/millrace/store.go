@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -57,19 +56,6 @@ func (s visibleSite) Head(ctx context.Context) (millrace.View, error) {
 		return nil, err
 	}
 	return store.Visible(v), nil
-}
-
-// compact compacts a site, unless another process is compacting it.
-func compact(ctx context.Context, st store.Store, name string, site store.Site) error {
-	held := false
-	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {
-		held = true
-		return site.Fenced(l).Compact(ctx, keep, horizon)
-	})
-	if !held && errors.Is(err, millrace.ErrConflict) {
-		return nil
-	}
-	return err
 }
 
 // besides returns the path that the files beside a store begin with, and a function

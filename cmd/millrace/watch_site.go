@@ -176,7 +176,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 		}
 	case l.Changed || again:
 		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
-		logSkips(w.process.log.With("site", r.Site), groupSkips(r.Skipped))
+		ingest.LogSkips(w.process.log.With("site", r.Site), ingest.GroupSkips(r.Skipped))
 	default:
 		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
 	}
@@ -347,7 +347,7 @@ func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
 			}
 			var site store.Site
 			if site, err = w.store.Site(ctx, name, name); err == nil {
-				err = compact(ctx, w.store, name, site)
+				err = ingest.Compact(ctx, w.store, name, site)
 			}
 			if err != nil {
 				break

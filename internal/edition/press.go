@@ -174,6 +174,9 @@ func (p *Press) Rooms() []Room { return p.rooms }
 // Current gives the newest edition, nil before the first.
 func (p *Press) Current() *Edition { return p.current.Load() }
 
+// Published reports whether there is an edition.
+func (p *Press) Published() bool { return p.Current() != nil }
+
 // Ready is closed when there is a first edition.
 func (p *Press) Ready() <-chan struct{} { return p.ready }
 

@@ -1,96 +1,126 @@
-package main
+package ingest
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 )
 
-// origin is where the pages come from, and the store that keeps them.
-type origin struct {
-	kind  string // folder, markdown, wordpress, crawl or mirror
-	name  string // of the site in the store
-	from  string // of the source in the site's memory
-	title string // for people
-	base  string // of the C-URLs
-	path  string // of the store
-	store store.Store
+// Origin is where the pages of a site come from. [Origin.Run] keeps the site equal
+// to it. The exported fields are set before the first call, but for Source, Kind,
+// From, Next and Complete, which Fallback may change.
+type Origin struct {
+	Kind   string // how the pages are read: folder, markdown, wordpress, crawl or mirror; "" = by a Source of another kind
+	Name   string // of the site in the store
+	From   string // of the source in the site
+	Title  string // for people
+	Base   string // of the pages
+	Store  store.Store
+	Source millrace.Source // nil = another process updates the site
+	// Watch calls back when something may have changed; nil = nothing does.
+	Watch func(ctx context.Context, changed func()) error
+	// Next returns when another scan is worth it; nil = every five minutes.
+	Next func() time.Time
+	// Complete reports whether the last scan was of the whole site; nil = always.
+	Complete func() bool
+	// Fallback replaces a source that failed with an error, and reports whether it
+	// did; nil = it never does.
+	Fallback func(error) bool
+	Rules    Rules // of extraction, which are tried on some pages to warn of those that match nothing
+	// Progress shows how far a long step is; nil = no one looks.
+	Progress func(title string) Progress
+	Log      *slog.Logger
 
-	folder *folder.Folder  // the files of a folder of HTML
-	source millrace.Source // nil: a mirror, which another process updates
-	close  func() error    // of source; nil = nothing to close
-	// watch calls back when something may have changed; nil = nothing tells.
-	watch func(ctx context.Context, changed func()) error
-	// next says when another look is worth it; nil = every rescan.
-	next func() time.Time
-	// complete says whether the last look was at the whole site; nil = always.
-	complete func() bool
-	// other gives another source in place of one that turns out not to be
-	// there; nil = there is no other.
-	other func(error) bool
-	rules ingest.Rules
-	tried bool // the rules were, on pages of the site
-	// shown takes the progress bar in place of the mirror's own count.
-	shown *progress
-	last  atomic.Pointer[look]
-	// trouble is why the newest look has failed; nil = it has not.
-	trouble atomic.Pointer[trouble]
-
-	skipped atomic.Int64 // pages, by the newest look
+	tried   bool // the rules were
+	shown   Progress
+	last    atomic.Pointer[Scan]
+	failure atomic.Pointer[Failure]
+	skipped atomic.Int64 // pages, by the last scan
 
 	busy atomic.Bool // the source is being read, or is going to be
-	turn sync.Mutex  // of updates with what they use: looks at a folder, and source
+	turn sync.Mutex  // of updates with what they use: scans of a folder, and source
 }
 
-// look is what one look at a source has brought.
-type look struct {
-	as     string // the kind of the origin
-	report *mirror.Report
-	at     time.Time
+// Progress shows how far a step is, until End.
+type Progress interface {
+	Show(done, total int) // shows that done of total are done; the total may grow
+	End()                 // hides it
 }
 
-// trouble is a look that has failed.
-type trouble struct {
-	err error
-	at  time.Time
+// noProgress shows nothing.
+type noProgress struct{}
+
+func (noProgress) Show(int, int) {}
+func (noProgress) End()          {}
+
+// Scan is what one scan of a source has found.
+type Scan struct {
+	Kind   string // of the origin
+	Report *mirror.Report
+	Time   time.Time
 }
 
-// site opens the site in its store, which it opens if it is not yet.
-func (o *origin) site(ctx context.Context, p *process) (store.Site, error) {
-	if o.store == nil {
-		var err error
-		if o.store, err = p.openStore(ctx, o.path); err != nil {
-			return nil, err
-		}
-	}
-	if o.kind == "mirror" {
-		return o.store.Site(ctx, o.name, o.name)
-	}
-	return o.store.Site(ctx, o.name, o.base)
+// Failure is a scan that has failed.
+type Failure struct {
+	Err  error
+	Time time.Time
 }
 
-// ingest keeps the store equal to the source. One process at a time does; the
-// others publish what it stores.
-func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
-	if o.source == nil {
+// Publisher publishes what is stored.
+type Publisher interface {
+	Changed()        // the site may have changed
+	Published() bool // there is an edition
+}
+
+// Last returns the last scan that succeeded; nil = none yet.
+func (o *Origin) Last() *Scan { return o.last.Load() }
+
+// Continue makes the last scan of another origin of the site this one's.
+func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
+
+// Failure returns the newest scan if it failed; nil = it did not.
+func (o *Origin) Failure() *Failure { return o.failure.Load() }
+
+// Busy reports whether the source is being read, or is going to be.
+func (o *Origin) Busy() bool { return o.busy.Load() }
+
+// Expect says that the source is going to be read.
+func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
+
+// How often a source is read.
+const (
+	rescan  = 5 * time.Minute  // the whole source, should a watch have missed something
+	soonest = time.Minute      // between two scans of a live site
+	retry   = time.Minute      // after a scan that has failed
+	again   = 10 * time.Second // after the lease to read a source could not be had
+	recheck = 30 * time.Second // the second scan of a folder that is not believed
+	doubt   = 10 * time.Minute // the second scan of a live site that is not believed
+)
+
+// Run keeps the site equal to the source. One process at a time does; the others
+// publish what it stores.
+func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
+	if o.Source == nil {
 		return nil
 	}
 	hold := lease.Hold
 	for {
 		held := false
-		err := hold(ctx, o.store.Leases(), o.scanLease(), func(ctx context.Context, l store.Lease) error {
+		err := hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
 			held = true
-			if err := o.scan(ctx, p, site.Fenced(l), press); err != nil {
+			if err := o.scan(ctx, site.Fenced(l), to); err != nil {
 				return err
 			}
 			return context.Cause(ctx)
@@ -101,11 +131,11 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is no failure
 		case conflict && !held:
-			p.log.Info("another process reads the source; publishing what it stores", "source", o.title)
-		case err != nil && !conflict && press.Current() == nil:
+			o.Log.Info("another process reads the source; publishing what it stores", "source", o.Title)
+		case err != nil && !conflict && !to.Published():
 			return err
 		default:
-			p.log.Warn("lost the lease to read the source; trying again", "source", o.title, "err", err)
+			o.Log.Warn("lost the lease to read the source; trying again", "source", o.Title, "err", err)
 			if conflict {
 				break // Wait polls
 			}
@@ -119,19 +149,19 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 	}
 }
 
-// scanLease names the lease of the process that reads the source.
-func (o *origin) scanLease() string { return "scan " + o.name }
+// Lease names the lease of the process that reads the source.
+func (o *Origin) Lease() string { return "scan " + o.Name }
 
 // scan reads the source whenever it may have changed, until the context ends.
-func (o *origin) scan(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
+func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error {
 	wake := make(chan struct{}, 1)
-	if o.watch == nil {
+	if o.Watch == nil {
 		notify(wake)
 	} else {
 		go func() {
 			// It calls back at once, so the first look comes from here too.
-			if err := o.watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-				p.log.Error("watching the source", "error", err)
+			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
+				o.Log.Error("watching the source", "error", err)
 				notify(wake)
 			}
 		}()
@@ -145,23 +175,23 @@ func (o *origin) scan(ctx context.Context, p *process, site store.Site, press *e
 		case <-time.After(o.rest()):
 		}
 		o.busy.Store(true)
-		report, err := o.sync(ctx, p, site)
-		if err != nil && o.another(err) {
-			report, err = o.sync(ctx, p, site)
+		report, err := o.Sync(ctx, site)
+		if err != nil && o.fallBack(err) {
+			report, err = o.Sync(ctx, site)
 		}
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // stopping is no failure
 		}
 		o.busy.Store(false)
 		switch {
-		case err != nil && first && press.Current() == nil && !o.held(ctx, site):
+		case err != nil && first && !to.Published() && !o.held(ctx, site):
 			return err
 		case err != nil:
 			failing = true
-			o.trouble.Store(&trouble{err, time.Now()})
-			p.log.Error("the source could not be taken in; what is held of it stays", "error", err)
-			if press.Current() == nil {
-				press.Changed() // an edition of what an earlier run has had wholly
+			o.failure.Store(&Failure{err, time.Now()})
+			o.Log.Error("the source could not be taken in; what is held of it stays", "error", err)
+			if !to.Published() {
+				to.Changed() // an edition of what an earlier run has had wholly
 			}
 			// What stood in the way, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
@@ -169,16 +199,16 @@ func (o *origin) scan(ctx context.Context, p *process, site store.Site, press *e
 		}
 		if failing {
 			failing = false
-			p.log.Info("the source can be taken in again")
+			o.Log.Info("the source can be taken in again")
 		}
-		o.trouble.Store(nil)
-		o.last.Store(&look{o.kind, report, time.Now()})
-		press.Changed()
+		o.failure.Store(nil)
+		o.last.Store(&Scan{o.Kind, report, time.Now()})
+		to.Changed()
 		if report.Doubted > 0 {
 			// The site may be in the middle of a deployment, which tells of
 			// itself again and again: the second look has to be a later one.
 			wait := recheck
-			if o.live() {
+			if o.Live() {
 				wait = doubt
 			}
 			select {
@@ -191,32 +221,44 @@ func (o *origin) scan(ctx context.Context, p *process, site store.Site, press *e
 	}
 }
 
-// another takes another source in place of one that turns out not to be there.
-func (o *origin) another(err error) bool {
+// fallBack replaces a source that failed.
+func (o *Origin) fallBack(err error) bool {
 	o.turn.Lock()
 	defer o.turn.Unlock()
-	return o.other != nil && o.other(err)
+	return o.Fallback != nil && o.Fallback(err)
 }
 
-// live reports whether the pages come over the network.
-func (o *origin) live() bool { return o.kind == "crawl" || o.kind == "wordpress" }
+// Original returns the HTML that a page was made of, and how it is extracted but
+// for rules. ErrNotFound: the source has no HTML.
+func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	o.turn.Lock()
+	src, ok := o.Source.(Originals)
+	o.turn.Unlock()
+	if !ok {
+		return nil, nil, fmt.Errorf("original of %s: %w: the source has no HTML", ref.URL, millrace.ErrNotFound)
+	}
+	return src.Original(ctx, ref)
+}
+
+// Live reports whether the pages come over the network.
+func (o *Origin) Live() bool { return o.Kind == "crawl" || o.Kind == "wordpress" }
 
 // held reports whether the store has all of a live site, by an earlier run.
-func (o *origin) held(ctx context.Context, site store.Site) bool {
+func (o *Origin) held(ctx context.Context, site store.Site) bool {
 	v, err := site.Head(ctx)
 	if err != nil || v.Site().Pages == 0 {
 		return false
 	}
-	was, err := ingest.IsPrimary(ctx, site, o.from)
-	return err == nil && was && o.live()
+	was, err := IsPrimary(ctx, site, o.From)
+	return err == nil && was && o.Live()
 }
 
 // rest is how long nothing needs to be looked at.
-func (o *origin) rest() time.Duration {
-	if o.next == nil {
+func (o *Origin) rest() time.Duration {
+	if o.Next == nil {
 		return rescan
 	}
-	return min(max(time.Until(o.next()), soonest), rescan)
+	return min(max(time.Until(o.Next()), soonest), rescan)
 }
 
 // notify wakes the other side, once for any number of calls.
@@ -227,42 +269,45 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// look reads the whole source.
-func (o *origin) look(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
-	bar := p.progress("reading " + o.title)
-	defer bar.end()
-	mo := &mirror.Options{Logger: p.log}
-	if o.kind == "crawl" {
+// read reads the whole source.
+func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, error) {
+	bar := Progress(noProgress{})
+	if o.Progress != nil {
+		bar = o.Progress("reading " + o.Title)
+	}
+	defer bar.End()
+	mo := &mirror.Options{Logger: o.Log}
+	if o.Kind == "crawl" {
 		o.shown = bar // the crawl itself knows what is left to do
 	} else {
-		mo.Progress = func(g mirror.Progress) { bar.show(g.Done, g.Named) }
+		mo.Progress = func(g mirror.Progress) { bar.Show(g.Done, g.Named) }
 	}
-	return mirror.Sync(ctx, o.from, o.source, site, mo)
+	return mirror.Sync(ctx, o.From, o.Source, site, mo)
 }
 
-// sync takes one look at the source.
-func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
-	if !o.live() {
+// Sync scans the source once.
+func (o *Origin) Sync(ctx context.Context, site store.Site) (*mirror.Report, error) {
+	if !o.Live() {
 		o.turn.Lock()
 		defer o.turn.Unlock()
 	}
-	return o.take(ctx, p, site)
+	return o.take(ctx, site)
 }
 
-// take does what sync does, for whoever has the turn.
-func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
+// take does what Sync does; the caller has the turn.
+func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	start := time.Now()
-	report, err := o.look(ctx, p, site)
+	report, err := o.read(ctx, site)
 	if err != nil {
 		return report, err
 	}
-	if src, ok := o.source.(ingest.Originals); ok && !o.tried {
-		if o.tried, err = o.rules.Try(ctx, p.log, site, o.from, src); err != nil {
+	if src, ok := o.Source.(Originals); ok && !o.tried {
+		if o.tried, err = o.Rules.Try(ctx, o.Log, site, o.From, src); err != nil {
 			return report, err
 		}
 	}
-	if report.Doubted == 0 && report.Missed == 0 && (o.complete == nil || o.complete()) {
-		gone, doubted, err := ingest.Retire(ctx, o.store.State(), site, o.from, ingest.Sources(o.name)...)
+	if report.Doubted == 0 && report.Missed == 0 && (o.Complete == nil || o.Complete()) {
+		gone, doubted, err := Retire(ctx, o.Store.State(), site, o.From, Sources(o.Name)...)
 		report.Deleted, report.Doubted = report.Deleted+gone, doubted
 		if err != nil {
 			return report, err
@@ -272,9 +317,82 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}
 	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {
-		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
+		o.Log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
 			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
-		logSkips(p.log, groupSkips(report.Skipped))
+		LogSkips(o.Log, GroupSkips(report.Skipped))
 	}
 	return report, nil
+}
+
+// Update brings single pages up to date.
+func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls []string, gone bool) (millrace.Counts, error) {
+	// A folder is looked at in a moment; two looks would tell of each other's pages.
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	if o.Source == nil {
+		return millrace.Counts{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
+	}
+	names := make([]string, len(urls))
+	for i, u := range urls {
+		names[i] = canon.Absolute(o.Base, u)
+		if !strings.HasPrefix(names[i], o.Base) {
+			return millrace.Counts{}, fmt.Errorf("update: %w: %s is not in %s", millrace.ErrInvalid, u, o.Base)
+		}
+	}
+	var report *mirror.Report
+	var err error
+	switch o.Kind {
+	case "markdown":
+		// Its names are those of files, of which several may make a URL: a
+		// look at all of them is as quick.
+		if report, err = o.take(ctx, site); report == nil {
+			return millrace.Counts{}, err
+		}
+		report.Unchanged = max(0, len(urls)-report.Added-report.Updated-report.Deleted)
+	case "folder":
+		for i, n := range names {
+			names[i] = canon.Relative(o.Base, n)
+		}
+		fallthrough
+	default:
+		report, err = mirror.Update(ctx, o.From, o.Source, site, names, gone, &mirror.Options{Logger: o.Log})
+	}
+	t := report.Counts
+	if t.Added+t.Updated+t.Deleted > 0 {
+		to.Changed()
+	}
+	o.Log.Info("told of changes", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
+		"unchanged", t.Unchanged, "skipped", report.SkippedN)
+	LogSkips(o.Log, GroupSkips(report.Skipped))
+	if err == nil && report.Missed > 0 {
+		err = fmt.Errorf("update: %w: %d of %d pages cannot be had for now", millrace.ErrUnavailable, report.Missed, len(urls))
+	}
+	return t, err
+}
+
+// Show shows how far a crawl is.
+func (o *Origin) Show(done, known int) {
+	if o.shown != nil {
+		o.shown.Show(done, known)
+	}
+}
+
+// How long a site keeps what is superseded, which may still be read, and the
+// deletions that clients ask for.
+const (
+	superseded = time.Hour
+	forgotten  = 30 * 24 * time.Hour
+)
+
+// Compact compacts a site, unless another process is compacting it.
+func Compact(ctx context.Context, st store.Store, name string, site store.Site) error {
+	held := false
+	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {
+		held = true
+		return site.Fenced(l).Compact(ctx, superseded, forgotten)
+	})
+	if !held && errors.Is(err, millrace.ErrConflict) {
+		return nil
+	}
+	return err
 }

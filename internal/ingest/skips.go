@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"cmp"
@@ -9,66 +9,66 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// skipGroup is the pages that were skipped for one reason.
-type skipGroup struct {
+// SkipGroup is the pages that were skipped for one reason.
+type SkipGroup struct {
 	mirror.Skip // the first of them
-	pages       int
+	Pages       int
 }
 
-// skipGroups groups skipped pages by the code of the reason, or by its text if
+// SkipGroups groups skipped pages by the code of the reason, or by its text if
 // the code only names the kind of the error. The zero value is empty.
-type skipGroups struct {
-	groups []skipGroup
-	at     map[string]int // index in groups by reason
+type SkipGroups struct {
+	Groups []SkipGroup
+	at     map[string]int // index in Groups by reason
 }
 
 // maxReasons is how many reasons have a group of their own; pages with others are one
 // group.
 const maxReasons = 20
 
-// add adds a page.
-func (s *skipGroups) add(skip mirror.Skip) {
+// Add adds a page.
+func (s *SkipGroups) Add(skip mirror.Skip) {
 	key := skip.Code
 	switch key {
 	case "", "not-found", "invalid", "conflict", "forbidden", "too-large", "unavailable", "internal":
 		key = skip.Reason
 	}
 	i, ok := s.at[key]
-	if !ok && len(s.groups) >= maxReasons {
+	if !ok && len(s.Groups) >= maxReasons {
 		key, skip.Reason = "", "other reasons"
 		i, ok = s.at[key]
 	}
 	if !ok {
-		if i = len(s.groups); i == 0 {
+		if i = len(s.Groups); i == 0 {
 			s.at = map[string]int{}
 		}
-		s.at[key], s.groups = i, append(s.groups, skipGroup{Skip: skip})
+		s.at[key], s.Groups = i, append(s.Groups, SkipGroup{Skip: skip})
 	}
-	s.groups[i].pages++
+	s.Groups[i].Pages++
 }
 
-// groupSkips groups pages, the most frequent reason first.
-func groupSkips(skips []mirror.Skip) []skipGroup {
-	var s skipGroups
+// GroupSkips groups pages, the most frequent reason first.
+func GroupSkips(skips []mirror.Skip) []SkipGroup {
+	var s SkipGroups
 	for _, skip := range skips {
-		s.add(skip)
+		s.Add(skip)
 	}
-	slices.SortStableFunc(s.groups, func(a, b skipGroup) int { return b.pages - a.pages })
-	return s.groups
+	slices.SortStableFunc(s.Groups, func(a, b SkipGroup) int { return b.Pages - a.Pages })
+	return s.Groups
 }
 
-// text describes the group in a line: what was done to what.
-func (g skipGroup) text(verb, nouns string) string {
+// Text describes the group in a line: what was done to what.
+func (g SkipGroup) Text(verb, nouns string) string {
 	url := cmp.Or(g.URL, "an entry without a URL")
-	if g.pages == 1 {
+	if g.Pages == 1 {
 		return fmt.Sprintf("%s %s: %s", verb, url, g.Reason)
 	}
-	return fmt.Sprintf("%s %d %s, such as %s: %s", verb, g.pages, nouns, url, g.Reason)
+	return fmt.Sprintf("%s %d %s, such as %s: %s", verb, g.Pages, nouns, url, g.Reason)
 }
 
-// logSkips logs one warning for each reason.
-func logSkips(log *slog.Logger, groups []skipGroup) {
+// LogSkips logs one warning for each reason.
+func LogSkips(log *slog.Logger, groups []SkipGroup) {
 	for _, g := range groups {
-		log.Warn("pages skipped", "pages", g.pages, "url", g.URL, "err", g.Reason, "code", g.Code)
+		log.Warn("pages skipped", "pages", g.Pages, "url", g.URL, "err", g.Reason, "code", g.Code)
 	}
 }

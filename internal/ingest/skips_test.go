@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"fmt"
@@ -16,15 +16,15 @@ func TestGroupSkips(t *testing.T) {
 			mirror.Skip{Code: "invalid", Reason: "the name has a query"})
 	}
 	skips = append(skips, mirror.Skip{URL: "/z", Code: "invalid", Reason: "the page of an HTTP error"})
-	g := groupSkips(skips)
-	if len(g) != 5 || g[0].pages != 9 || g[0].URL != "/0" || g[1].pages != 9 || g[2].pages != 1 || g[3].URL != "/y" {
+	g := GroupSkips(skips)
+	if len(g) != 5 || g[0].Pages != 9 || g[0].URL != "/0" || g[1].Pages != 9 || g[2].Pages != 1 || g[3].URL != "/y" {
 		t.Errorf("%+v", g)
 	}
 	skips = nil
 	for i := range 2 * maxReasons {
 		skips = append(skips, mirror.Skip{Reason: fmt.Sprint("reason ", i)})
 	}
-	if g := groupSkips(skips); len(g) != maxReasons+1 || g[0].pages != maxReasons {
+	if g := GroupSkips(skips); len(g) != maxReasons+1 || g[0].Pages != maxReasons {
 		t.Errorf("%d groups: %+v", len(g), g)
 	}
 }

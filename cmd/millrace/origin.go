@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/store"
+)
+
+// origin is where the pages come from, and the store that has them.
+type origin struct {
+	ingest.Origin
+	path   string         // of the store
+	folder *folder.Folder // the files of a folder of HTML; nil = another source
+	close  func() error   // of the source; nil = nothing to close
+}
+
+// newOrigin returns an origin of a kind, whose machine documents are at base.
+func (p *process) newOrigin(kind, base string, rules ingest.Rules) *origin {
+	return &origin{Origin: ingest.Origin{
+		Kind: kind, Base: base, Rules: rules, Log: p.log,
+		Progress: func(title string) ingest.Progress { return bar{p.progress(title)} },
+	}}
+}
+
+// bar is a progress bar of an origin.
+type bar struct{ *progress }
+
+// Show implements [ingest.Progress].
+func (b bar) Show(done, total int) { b.show(done, total) }
+
+// End implements [ingest.Progress].
+func (b bar) End() { b.end() }
+
+// site opens the site in its store, which it opens if it is not yet.
+func (o *origin) site(ctx context.Context, p *process) (store.Site, error) {
+	if o.Store == nil {
+		var err error
+		if o.Store, err = p.openStore(ctx, o.path); err != nil {
+			return nil, err
+		}
+	}
+	if o.Kind == "mirror" {
+		return o.Store.Site(ctx, o.Name, o.Name)
+	}
+	return o.Store.Site(ctx, o.Name, o.Base)
+}
