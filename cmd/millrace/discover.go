@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
@@ -69,7 +70,7 @@ type discoveredWay struct {
 type discoveredPolicy struct {
 	Document string                    `json:"document"`
 	Purposes map[millrace.Purpose]bool `json:"purposes"`
-	*policyReport
+	*agent.Policy
 }
 
 // discoveredRobots is what robots.txt says.
@@ -163,7 +164,7 @@ func (c *discoverCommand) describe(site *discover.Site, plan *discover.Plan) *di
 		r.Ways = append(r.Ways, row)
 	}
 	for _, t := range site.Terms {
-		r.Policies = append(r.Policies, discoveredPolicy{t.URL, t.Policy.Purposes, reportTerms([]protocol.Terms{t})})
+		r.Policies = append(r.Policies, discoveredPolicy{t.URL, t.Policy.Purposes, agent.PolicyOf([]protocol.Terms{t})})
 	}
 	return r
 }

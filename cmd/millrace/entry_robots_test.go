@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -49,7 +50,7 @@ func TestEntryRobots(t *testing.T) {
 	for _, room := range all.Protocols() {
 		t.Run(room.Name, func(t *testing.T) {
 			for at, open := range map[string]bool{s.url: true, closed.URL + "/": false} {
-				var r pullReport
+				var r agent.Report
 				code, out, errs := command(t, nil, "pull", at, "--via", room.Name, "--allow-private", "--json", "--store", filepath.Join(t.TempDir(), "mirror.db"))
 				if err := json.Unmarshal([]byte(out), &r); err != nil {
 					t.Fatalf("%v: %s%s", err, out, errs)

@@ -208,10 +208,11 @@ func sinceOf(ctx context.Context, v millrace.View, name, s string) (millrace.Cur
 // from, wherever it has been published since.
 func exportTerms(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
-		r, err := loadTerms(ctx, st, u)
+		r, err := ingest.LoadTerms(ctx, st, u)
 		return r.Terms, err
 	}
-	return siteTerms(ctx, st, site)
+	r, err := ingest.SiteTerms(ctx, st, site)
+	return r.Terms, err
 }
 
 // sameFile reports whether a file is a store, or lies beside it as a part of it.

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // internet is a network in memory: names, and who answers there. It works with
@@ -138,7 +140,7 @@ type pulled struct {
 	code   int
 	text   string // as a person reads it on standard output
 	stderr string
-	report pullReport
+	report agent.Report
 	took   time.Duration // by the clock of the bubble
 }
 
@@ -168,8 +170,8 @@ func (p *pulled) render(t *testing.T) {
 	t.Helper()
 	var b bytes.Buffer
 	r := p.report
-	r.skipped = len(r.Skipped)
-	if err := printPull(&b, []*pullReport{&r}); err != nil {
+	r.SkippedN = len(r.Skipped)
+	if err := printPull(&b, []*agent.Report{&r}); err != nil {
 		t.Fatal(err)
 	}
 	p.text = b.String()
@@ -177,7 +179,7 @@ func (p *pulled) render(t *testing.T) {
 
 // trouble gives the errors of a pull, and their codes: of each way, and the last.
 func (p pulled) trouble() (texts, codes []string) {
-	for _, w := range append(p.report.Ways, way{Error: p.report.Error, Code: p.report.Code}) {
+	for _, w := range append(p.report.Ways, agent.Way{Error: p.report.Error, Code: p.report.Code}) {
 		if w.Error != "" && !slices.Contains(texts, w.Error) {
 			texts, codes = append(texts, w.Error), append(codes, w.Code)
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // What is no URL of a site is refused in one line, before anything is asked
@@ -92,7 +94,7 @@ func TestPullOneOfTwoFails(t *testing.T) {
 	t.Parallel()
 	g := newPolicySite(t, 2, says(404, "text/plain", ""))
 	code, out, _ := command(t, nil, "pull", "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private", "--via", "tct-01", "--json", "http://127.0.0.1:1/", g.URL)
-	var r []pullReport
+	var r []agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailure || len(r) != 2 || r[0].Code != "connection-refused" || r[1].Added != 2 {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}

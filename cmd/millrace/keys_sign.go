@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +132,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 	return p.report(r, func(w io.Writer) error {
 		if !c.Quiet {
 			fmt.Fprintf(p.stderr, "Publish this at %s%s, as %s.\n", at, r.Path, r.Type)
-			for _, name := range sortedKeys(r.Header) {
+			for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 				fmt.Fprintf(p.stderr, "%s: %s\n", name, r.Header.Get(name))
 			}
 			if r.Expires != nil {

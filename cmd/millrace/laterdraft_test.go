@@ -12,6 +12,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 )
@@ -125,7 +126,7 @@ func TestLaterDraft(t *testing.T) {
 
 			file := filepath.Join(t.TempDir(), "m.db")
 			r, code := tryPull(t, url, file)
-			if code != exitGood || r.Via != webCrawl || r.Added != 2 || !slices.ContainsFunc(r.Ways, func(w way) bool {
+			if code != exitGood || r.Via != webCrawl || r.Added != 2 || !slices.ContainsFunc(r.Ways, func(w agent.Way) bool {
 				return w.Protocol == "tct-01" && strings.Contains(w.Error, draft)
 			}) {
 				t.Errorf("pull: exit %d, %+v", code, r)

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // liveSite serves a folder as any web server does, and counts the requests.
@@ -34,10 +36,10 @@ func liveSite(t *testing.T, dir string, delay time.Duration) (url string, reques
 }
 
 // crawlInto runs `millrace pull --json` on a site that speaks no protocol.
-func crawlInto(t *testing.T, url, file string, args ...string) pullReport {
+func crawlInto(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
-	var r pullReport
+	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}

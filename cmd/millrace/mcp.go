@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/mcp"
 	"github.com/millrace/millrace/store"
 )
@@ -149,11 +150,11 @@ func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error
 		return nil, err
 	}
 	out := &mcp.Site{Name: name, View: x.View(v)}
-	terms, err := siteTerms(ctx, l.store.State(), site)
+	said, err := ingest.SiteTerms(ctx, l.store.State(), site)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range terms {
+	for _, t := range said.Terms {
 		out.Terms = append(out.Terms, mcp.Terms{Document: t.URL, Policy: t.Policy})
 	}
 	return out, nil

@@ -15,21 +15,21 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// agent is a client of the Model Context Protocol.
-type agent struct {
+// mcpClient is a client of the Model Context Protocol.
+type mcpClient struct {
 	t *testing.T
 	*sdk.ClientSession
 }
 
 // agentOf connects a client. key may be empty.
-func agentOf(t *testing.T, transport sdk.Transport) agent {
+func connect(t *testing.T, transport sdk.Transport) mcpClient {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return agent{t, c}
+	return mcpClient{t, c}
 }
 
 // bearer sends a key with every request.
@@ -50,7 +50,7 @@ func overHTTP(url, key string) sdk.Transport {
 }
 
 // call calls a tool, and gives the data of its answer and whether it is one.
-func (a agent) call(tool string, args map[string]any) (out map[string]any, ok bool) {
+func (a mcpClient) call(tool string, args map[string]any) (out map[string]any, ok bool) {
 	a.t.Helper()
 	r, err := a.CallTool(a.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
@@ -70,7 +70,7 @@ func (a agent) call(tool string, args map[string]any) (out map[string]any, ok bo
 }
 
 // reads looks for a page and reads it.
-func (a agent) reads(query, phrase string) {
+func (a mcpClient) reads(query, phrase string) {
 	a.t.Helper()
 	var found map[string]any
 	eventually(a.t, "the site is indexed", func() (ok bool) {
@@ -98,7 +98,7 @@ func TestMCPAsChild(t *testing.T) {
 	child := asProcess(t.Context(), t, "mcp", "--store", file)
 	var errs buffer
 	child.Stderr = &errs
-	a := agentOf(t, &sdk.CommandTransport{Command: child})
+	a := connect(t, &sdk.CommandTransport{Command: child})
 	sites, _ := a.call("list_sites", nil)
 	list, _ := sites["sites"].([]any)
 	if len(list) != 1 {
@@ -138,7 +138,7 @@ func TestMCPOfServe(t *testing.T) {
 	dir := copySite(t, "handbook")
 	store := filepath.Join(t.TempDir(), "store.db")
 	s := serve(t, dir, "--store", store, "--exclude", "/about")
-	a := agentOf(t, overHTTP(s.url+"mcp", ""))
+	a := connect(t, overHTTP(s.url+"mcp", ""))
 	a.reads("overshot wheel diameter", "overshot")
 	if out, ok := a.call("read_page", map[string]any{"url": s.url + "about/"}); ok {
 		t.Errorf("a hidden page is read: %v", out)
@@ -157,7 +157,7 @@ func TestMCPOfServe(t *testing.T) {
 	if _, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), overHTTP(s.url+"mcp", ""), nil); err == nil {
 		t.Error("an agent without a key gets in")
 	}
-	agentOf(t, overHTTP(s.url+"mcp", key)).reads("overshot wheel diameter", "overshot")
+	connect(t, overHTTP(s.url+"mcp", key)).reads("overshot wheel diameter", "overshot")
 	s.stop()
 
 	s = serve(t, dir, "--store", store, "--no-mcp")
@@ -185,7 +185,7 @@ func TestMCPListens(t *testing.T) {
 		}
 		return url != ""
 	})
-	agentOf(t, overHTTP(url, "")).reads("overshot wheel diameter", "overshot")
+	connect(t, overHTTP(url, "")).reads("overshot wheel diameter", "overshot")
 	if status, _, _ := get(t, strings.TrimSuffix(url, "/mcp")+"/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz is %d", status)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // Whoever comes back after the log's horizon is told to read the index, by
@@ -19,10 +21,10 @@ func TestHorizon(t *testing.T) {
 	db, mirror := filepath.Join(t.TempDir(), "site.db"), filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir, "--store", db)
 	base, address := s.url, strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
-	pull := func() pullReport {
+	pull := func() agent.Report {
 		t.Helper()
 		code, out, errs := command(t, nil, "pull", base, "--allow-private", "--via", "openfeeder", "--store", mirror, "--json")
-		var r pullReport
+		var r agent.Report
 		if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 			t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 		}

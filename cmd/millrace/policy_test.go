@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // readPolicy reads a configuration.
@@ -238,7 +239,7 @@ func TestBuildPolicy(t *testing.T) {
 // All who publish a site with one block say the same, whoever comes first.
 func TestPolicyDatedOnce(t *testing.T) {
 	t.Parallel()
-	st := quotaState(t)
+	st := memory.New(nil).State()
 	log := slog.New(slog.DiscardHandler)
 	var last time.Time
 	for round, train := range []bool{false, true, false} {
@@ -277,7 +278,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 // Who changes the block and not its date is told.
 func TestPolicyDateForgotten(t *testing.T) {
 	t.Parallel()
-	st := quotaState(t)
+	st := memory.New(nil).State()
 	var out buffer
 	p := &process{log: slog.New(slog.NewTextHandler(&out, nil)), policy: &millrace.Policy{Access: "all", Updated: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	for _, access := range []string{"all", "some"} {

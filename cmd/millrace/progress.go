@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -223,5 +224,35 @@ func (p *process) refreshing(title string) func(done, total int) {
 			bar.end()
 			bar = nil
 		}
+	}
+}
+
+// pulls returns what shows the progress of pulls.
+func (p *process) pulls() func(agent.Progress) {
+	var mu sync.Mutex
+	bars := map[[2]string]*progress{}
+	return func(g agent.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		id := [2]string{g.Site, g.Via}
+		bar, ok := bars[id]
+		if !ok {
+			title := "pulling " + g.Site
+			if g.Via == webCrawl {
+				title = "crawling " + g.Site
+			}
+			bar = p.progress(title)
+			bar.expect(g.Expected, g.Received)
+			if g.Via != webCrawl && g.Expected == 0 {
+				bar.endless() // a reader names pages as it reads them
+			}
+			bars[id] = bar
+		}
+		if g.Ended {
+			bar.end()
+			delete(bars, id)
+			return
+		}
+		bar.show(g.Done, g.Named)
 	}
 }

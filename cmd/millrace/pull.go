@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"net/url"
-	"slices"
-	"sync"
+	"strings"
 
-	"github.com/millrace/millrace/store"
-
-	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/webauth"
-	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 )
 
 type pullCommand struct {
@@ -35,11 +29,6 @@ type pullCommand struct {
 	KeyFile string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
 
 	IgnorePolicy bool `help:"Take what the site's policy and robots.txt do not allow, too, and as often as --delay lets it."`
-
-	sharing sync.Once
-	shared  *fetch.Client // whose queues those of all sites share
-	sealing sync.Once
-	seal    *webauth.Seal // what knows the keys of sites
 }
 
 // validate refuses flags that cannot be right, before anything is done.
@@ -66,10 +55,8 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	var named []protocol.Protocol
 	if c.Via != webCrawl {
-		var err error
-		if named, err = rooms(c.Via, webCrawl); err != nil {
+		if _, err := rooms(c.Via, webCrawl); err != nil {
 			return err
 		}
 	}
@@ -90,9 +77,16 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	reports, failed := c.pullAll(ctx, p, st, named)
+	a, err := agent.New(st, c.agentOptions(p))
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	reports, failed := a.Pull(ctx, c.URL...)
 	if err := st.Close(); err != nil {
 		return err
+	}
+	for _, r := range reports {
+		nameFlags(r)
 	}
 	var out any = reports
 	if len(c.URL) == 1 && len(reports) == 1 {
@@ -101,69 +95,34 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	if err := p.report(out, func(w io.Writer) error { return printPull(w, reports) }); err != nil {
 		return err
 	}
-	if failed {
+	if failed != nil {
 		return errReported
 	}
 	return nil
 }
 
-// pullAll pulls some sites at once, those of one host one after the other, and
-// gives the reports of all that were begun, in the order of the sites.
-func (c *pullCommand) pullAll(ctx context.Context, p *process, st store.Store, named []protocol.Protocol) (reports []*pullReport, failed bool) {
-	all := make([]*pullReport, len(c.URL))
-	jobs := make(chan []int)
-	var workers sync.WaitGroup
-	for range min(c.Parallel, len(c.URL)) {
-		workers.Go(func() {
-			for job := range jobs {
-				for _, i := range job {
-					if ctx.Err() != nil && i > 0 {
-						break
-					}
-					r, err := c.pull(ctx, p, st, c.URL[i], named)
-					if err != nil {
-						r.fail(err)
-					}
-					all[i] = r
-				}
-			}
-		})
+// agentOptions returns the options that the flags are for.
+func (c *pullCommand) agentOptions(p *process) *agent.Options {
+	return &agent.Options{
+		Via: c.Via, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Parallel: c.Parallel,
+		MaxPages: c.MaxPages, MaxBytes: int64(c.MaxBytes), MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
+		MaxList: c.MaxList << 20, Handshake: c.Handshake, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
+		Key: c.keyOf, Sign: c.sign, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,
+		AllowPrivate: c.AllowPrivate, Dial: p.dial, Coefficients: c.values(), Progress: p.pulls(), Logger: p.log,
 	}
-	for _, job := range byHost(c.URL) {
-		jobs <- job
-	}
-	close(jobs)
-	workers.Wait()
-	for _, r := range all {
-		if r != nil {
-			reports = append(reports, r)
-			failed = failed || r.Error != ""
-		}
-	}
-	return reports, failed
 }
 
-// byHost gives the indexes of URLs in groups of one host each, in the order of
-// their first ones.
-func byHost(urls []string) (groups [][]int) {
-	at := map[string]int{}
-	for i, raw := range urls {
-		host := raw
-		if root, err := siteRoot(raw); err == nil {
-			if u, err := url.Parse(root); err == nil {
-				host = u.Host
-			}
-		}
-		n, ok := at[host]
-		if !ok {
-			n = len(groups)
-			at[host] = n
-			groups = append(groups, nil)
-		}
-		groups[n] = append(groups[n], i)
-	}
-	return groups
-}
+// optionFlags replaces the names of an agent's options by those of the flags that
+// set them.
+var optionFlags = strings.NewReplacer(
+	"Options.IgnorePolicy", "--ignore-policy", "Options.MaxBytes", "--max-bytes", "Options.MaxPages", "--max-pages",
+	"Options.Purpose", "--purpose", "Options.Via", "--via",
+)
 
-// sortedKeys gives the keys of a map in their order.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// nameFlags names flags in the texts of a report.
+func nameFlags(r *agent.Report) {
+	r.Quota, r.Error = optionFlags.Replace(r.Quota), optionFlags.Replace(r.Error)
+	for i := range r.Ways {
+		r.Ways[i].Error = optionFlags.Replace(r.Ways[i].Error)
+	}
+}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/agent"
 )
 
 func TestByteSize(t *testing.T) {
@@ -24,28 +21,6 @@ func TestByteSize(t *testing.T) {
 		var got byteSize
 		if err := got.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is %d", text, got)
-		}
-	}
-}
-
-func TestBoundRefuses(t *testing.T) {
-	t.Parallel()
-	snapshot := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 2, Bytes: 1e6}}
-	single := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 101, Bytes: 1e6}}
-	for _, c := range []struct {
-		bounding
-		offer *protocol.Offer
-		flag  string // "" = it may be taken
-	}{
-		{bounding{MaxPages: 99}, snapshot, "--max-pages"},
-		{bounding{MaxPages: 100, MaxBytes: 1e6}, snapshot, ""},
-		{bounding{MaxBytes: 999_999}, snapshot, "--max-bytes"},
-		{bounding{MaxPages: 1, MaxBytes: 10}, single, ""},
-		{bounding{MaxPages: 1, MaxBytes: 10}, nil, ""},
-	} {
-		err := (&bound{bounding: c.bounding, client: fetch.New(nil)}).refuse("scp", c.offer)
-		if c.flag == "" && err != nil || c.flag != "" && (!errors.Is(err, millrace.ErrTooLarge) || !strings.Contains(err.Error(), c.flag)) {
-			t.Errorf("%+v: %v, want %q", c.bounding, err, c.flag)
 		}
 	}
 }
@@ -98,7 +73,7 @@ func TestPullQuotaRefuses(t *testing.T) {
 	for _, args := range [][]string{{"--max-pages", "39"}, {"--max-pages", "39", "--via", "scp"}, {"--max-bytes", "6kB", "--via", "scp"}} {
 		b.paths()
 		code, out, errs := command(t, nil, append([]string{"pull", b.url, "--allow-private", "--json", "--store", filepath.Join(t.TempDir(), "m.db")}, args...)...)
-		var r pullReport
+		var r agent.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // The key of a pull goes to the site that it names, and wrong ones are refused
@@ -96,11 +98,11 @@ func TestPullKeyFallback(t *testing.T) {
 	key, mirror := filepath.Join(dir, "key"), filepath.Join(dir, "m.db")
 	write(t, key, "mill_file\n")
 	_, out, errs := command(t, nil, "pull", srv.URL, "--allow-private", "--via", "openfeeder", "--store", mirror, "--key-file", key, "--json")
-	var r pullReport
+	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
-	if r.Added != 1 || !slices.ContainsFunc(r.Ways, func(w way) bool { return w.Protocol == webCrawl && w.Pages == 1 }) {
+	if r.Added != 1 || !slices.ContainsFunc(r.Ways, func(w agent.Way) bool { return w.Protocol == webCrawl && w.Pages == 1 }) {
 		t.Errorf("%s%s", out, errs)
 	}
 	if p := held(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "lets the flood pass") {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // siteAt gives a site of a few pages of HTML at a loopback address of its own.
@@ -68,7 +70,7 @@ func TestPullSeveral(t *testing.T) {
 	gone.Close()
 	file := filepath.Join(t.TempDir(), "m.db")
 	code, out, errs := command(t, nil, "pull", slow, gone.URL, good, slow+"a.html", "--store", file, "--allow-private", "--json", "--parallel", "3")
-	var reports []pullReport
+	var reports []agent.Report
 	if err := json.Unmarshal([]byte(out), &reports); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
@@ -89,13 +91,5 @@ func TestPullSeveral(t *testing.T) {
 		if n := len(held(t, file, site, site)); n == 0 {
 			t.Errorf("%s: %d pages", site, n)
 		}
-	}
-}
-
-func TestByHost(t *testing.T) {
-	t.Parallel()
-	got := byHost([]string{"http://a.example/", "http://b.example/x", "https://a.example/y", "http://A.example/z", "http://b.example:81/"})
-	if want := [][]int{{0, 2, 3}, {1}, {4}}; !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

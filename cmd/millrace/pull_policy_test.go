@@ -19,14 +19,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/state"
 )
 
 // tryPull runs `millrace pull --json`, whatever comes of it.
-func tryPull(t *testing.T, url, file string, args ...string) (pullReport, int) {
+func tryPull(t *testing.T, url, file string, args ...string) (agent.Report, int) {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
-	var r pullReport
+	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}
@@ -61,7 +64,7 @@ func TestPullPolicy(t *testing.T) {
 		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(held(t, file, s.url, s.url)) != 0 {
 			t.Errorf("by %q: a forbidden pull has taken %+v", via, r)
 		}
-		want := &policyReport{
+		want := &agent.Policy{
 			Terms: "https://example.com/terms", Contact: "mailto:rights@example.com", Requirements: []string{"attribution"},
 		}
 		r = pullBest(t, s.url, file, args...)
@@ -263,7 +266,7 @@ func age(t *testing.T, file, site, by string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = termsOf(st.State(), u).Update(t.Context(), func(r *termsRecord) error {
+	err = ingest.Terms(st.State(), u).Update(t.Context(), func(r *ingest.TermsRecord) error {
 		if r.Time.IsZero() {
 			return millrace.ErrNotFound
 		}
@@ -394,7 +397,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 		n += int(pull(t, s.URL, file).Requests)
 	}
 	st := openStore(t, file, false)
-	r, err := requestsTo(st.State(), strings.TrimPrefix(s.URL, "http://")).Load(t.Context())
+	r, err := state.JSON[struct{ Used int }]{State: st.State(), Namespace: strings.TrimPrefix(s.URL, "http://"), Key: "requests"}.Load(t.Context())
 	if err != nil || r.Used != n {
 		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)
 	}

@@ -3,75 +3,19 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
-	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/savings"
-	"github.com/millrace/millrace/internal/webauth"
-	"github.com/millrace/millrace/mirror"
 )
 
-// pullReport is what `millrace pull --json` prints of one site.
-type pullReport struct {
-	Site          string           `json:"site"`
-	Via           string           `json:"via,omitempty"`
-	Ways          []way            `json:"ways"`
-	Why           string           `json:"why,omitempty"` // that the way was chosen; "" = it was named
-	Added         int              `json:"added"`
-	Updated       int              `json:"updated"`
-	Deleted       int              `json:"deleted"`
-	Unchanged     int              `json:"unchanged"`
-	Doubted       int              `json:"doubted,omitempty"`     // absent, not believed yet
-	Missed        int              `json:"missed,omitempty"`      // could not be had for now
-	Unconfirmed   int              `json:"unconfirmed,omitempty"` // pages of this pull that do not match the hash that they came with
-	Skipped       []mirror.Skip    `json:"skipped"`
-	Notes         []protocolNote   `json:"notes,omitempty"` // what was odd but no reason to stop
-	Requests      int64            `json:"requests"`
-	BytesReceived int64            `json:"bytes_received"`
-	BytesSaved    int64            `json:"bytes_saved"`
-	TokensSaved   int64            `json:"tokens_saved"`
-	Savings       *savings.Saved   `json:"savings,omitempty"`
-	Summary       string           `json:"savings_summary,omitempty"` // of Savings, in words
-	Seconds       float64          `json:"seconds"`
-	Purpose       millrace.Purpose `json:"purpose"`
-	Policy        *policyReport    `json:"policy,omitempty"`         // nil = the site has none, or it was not asked for
-	PolicyIgnored bool             `json:"policy_ignored,omitempty"` // --ignore-policy
-	GoOn          *time.Time       `json:"go_on_after,omitempty"`    // when the site wants no more requests before
-	Quota         string           `json:"quota,omitempty"`          // that has ended it; the next pull goes on
-	Signed        *webauth.Sealed  `json:"signed,omitempty"`         // nil = the site signs nothing
-	Error         string           `json:"error,omitempty"`
-	Code          string           `json:"code,omitempty"` // of the error, as millrace.ErrorCode has it
-
-	skipped int    // all, also those that the report leaves out
-	meter   *meter // while it is pulled
-}
-
-// way is one protocol that was tried for a part of a site.
-type way struct {
-	Protocol string `json:"protocol"`
-	Part     string `json:"part"`
-	Pages    int    `json:"pages"`
-	Error    string `json:"error,omitempty"`
-	Code     string `json:"code,omitempty"`
-
-	absent bool // the site does not have the protocol
-}
-
-type protocolNote struct {
-	Rule string `json:"rule"`
-	URL  string `json:"url"`
-	Text string `json:"text"`
-}
-
-const maxNotes = 1000
-
 // printPull prints reports for a person.
-func printPull(w io.Writer, reports []*pullReport) error {
+func printPull(w io.Writer, reports []*agent.Report) error {
 	var b []byte
 	for _, r := range reports {
-		b = r.appendText(b)
+		b = appendPull(b, r)
 	}
 	if len(reports) > 1 {
 		b = appendSums(b, reports)
@@ -80,7 +24,7 @@ func printPull(w io.Writer, reports []*pullReport) error {
 	return err
 }
 
-func (r *pullReport) appendText(b []byte) []byte {
+func appendPull(b []byte, r *agent.Report) []byte {
 	via := ""
 	if r.Via != "" {
 		via = " by " + label(r.Via)
@@ -88,11 +32,11 @@ func (r *pullReport) appendText(b []byte) []byte {
 	if r.Error != "" {
 		via = " failed"
 	}
-	b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
+	b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.SkippedN)
 	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.BytesReceived), r.Seconds)
 	b = appendSaved(b, "  ", r.Savings)
-	b = append(b, r.policyText()...)
-	b = append(b, r.signedText()...)
+	b = append(b, policyText(r)...)
+	b = append(b, signedText(r)...)
 	if r.Quota != "" {
 		b = fmt.Appendf(b, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
 	}
@@ -107,7 +51,7 @@ func (r *pullReport) appendText(b []byte) []byte {
 	}
 	said := r.Error == ""
 	for _, way := range r.Ways {
-		if way.Error != "" && (r.Error != "" || !way.absent) {
+		if way.Error != "" && (r.Error != "" || !way.Absent) {
 			b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", label(way.Protocol), way.Part, way.Pages, way.Error)
 			said = said || way.Error == r.Error
 		}
@@ -125,8 +69,8 @@ func (r *pullReport) appendText(b []byte) []byte {
 }
 
 // appendSums adds what all sites have come to.
-func appendSums(b []byte, reports []*pullReport) []byte {
-	var sum pullReport
+func appendSums(b []byte, reports []*agent.Report) []byte {
+	var sum agent.Report
 	failed, ended := 0, 0
 	for _, r := range reports {
 		sum.Added, sum.Updated, sum.Deleted, sum.Unchanged = sum.Added+r.Added, sum.Updated+r.Updated, sum.Deleted+r.Deleted, sum.Unchanged+r.Unchanged
@@ -147,4 +91,41 @@ func appendSums(b []byte, reports []*pullReport) []byte {
 		b = fmt.Appendf(b, "; %d failed", failed)
 	}
 	return append(b, '\n')
+}
+
+// policyText says in a line what a person has to know of the policy, if
+// anything.
+func policyText(r *agent.Report) string {
+	if r.PolicyIgnored {
+		return "  the site's policy and robots.txt were not asked for and not kept to (--ignore-policy)\n"
+	}
+	if r.Policy == nil || r.Error != "" {
+		return ""
+	}
+	var asked []string
+	if n := len(r.Policy.Requirements); n > 0 {
+		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" of those who use the content")
+	}
+	if r.Policy.Retention > 0 {
+		asked = append(asked, "copies to be kept for "+retentionText(r.Policy.Retention)+" at most")
+	}
+	if r.Policy.Terms != "" {
+		asked = append(asked, "its terms to be kept: "+r.Policy.Terms)
+	}
+	if len(asked) == 0 {
+		return ""
+	}
+	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
+}
+
+// retentionText gives seconds as an owner would say them.
+func retentionText(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d == 24*time.Hour:
+		return "a day"
+	case d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+	return d.String()
 }

@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/webauth"
 )
@@ -13,7 +14,7 @@ type signing struct {
 	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth, so that sites know whose it is, with the key in a file, which millrace keys sign makes (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: where the key is published (see millrace keys directory), such as https://bot.example.com/.well-known/http-message-signatures-directory."`
 
-	signer *webauth.Signer // nil = nobody signs
+	sign func(*http.Request) error // nil = requests are not signed
 }
 
 // loadSigner reads the key that signs.
@@ -30,9 +31,11 @@ func (s *signing) loadSigner() error {
 	if err != nil {
 		return err
 	}
-	if s.signer, err = webauth.NewSigner(key, s.SignAgent, nil); err != nil {
+	signer, err := webauth.NewSigner(key, s.SignAgent, nil)
+	if err != nil {
 		return usageError("--sign-agent: " + err.Error())
 	}
+	s.sign = signer.Sign
 	return nil
 }
 
@@ -49,50 +52,8 @@ func readSigningKey(flag, file string) (*webauth.Key, error) {
 	return key, nil
 }
 
-// sign has requests signed.
-func (s *signing) sign(o *fetch.Options) {
-	if s.signer != nil {
-		o.Sign = s.signer.Sign
-	}
-}
-
-// sealed gives what verifies the signatures of a site's answers.
-func (c *pullCommand) sealed(p *process) *webauth.Seal {
-	c.sealing.Do(func() {
-		o := c.remote.clientOptions(p, nil)
-		c.sign(o)
-		c.seal = webauth.NewSeal(&webauth.SealOptions{Client: fetch.New(webauth.ClientOptions(o)).HTTP()})
-	})
-	return c.seal.Another()
-}
-
-// earClient makes a client that listens to events.
-func (c *pullCommand) earClient(p *process, robots fetch.RobotsMemory) *fetch.Client {
-	o := c.clientOptions(p, robots)
-	c.sign(o)
-	return fetch.New(o)
-}
-
-// lied gives the error of a way whose answers were not what the site has
-// signed, since there were so many of them.
-func (s *sitePull) lied(before int64) error {
-	if s.seal.Sealed().Wrong > before {
-		return s.seal.Err()
-	}
-	return nil
-}
-
-// signedReport gives what a report says of signatures, nil if there were none.
-func signedReport(s *webauth.Seal) *webauth.Sealed {
-	c := s.Sealed()
-	if c.Verified+c.Wrong+c.Unverified == 0 {
-		return nil
-	}
-	return &c
-}
-
 // signedText says it for a person.
-func (r *pullReport) signedText() string {
+func signedText(r *agent.Report) string {
 	if r.Signed == nil {
 		return ""
 	}

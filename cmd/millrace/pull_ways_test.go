@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -11,21 +10,36 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/state"
 )
 
 // wayNames are the ways of a report with the parts that they were for.
-func wayNames(r pullReport) (names []string) {
+func wayNames(r agent.Report) (names []string) {
 	for _, w := range r.Ways {
 		names = append(names, w.Protocol+": "+w.Part)
 	}
 	return names
 }
 
-// change applies a change to what a mirror remembers of the ways into a site.
+// waysRecord is what a mirror has of the ways into a site.
+type waysRecord struct {
+	Site         *discover.Site   `json:"site"`
+	Purpose      millrace.Purpose `json:"purpose"`
+	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
+	Failed       map[string]struct {
+		Why   string    `json:"why"`
+		Time  time.Time `json:"time"`
+		Times int       `json:"times"`
+	} `json:"failed,omitempty"`
+}
+
+// changeWays changes what a mirror has of the ways into a site.
 func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (before waysRecord) {
 	t.Helper()
 	st := openStore(t, file, false)
-	err := waysOf(st.State(), root).Update(t.Context(), func(r *waysRecord) error {
+	err := state.JSON[waysRecord]{State: st.State(), Namespace: root, Key: "ways"}.Update(t.Context(), func(r *waysRecord) error {
 		if before = *r; r.Site == nil {
 			return millrace.ErrNotFound
 		}
@@ -220,7 +234,7 @@ func TestPullWaits(t *testing.T) {
 	var via []string
 	for range 3 {
 		_, out, errs := command(t, nil, "pull", b.url, "--allow-private", "--json", "--store", mirror)
-		var r pullReport
+		var r agent.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
@@ -231,35 +245,5 @@ func TestPullWaits(t *testing.T) {
 	}
 	if via[0] != "" || via[1] != "" || via[2] == "" || via[2] == "scp" {
 		t.Errorf("read by %q", via)
-	}
-}
-
-func TestWayRests(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		times int
-		age   time.Duration
-		want  bool
-	}{
-		{1, 0, false},
-		{2, 59 * time.Minute, true},
-		{2, time.Hour, false},
-		{3, 119 * time.Minute, true},
-		{3, 2 * time.Hour, false},
-		{60, 23 * time.Hour, true},
-		{60, 24 * time.Hour, false},
-		{5, -time.Hour, false},
-	} {
-		if got := (wayFailure{Times: c.times, Time: now.Add(-c.age)}).rests(now); got != c.want {
-			t.Errorf("%d times, %s ago: %v", c.times, c.age, got)
-		}
-	}
-}
-
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	if refused(&quotaRefusal{millrace.ErrTooLarge}) || !refused(errors.Join(millrace.ErrInvalid)) || refused(millrace.ErrUnavailable) {
-		t.Error("a quota of the user is no reason to go another way; a broken file is")
 	}
 }

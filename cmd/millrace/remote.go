@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
@@ -17,6 +18,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
+
+// webCrawl is the way to read a site that speaks no protocol.
+const webCrawl = agent.Crawl
 
 // remote are the flags of every command that fetches.
 type remote struct {

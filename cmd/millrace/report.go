@@ -154,7 +154,7 @@ func (c *reportCommand) site(ctx context.Context, p *process, st store.Store, co
 	if known.Fetched == 0 && known.Pages > 0 {
 		_, v, err := headOf(ctx, st, s.Site)
 		if err == nil {
-			known, err = sampled(ctx, v, known)
+			known, err = savings.Sample(ctx, v, known)
 		}
 		if err != nil {
 			p.log.Warn("how much text the pages have cannot be read", "site", s.Site, "error", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/webauth"
 )
@@ -56,7 +57,7 @@ func TestSignedSite(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "via.db")
 	code, out, errs := command(t, nil, "pull", b.url, "--allow-private", "--store", file, "--json", "--via", "tct-01")
-	var r pullReport
+	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s", code, err, errs)
 	}

@@ -20,22 +20,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
 
 // pull runs `millrace pull --json` by TCT and gives its report.
-func pull(t *testing.T, url, file string, args ...string) pullReport {
+func pull(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	return pullBest(t, url, file, append([]string{"--via", "tct-01"}, args...)...)
 }
 
 // pullBest is pull by whatever way is the first to do.
-func pullBest(t *testing.T, url, file string, args ...string) pullReport {
+func pullBest(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
-	var r pullReport
+	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/agent"
 )
 
 // A server of a mirror publishes what is pulled into it, by its own rules.
@@ -139,7 +141,7 @@ func TestPullWrongHost(t *testing.T) {
 	for _, via := range []string{"tct-01", "tct-00", "scp", "arc"} {
 		for range 3 {
 			code, out, errs := command(t, nil, "pull", other, "--store", mirror, "--allow-private", "--json", "--via", via)
-			var r pullReport
+			var r agent.Report
 			if err := json.Unmarshal([]byte(out), &r); err != nil {
 				t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 			}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/store"
 
 	"github.com/millrace/millrace"
@@ -74,6 +75,9 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	if w.store, err = p.openStore(ctx, path); err != nil {
 		return err
+	}
+	if w.agent, err = agent.New(w.store, c.agentOptions(w.puller)); err != nil {
+		return errors.Join(err, w.store.Close())
 	}
 	if w.subscriber, w.hubs, err = c.subscriber(ctx, p); err != nil {
 		return errors.Join(err, w.store.Close())
@@ -149,6 +153,7 @@ type watching struct {
 	process *process
 	puller  *process // what pulls have of the process
 	store   store.Store
+	agent   *agent.Agent
 	ways    []protocol.Protocol
 	rules   schedule.Rules
 	hook    *webhook.Sender // nil: changes are printed

@@ -100,7 +100,7 @@ func (w *watching) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	if err != nil {
 		return err
 	}
-	client := w.c.siteClient(w.puller, w.store.State())
+	client := w.client(w.puller)
 	defer client.CloseIdleConnections()
 	return w.subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {

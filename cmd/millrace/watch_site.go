@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/schedule"
@@ -148,13 +149,12 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	if !s.held(w) {
 		release = w.tell.follow(s.root, s.folder)
 	}
-	r, err := w.c.pull(ctx, w.puller, w.store, s.url, w.ways)
+	reports, _ := w.agent.Pull(ctx, s.url)
+	r, err := reports[0], reports[0].Err
+	nameFlags(r)
 	release()
 	if s.fresh = s.fresh && err != nil; !s.held(w) {
 		w.tell.wake(r.Site)
-	}
-	if err != nil {
-		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
 	if err != nil && ctx.Err() != nil {
 		return // it is due still
@@ -193,8 +193,22 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 }
 
+// client returns a client that asks sites for something other than their pages.
+func (w *watching) client(p *process) *fetch.Client {
+	var robots fetch.RobotsMemory
+	if !w.c.IgnorePolicy {
+		robots = ingest.Robots{State: w.store.State()}
+	}
+	o := w.c.clientOptions(p, robots)
+	o.Sign = w.c.sign
+	return fetch.New(o)
+}
+
+// maxGap is the longest gap between two requests that a site's policy sets.
+const maxGap = time.Minute
+
 // asked gives when the site allows the next pull, as far as it has said so.
-func asked(r *pullReport, err error, now time.Time) time.Time {
+func asked(r *agent.Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
 		at = *r.GoOn
@@ -207,7 +221,7 @@ func asked(r *pullReport, err error, now time.Time) time.Time {
 }
 
 // gap gives the least time between two pulls by what the site says of requests.
-func (w *watching) gap(ctx context.Context, s *watchedSite, r *pullReport) time.Duration {
+func (w *watching) gap(ctx context.Context, s *watchedSite, r *agent.Report) time.Duration {
 	if w.c.IgnorePolicy {
 		return 0
 	}
@@ -221,7 +235,7 @@ func (w *watching) gap(ctx context.Context, s *watchedSite, r *pullReport) time.
 	}
 	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
 		// The pull has asked for it, or knows it from before.
-		if robots, err := w.c.siteClient(w.puller, w.store.State()).Robots(ctx, u); err == nil {
+		if robots, err := w.client(w.puller).Robots(ctx, u); err == nil {
 			gap = max(gap, min(robots.CrawlDelay(), maxGap))
 		}
 	}
@@ -248,14 +262,10 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	if !w.c.Events || ctx.Err() != nil || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
 		return
 	}
-	var memory fetch.RobotsMemory
-	if !w.c.IgnorePolicy {
-		memory = ingest.Robots{State: w.store.State()}
-	}
 	for _, room := range w.ways {
 		// Its queues are its own: it is in flight all the time, and takes no
 		// part of --max-bytes.
-		client := w.c.earClient(w.process, memory)
+		client := w.client(w.process)
 		src := room.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.c.keyOf, Note: func(n protocol.Note) {
 			w.process.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}})

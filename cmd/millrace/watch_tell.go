@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/store"
 )
@@ -156,7 +157,7 @@ func (t *telling) terms(ctx context.Context, name string) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	r, err := loadTerms(ctx, t.w.store.State(), u)
+	r, err := ingest.LoadTerms(ctx, t.w.store.State(), u)
 	if errors.Is(err, millrace.ErrInvalid) {
 		t.w.process.log.Warn("what the site says about the use of its content is not told", "error", err)
 		return nil, nil

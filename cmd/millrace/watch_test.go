@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/internal/testkit"
@@ -508,15 +509,15 @@ func TestWatchGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		report pullReport
+		report agent.Report
 		want   time.Duration
 	}{
-		{pullReport{}, 20 * time.Second},
-		{pullReport{Policy: &policyReport{PerSecond: 0.04}}, 25 * time.Second},
-		{pullReport{Policy: &policyReport{PerSecond: 0.0001}}, time.Minute},
-		{pullReport{Policy: &policyReport{PerDay: 100}, Requests: 10}, 144 * time.Minute},
-		{pullReport{Policy: &policyReport{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
-		{pullReport{Error: "failed"}, 0},
+		{agent.Report{}, 20 * time.Second},
+		{agent.Report{Policy: &agent.Policy{PerSecond: 0.04}}, 25 * time.Second},
+		{agent.Report{Policy: &agent.Policy{PerSecond: 0.0001}}, time.Minute},
+		{agent.Report{Policy: &agent.Policy{PerDay: 100}, Requests: 10}, 144 * time.Minute},
+		{agent.Report{Policy: &agent.Policy{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
+		{agent.Report{Error: "failed"}, 0},
 	} {
 		if got := w.gap(t.Context(), s, &tt.report); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.report, got, tt.want)
@@ -524,10 +525,10 @@ func TestWatchGap(t *testing.T) {
 	}
 	now := time.Now()
 	again := now.Add(5 * time.Hour)
-	if got := asked(&pullReport{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
+	if got := asked(&agent.Report{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
-	if got := asked(&pullReport{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
+	if got := asked(&agent.Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
 }

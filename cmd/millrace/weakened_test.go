@@ -137,7 +137,7 @@ func TestUnconfirmed(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		if r, code := tryPull(t, c.URL, file, "--via", via); code != 0 || r.Unconfirmed != 1 || asked.Load() != 2 || r.skipped != 0 {
+		if r, code := tryPull(t, c.URL, file, "--via", via); code != 0 || r.Unconfirmed != 1 || asked.Load() != 2 || r.SkippedN != 0 {
 			t.Errorf("%s: spoilt: exit %d, %d unconfirmed after %d requests", via, code, r.Unconfirmed, asked.Load())
 		}
 		if n := marked(); n != 1 {

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // filler gives a page by one of some ways, and says by which.
 type filler func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, way string, err error)
 
-// filler gives pages one by one, by the ways that can, the best first. Their
+// filler returns what gives pages one by one, by the ways that can, the best first. Their
 // own HTML is the last one.
 func (s *sitePull) filler(names []string) filler {
 	type fill struct {
@@ -25,24 +25,24 @@ func (s *sitePull) filler(names []string) filler {
 	}
 	var fills []fill
 	for _, name := range names {
-		if name == webCrawl {
+		if name == Crawl {
 			continue
 		}
-		if room, err := rooms(name); err == nil {
-			src := s.gate.reader(room[0])
+		if proto, ok := named(name); ok {
+			src := s.policy.reader(proto)
 			fills = append(fills, fill{name, func(ctx context.Context, url string) (*millrace.Page, error) {
 				return src.Page(ctx, millrace.Ref{URL: url})
 			}})
 		}
 	}
-	fills = append(fills, fill{webCrawl, func(ctx context.Context, url string) (*millrace.Page, error) {
-		return ingest.Page(ctx, s.c.showing(s.client), s.root, url)
+	fills = append(fills, fill{Crawl, func(ctx context.Context, url string) (*millrace.Page, error) {
+		return ingest.Page(ctx, s.showing(s.client), s.root, url)
 	}})
 	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
 		var first error
 		for _, f := range fills {
 			p, err := f.page(ctx, ref.URL)
-			if err == nil && p.Detail == millrace.DetailSummary && f.name != webCrawl {
+			if err == nil && p.Detail == millrace.DetailSummary && f.name != Crawl {
 				err = fmt.Errorf("page %s: %w: %s has no content of it", ref.URL, millrace.ErrNotFound, f.name)
 			}
 			if err == nil {
@@ -63,15 +63,15 @@ type filled struct {
 	millrace.Source
 	fill filler
 
-	mu   sync.Mutex
-	thin map[string]*millrace.Page // as the source has them, by its names
-	ring []string                  // those names, the oldest first
-	by   map[string]int            // pages that were filled, by the way
+	mu        sync.Mutex
+	summaries map[string]*millrace.Page // as the source has them, by its names
+	ring      []string                  // those names, the oldest first
+	by        map[string]int            // pages that were filled, by the way
 }
 
-// thinAhead is how many summaries wait for their content: more than are named
+// maxSummaries is how many summaries wait for their content: more than are named
 // before the first of them is asked for.
-const thinAhead = 1024
+const maxSummaries = 1024
 
 // filledVersion marks a version of which the content came from elsewhere.
 const filledVersion = " filled"
@@ -80,7 +80,7 @@ const filledVersion = " filled"
 func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range f.Source.Changes(ctx, since) {
-			if err == nil && c.Kind == millrace.Put && isThin(c.Page) {
+			if err == nil && c.Kind == millrace.Put && needsContent(c.Page) {
 				f.keep(c.URL, c.Page)
 				c.Page, c.Version = nil, c.Version+filledVersion
 			}
@@ -91,9 +91,9 @@ func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// isThin reports whether a page is to be filled. Of one that has parts which are
+// needsContent reports whether a page is to be filled. Of one that has parts which are
 // not for everybody, what its source says is all.
-func isThin(p *millrace.Page) bool {
+func needsContent(p *millrace.Page) bool {
 	return p != nil && p.Known != 0 && p.Detail == millrace.DetailSummary && !p.Access.NoIndex && !p.Access.Auth &&
 		!arc.Sensitive(p)
 }
@@ -101,15 +101,15 @@ func isThin(p *millrace.Page) bool {
 func (f *filled) keep(name string, p *millrace.Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.thin == nil {
-		f.thin = make(map[string]*millrace.Page)
+	if f.summaries == nil {
+		f.summaries = make(map[string]*millrace.Page)
 	}
-	if _, twice := f.thin[name]; !twice {
+	if _, twice := f.summaries[name]; !twice {
 		f.ring = append(f.ring, name)
 	}
-	f.thin[name] = p
-	if len(f.ring) > thinAhead {
-		delete(f.thin, f.ring[0])
+	f.summaries[name] = p
+	if len(f.ring) > maxSummaries {
+		delete(f.summaries, f.ring[0])
 		f.ring = f.ring[1:]
 	}
 }
@@ -118,18 +118,18 @@ func (f *filled) keep(name string, p *millrace.Page) {
 // alone, if the content is nowhere.
 func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	f.mu.Lock()
-	thin := f.thin[have.URL]
+	summary := f.summaries[have.URL]
 	f.mu.Unlock()
-	if thin == nil {
+	if summary == nil {
 		return f.Source.Page(ctx, have)
 	}
 	p, way, err := f.fill(ctx, have)
 	switch {
 	case err == nil && p.Known.Has(millrace.FieldContent):
-		said := thin.Clone()
+		said := summary.Clone()
 		said.Known &^= millrace.FieldContent
 		out, _ := millrace.Merge(p, said)
-		out.URL, out.Known, out.Version, out.Original = thin.URL, p.Known|said.Known, "", nil
+		out.URL, out.Known, out.Version, out.Original = summary.URL, p.Known|said.Known, "", nil
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.by == nil {
@@ -140,7 +140,7 @@ func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	case err != nil && (errors.Is(err, millrace.ErrUnavailable) || ctx.Err() != nil):
 		return nil, err
 	}
-	out := thin.Clone()
+	out := summary.Clone()
 	out.Version = ""
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -15,22 +15,22 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// watched is a source that somebody looks at while it is read.
-type watched struct {
+// observed is a source whose stream is observed while it is read.
+type observed struct {
 	millrace.Source
 	// full ends the stream at the first thing that could not be had any more:
 	// what is under way comes home before. nil = nothing does.
 	full func() error
-	// told hears of each Mark before it is applied; nil = nobody. Its error ends
-	// the stream.
-	told func(ctx context.Context, at time.Time) error
+	// marked, if not nil, is called with each checkpoint before it is applied.
+	// Its error ends the stream.
+	marked func(ctx context.Context, at time.Time) error
 
 	changes bool // there were other changes than Marks
 	whole   bool // everything was named
 }
 
 // Changes yields those of the source.
-func (w *watched) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+func (w *observed) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range w.Source.Changes(ctx, since) {
 			if err == nil {
@@ -50,69 +50,70 @@ func isSkip(err error) bool {
 	return is
 }
 
-func (w *watched) look(ctx context.Context, c millrace.Change) error {
+func (w *observed) look(ctx context.Context, c millrace.Change) error {
 	if c.Kind != millrace.KindCheckpoint {
 		w.changes = true
 		return nil
 	}
 	w.whole = w.whole || c.Checkpoint != nil && c.Checkpoint.Complete && c.Checkpoint.Section == ""
-	if w.told != nil {
-		return w.told(ctx, c.Time)
+	if w.marked != nil {
+		return w.marked(ctx, c.Time)
 	}
 	return nil
 }
 
-// deletionsAge is after how long a roll that has not changed is not enough to
-// know that nothing is gone.
+// deletionsAge is how long an unmodified primary source is enough to know that no
+// page was deleted.
 const deletionsAge = 24 * time.Hour
 
-// deletionsRecord is what a mirror keeps of who tells what is gone: the JSON
-// that is the cursor of the source "ROOT WAY deletions of ROLL".
+// deletionsRecord is what a store has of the deletions of a primary source.
 type deletionsRecord struct {
 	Cursor millrace.Cursor `json:"cursor,omitempty"` // of the way
 	Asked  time.Time       `json:"asked"`            // when it has answered last
-	// Owed is the oldest state that the roll has told of and that nobody has
-	// been asked about since; zero = none.
+	// Owed is the oldest state that the primary source has given and whose
+	// deletions have not been requested yet; zero = none.
 	Owed time.Time `json:"owed,omitzero"`
 }
 
-// deletions asks another way what is gone from the roll.
+// deletions asks another way which pages of the primary source are deleted.
 type deletions struct {
 	*sitePull
-	w      *ways
-	name   string // the way
-	roll   string // the room that is the roll
-	reader protocol.DeletionReader
-	record deletionsRecord
-	way    *way // of the report; nil = it was not asked
+	w       *ways
+	name    string // the way
+	primary string // protocol of the primary source
+	reader  protocol.DeletionReader
+	record  deletionsRecord
+	way     *Way // of the report; nil = it was not asked
 }
 
-// deletions gives who tells what is gone from a roll; nil = the roll itself.
-func (s *sitePull) deletions(ctx context.Context, w *ways, roll, name string) (*deletions, error) {
-	if name == "" || name == roll {
+// deletions returns what reports the deletions of a primary source; nil = the
+// source itself.
+func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string) (*deletions, error) {
+	if name == "" || name == primary {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	room, err := rooms(name)
-	if err != nil {
-		return nil, err
+	proto, ok := named(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown protocol %q", millrace.ErrInvalid, name)
 	}
-	reader, ok := s.gate.reader(room[0]).(protocol.DeletionReader)
+	reader, ok := s.policy.reader(proto).(protocol.DeletionReader)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	d := &deletions{sitePull: s, w: w, name: name, roll: roll, reader: reader}
+	d := &deletions{sitePull: s, w: w, name: name, primary: primary, reader: reader}
+	var err error
 	d.record, err = d.stored().Load(ctx)
 	return d, err
 }
 
 func (d *deletions) stored() state.JSON[deletionsRecord] {
-	return state.JSON[deletionsRecord]{State: d.st.State(), Namespace: d.root, Key: "deletions of " + d.roll + " by " + d.name}
+	return state.JSON[deletionsRecord]{State: d.store.State(), Namespace: d.root, Key: "deletions of " + d.primary + " by " + d.name}
 }
 
 func (d *deletions) save(ctx context.Context) error { return d.stored().Save(ctx, d.record) }
 
-// owe remembers that the roll has told of a state of the site, durably before
-// what it has told is: a pull that is killed in between asks the next time.
+// owe stores that the primary source has given a state of the site, before that
+// is stored: after a pull that was killed in between, the next one asks.
 func (d *deletions) owe(ctx context.Context, at time.Time) error {
 	if at.IsZero() || !d.record.Owed.IsZero() && !at.Before(d.record.Owed) {
 		return nil
@@ -121,24 +122,24 @@ func (d *deletions) owe(ctx context.Context, at time.Time) error {
 	return d.save(ctx)
 }
 
-// sync reads the roll, and then takes away what the other way says is gone. If
-// that cannot say, or says what is hard to believe, the roll is read whole.
+// sync reads the primary source, and then deletes what the other way reports. If
+// that fails, or reports too many deletions, the source is read whole.
 func (d *deletions) sync(
-	ctx context.Context, room protocol.Protocol, from string, sync func(millrace.Source, *watched) (*mirror.Report, error),
+	ctx context.Context, proto protocol.Protocol, from string, sync func(millrace.Source, *observed) (*mirror.Report, error),
 ) (*mirror.Report, error) {
-	began := d.gate.now()
+	began := d.policy.now()
 	before, err := d.site.Cursor(ctx, from)
 	if err != nil {
 		return &mirror.Report{}, err
 	}
-	seen := &watched{}
-	seen.told = func(ctx context.Context, at time.Time) error {
+	seen := &observed{}
+	seen.marked = func(ctx context.Context, at time.Time) error {
 		if at.IsZero() && seen.changes {
 			at = began
 		}
 		return d.owe(ctx, at)
 	}
-	rep, err := sync(d.gate.undeleting(room), seen)
+	rep, err := sync(d.policy.undeleting(proto), seen)
 	if err != nil || rep.Doubted > 0 {
 		return rep, err
 	}
@@ -146,24 +147,23 @@ func (d *deletions) sync(
 	if err != nil {
 		return rep, err
 	}
-	// What a roll that was read whole names may have been gone when the cursor
-	// was made: it may be older. So that is asked about, too.
-	//
-	// A roll that stands as it was speaks for the rest of the site.
+	// A source that was read whole may name pages that were deleted when its
+	// cursor was made, so deletions are requested then, too. They are not if the
+	// source is unmodified.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
 		return rep, nil
 	}
 	gone, err := d.ask(ctx, from, rep)
-	d.way = &way{Protocol: d.name, Part: "deletions", Pages: gone}
+	d.way = &Way{Protocol: d.name, Part: "deletions", Pages: gone}
 	if err == nil || ctx.Err() != nil {
 		return rep, err
 	}
-	if end := d.bound.ended(err); end != nil || d.gate.ended() != nil {
+	if end := d.budget.ended(err); end != nil || d.policy.ended() != nil {
 		return rep, err
 	}
-	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
+	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; %s is read whole for them", err, d.primary)
 	if seen.whole {
-		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.roll)
+		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.primary)
 	}
 	if !errors.Is(err, millrace.ErrConflict) && d.w != nil {
 		d.w.fail(d.name, err)
@@ -182,7 +182,7 @@ func (d *deletions) sync(
 	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}}); err != nil {
 		return rep, err
 	}
-	whole, err := sync(d.gate.reader(room), new(watched))
+	whole, err := sync(d.policy.reader(proto), new(observed))
 	return joinReports(rep, whole), err
 }
 
@@ -229,12 +229,12 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 			return 0, err
 		}
 	}
-	d.record = deletionsRecord{Cursor: next.Cursor, Asked: d.gate.now().UTC()}
+	d.record = deletionsRecord{Cursor: next.Cursor, Asked: d.policy.now().UTC()}
 	return len(gone), d.save(ctx)
 }
 
 // believe refuses the loss of a fifth of the pages: as everywhere, that is
-// believed when it is seen a second time, by the roll.
+// believed when it is seen a second time, by the primary source.
 func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	if lost == 0 {
 		return nil

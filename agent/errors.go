@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -8,17 +8,16 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
 
-// told gives the words of an error for a line that names the site and the way
-// already: what was being done to what is not repeated.
-func told(err error, root string, ways ...string) string {
+// errorText returns the text of an error for a report that names the site and
+// the ways already: they are not repeated.
+func errorText(err error, root string, ways ...string) string {
 	text := err.Error()
 	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {
-		return fmt.Sprintf("the disk is full (%v): nothing was changed; make room for what is temporary, or name another folder in TMPDIR, and try again", file)
+		return fmt.Sprintf("the disk is full (%v): nothing was changed; free space for temporary files, or set TMPDIR to another folder, and try again", file)
 	}
 	for again := true; again; {
 		again = false
@@ -33,19 +32,10 @@ func told(err error, root string, ways ...string) string {
 	return text
 }
 
-// fail enters the error that a pull ends with.
-func (r *pullReport) fail(err error) {
-	names := make([]string, len(r.Ways))
-	for i, w := range r.Ways {
-		names[i] = w.Protocol
-	}
-	r.Error, r.Code = told(err, r.Site, names...), millrace.ErrorCode(err)
-}
-
 // given reports whether others than a crawl have given the pages of a site that
 // is about to be crawled without having been asked to be.
 func (s *sitePull) given(ctx context.Context, site store.Site, from string) (bool, error) {
-	if s.c.Via == webCrawl {
+	if s.o.Via == Crawl {
 		return false, nil
 	}
 	if is, err := ingest.IsPrimary(ctx, site, from); is || err != nil {

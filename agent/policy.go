@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -26,7 +27,7 @@ const policyAge = 24 * time.Hour
 type forbiddenError struct {
 	purpose          millrace.Purpose
 	document, member string
-	contact          string // whom to ask; "" = nobody is named
+	contact          string // whom to ask; "" = unknown
 }
 
 // Error names the document, the member, and the way past.
@@ -39,7 +40,7 @@ func (e *forbiddenError) Error() string {
 	if member == "" {
 		member = string(e.purpose)
 	}
-	return fmt.Sprintf("%s does not allow the content to be used for %s (%s is false): %spull for another --purpose; --ignore-policy is the only way past it",
+	return fmt.Sprintf("%s does not allow the content to be used for %s (%s is false): %spull for another Options.Purpose; Options.IgnorePolicy is the only way past it",
 		e.document, e.purpose, member, leave)
 }
 
@@ -49,71 +50,64 @@ func (e *forbiddenError) ErrorCode() string { return "policy-refuses" }
 // Unwrap gives [millrace.ErrForbidden].
 func (e *forbiddenError) Unwrap() error { return millrace.ErrForbidden }
 
-// gate keeps one pull to what the site says about the use of its content. It is
+// policyEnforcer keeps one pull to what the site says about the use of its content. It is
 // safe for concurrent use.
-type gate struct {
+type policyEnforcer struct {
 	purpose millrace.Purpose
 	state   store.State
 	root    *url.URL
 	client  *fetch.Client
 	stop    context.CancelCauseFunc // ends the pull
-	process *process
+	log     *slog.Logger
 	now     func() time.Time
 
 	mu      sync.Mutex
 	terms   []protocol.Terms
-	heard   bool // terms are newer than what is remembered
+	changed bool // terms are newer than the record in the store
 	quota   *quota
 	refusal error // that ends the pull
 
 	noting  sync.Mutex                 // of the report's notes
 	options protocol.ReaderOptions     // of readers
-	readers map[string]millrace.Source // of rooms; those that have read a policy have it still
+	readers map[string]millrace.Source // of protocols; those that have read a policy have it still
 }
 
-// gate makes the gate of one pull. stop ends what the pull is doing.
-func (c *pullCommand) gate(
-	p *process, st store.State, client *fetch.Client, root string, r *pullReport, stop context.CancelCauseFunc,
-) (*gate, error) {
-	u, err := url.Parse(root)
-	if err != nil {
-		return nil, usageError(err.Error())
-	}
-	g := &gate{
-		purpose: millrace.Purpose(c.Purpose), state: st, root: u, client: client, stop: stop, process: p, now: time.Now,
+// enforcer returns what enforces the policy of one site. stop ends the pull.
+func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop context.CancelCauseFunc) *policyEnforcer {
+	g := &policyEnforcer{
+		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now,
 		readers: make(map[string]millrace.Source),
 	}
-	g.options = protocol.ReaderOptions{Key: c.keyOf, Note: func(n protocol.Note) {
+	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Handshake: a.o.Handshake, Note: func(n protocol.Note) {
 		g.noting.Lock()
 		defer g.noting.Unlock()
-		p.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		g.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		if len(r.Notes) < maxNotes {
-			r.Notes = append(r.Notes, protocolNote(n))
+			r.Notes = append(r.Notes, Note(n))
 		}
 	}}
-	c.listing.set(&g.options)
-	if !c.IgnorePolicy {
-		g.options.Policy = g.hear
+	if !a.o.IgnorePolicy {
+		g.options.Policy = g.add
 	}
-	return g, nil
+	return g
 }
 
-// reader gives the reader of a room, one for the whole pull.
-func (g *gate) reader(room protocol.Protocol) millrace.Source {
-	r, ok := g.readers[room.Name]
+// reader gives the reader of a protocol, one for the whole pull.
+func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
+	r, ok := g.readers[proto.Name]
 	if !ok {
-		r = room.NewReader(g.client.HTTP(), g.root.String(), &g.options)
-		g.readers[room.Name] = r
+		r = proto.NewReader(g.client.HTTP(), g.root.String(), &g.options)
+		g.readers[proto.Name] = r
 	}
 	return r
 }
 
-// undeleting gives a reader of a room, as of a site of which somebody else tells
-// what is gone.
-func (g *gate) undeleting(room protocol.Protocol) millrace.Source {
+// undeleting returns a reader of a protocol for a site whose deletions another way
+// reports.
+func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
 	o := g.options
 	o.Deletions = true
-	return room.NewReader(g.client.HTTP(), g.root.String(), &o)
+	return proto.NewReader(g.client.HTTP(), g.root.String(), &o)
 }
 
 // open asks for the site's policy before anything else is asked for, unless it
@@ -121,7 +115,7 @@ func (g *gate) undeleting(room protocol.Protocol) millrace.Source {
 // understood is refused, since nobody could keep to it; of one that is out of
 // reach an older copy counts. Of a site that is down nothing is said here: the
 // ways say what there is to say, and nothing is fetched by them.
-func (g *gate) open(ctx context.Context, via string) error {
+func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	was, err := g.load(ctx)
 	if err != nil {
 		return err
@@ -134,11 +128,11 @@ func (g *gate) open(ctx context.Context, via string) error {
 	if err != nil {
 		return ctx.Err()
 	}
-	for _, room := range all.Protocols() {
-		if room.Name == arcName && via != arcName && !namesARC(robots) {
+	for _, proto := range all.Protocols() {
+		if proto.Name == arcName && via != arcName && !namesARC(robots) {
 			continue
 		}
-		src, ok := g.reader(room).(protocol.PolicyReader)
+		src, ok := g.reader(proto).(protocol.PolicyReader)
 		if !ok {
 			continue
 		}
@@ -151,11 +145,11 @@ func (g *gate) open(ctx context.Context, via string) error {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
-			return fmt.Errorf("the site has a policy that cannot be read, so that nobody could keep to it; --ignore-policy is the only way past it: %w", err)
+			return fmt.Errorf("the site has a policy that cannot be read, so that no program could obey it; Options.IgnorePolicy is the only way past it: %w", err)
 		case was.Time.IsZero():
 			return g.unreachable(err)
 		}
-		g.process.log.Warn("an older copy of the site's policy counts", "of", was.Time.Format(time.RFC3339), "error", err)
+		g.log.Warn("using cached site policy", "time", was.Time.Format(time.RFC3339), "error", err)
 		if err := g.forbidden(was.Terms); err != nil {
 			return err
 		}
@@ -165,35 +159,34 @@ func (g *gate) open(ctx context.Context, via string) error {
 	others := slices.Clone(g.terms)
 	g.mu.Unlock()
 	if t, said := robotsTerms(robots, g.root, others); said {
-		return g.hear(t)
+		return g.add(t)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.heard = true
+	g.changed = true
 	return nil
 }
 
 // unreachable decides about a policy that could not be had.
-func (g *gate) unreachable(err error) error {
+func (g *policyEnforcer) unreachable(err error) error {
 	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
-		return fmt.Errorf("the site's policy is out of reach, so that nobody knows what it allows: pull again later, or take all the same with --ignore-policy: %w", err)
+		return fmt.Errorf("the site's policy is out of reach, so that it is unknown what it allows; pull again later, or use Options.IgnorePolicy: %w", err)
 	}
 	// There is no site to speak of, and should it come back in this moment,
 	// nothing is taken without having asked.
-	g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return bare(err) }})
+	g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
 	return nil
 }
 
-// bare gives the innermost error that says that something is out of reach,
-// without what was being done.
-func bare(err error) error {
+// innermost returns the innermost error that is [millrace.ErrUnavailable].
+func innermost(err error) error {
 	for inner := errors.Unwrap(err); inner != nil && errors.Is(inner, millrace.ErrUnavailable); inner = errors.Unwrap(err) {
 		err = inner
 	}
 	return err
 }
 
-// arcName is the room whose policy is asked for only where it is spoken.
+// arcName is the protocol whose policy is asked for only where it is spoken.
 const arcName = "arc"
 
 // namesARC reports whether a robots.txt names a list of ARC.
@@ -203,7 +196,7 @@ func namesARC(robots *fetch.Robots) bool {
 
 // forbidden gives the error of the first document that does not allow the
 // purpose. What is not said is not forbidden.
-func (g *gate) forbidden(terms []protocol.Terms) error {
+func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	for _, t := range terms {
 		if allowed, said := t.Policy.Purposes[g.purpose]; said && !allowed {
 			return &forbiddenError{g.purpose, t.URL, t.Names.Purposes[g.purpose], t.Policy.Contact}
@@ -213,34 +206,34 @@ func (g *gate) forbidden(terms []protocol.Terms) error {
 }
 
 // recall takes up what is remembered.
-func (g *gate) recall(terms []protocol.Terms) error {
+func (g *policyEnforcer) recall(terms []protocol.Terms) error {
 	for _, t := range terms {
-		if err := g.hear(t); err != nil {
+		if err := g.add(t); err != nil {
 			return err
 		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.heard = false
+	g.changed = false
 	return nil
 }
 
-// hear takes up a document, from whichever reader.
-func (g *gate) hear(t protocol.Terms) error {
+// add applies a document that a reader has read.
+func (g *policyEnforcer) add(t protocol.Terms) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.terms = slices.DeleteFunc(g.terms, func(old protocol.Terms) bool { return old.URL == t.URL })
 	g.terms = append(g.terms, t)
-	g.heard = true
+	g.changed = true
 	if err := g.forbidden([]protocol.Terms{t}); err != nil {
 		g.end(err)
 		return err
 	}
-	return g.heed()
+	return g.limit()
 }
 
 // end ends the pull. The caller holds mu.
-func (g *gate) end(err error) {
+func (g *policyEnforcer) end(err error) {
 	if g.refusal == nil {
 		g.refusal = err
 		g.stop(err)
@@ -248,21 +241,21 @@ func (g *gate) end(err error) {
 }
 
 // ended gives the refusal that has ended the pull, nil if none has.
-func (g *gate) ended() error {
+func (g *policyEnforcer) ended() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refusal
 }
 
-// longGap is a gap that somebody who waits wants to know of, and maxGap the
-// longest that is waited, as for a Crawl-delay.
+// longGap is the least gap between requests that is a warning, and maxGap the
+// longest gap that is obeyed, as of a Crawl-delay.
 const (
 	longGap = 10 * time.Second
 	maxGap  = time.Minute
 )
 
-// heed keeps to the slowest of the rates. The caller holds mu.
-func (g *gate) heed() error {
+// limit applies the lowest rates. The caller holds mu.
+func (g *policyEnforcer) limit() error {
 	var l fetch.Limit
 	day, second := protocol.Terms{}, protocol.Terms{}
 	for _, t := range g.terms {
@@ -278,7 +271,7 @@ func (g *gate) heed() error {
 		if l.Gap >= longGap {
 			level = slog.LevelWarn
 		}
-		g.process.log.Log(context.Background(), level, "the site's policy asks for a gap between requests; --ignore-policy is the only way past it",
+		g.log.Log(context.Background(), level, "policy sets a gap between requests",
 			"gap", l.Gap, "document", second.URL, "member", second.Names.PerSecond)
 	}
 	if day.Policy != nil {
@@ -307,52 +300,52 @@ func (g *gate) heed() error {
 
 // load gives what is remembered, a zero time if that is nothing, or nothing
 // that can be used.
-func (g *gate) load(ctx context.Context) (termsRecord, error) {
-	r, err := loadTerms(ctx, g.state, g.root)
+func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
+	r, err := ingest.LoadTerms(ctx, g.state, g.root)
 	if errors.Is(err, millrace.ErrInvalid) {
-		g.process.log.Warn("what is remembered of the site's policy is of no use", "error", err)
-		return termsRecord{}, nil
+		g.log.Warn("stored site policy is invalid; ignoring it", "error", err)
+		return ingest.TermsRecord{}, nil
 	}
 	return r, err
 }
 
 // close gives back what is left of the quota, remembers what the policy says,
 // and enters it into the report.
-func (g *gate) close(ctx context.Context, r *pullReport) {
+func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.quota != nil {
 		if err := g.quota.close(ctx); err != nil {
-			g.process.log.Warn("requests are counted that were not made", "error", err)
+			g.log.Warn("could not return unused requests", "error", err)
 		}
 	}
 	if over, ok := errors.AsType[*quotaError](g.refusal); ok {
 		r.GoOn = &over.again
 	}
-	r.Policy = reportTerms(g.terms)
+	r.Policy = PolicyOf(g.terms)
 	if _, no := errors.AsType[*forbiddenError](g.refusal); no {
 		return // what forbids is looked at again each time
 	}
 	err := g.remember(ctx)
 	if err != nil {
-		g.process.log.Warn("the site's policy is not remembered", "error", err)
+		g.log.Warn("could not store the site's policy", "error", err)
 	}
 }
 
-// keep keeps what was heard so far: what a pull brings may be handed on before
-// the pull ends.
-func (g *gate) keep(ctx context.Context) {
+// keep stores the terms so far: other programs may read the pages before the
+// pull ends.
+func (g *policyEnforcer) keep(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.remember(ctx); err != nil && ctx.Err() == nil {
-		g.process.log.Warn("the site's policy is not remembered", "error", err)
+		g.log.Warn("could not store the site's policy", "error", err)
 	}
 }
 
-// remember keeps what was heard. The caller holds mu.
-func (g *gate) remember(ctx context.Context) error {
-	if !g.heard {
+// remember stores the terms, if they are new. The caller holds mu.
+func (g *policyEnforcer) remember(ctx context.Context) error {
+	if !g.changed {
 		return nil
 	}
-	return termsOf(g.state, g.root).Save(ctx, termsRecord{g.now().UTC(), g.terms})
+	return ingest.Terms(g.state, g.root).Save(ctx, ingest.TermsRecord{Time: g.now().UTC(), Terms: g.terms})
 }

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -27,8 +27,7 @@ const (
 	figuresAge = 60 * 24 * time.Hour
 )
 
-// waysRecord is what a mirror keeps of the ways into a site: the JSON that is
-// the cursor of the source "ways of ROOT".
+// waysRecord is what a store has of the ways into a site.
 type waysRecord struct {
 	Site *discover.Site `json:"site"` // nil = nothing is remembered
 	// For whom they were looked for: another one may be let in elsewhere.
@@ -71,17 +70,17 @@ type ways struct {
 
 // recall takes up what is remembered, if it is of use.
 func (w *ways) recall(ctx context.Context) error {
-	r, err := waysOf(w.st.State(), w.root).Load(ctx)
+	r, err := waysOf(w.store.State(), w.root).Load(ctx)
 	if err != nil || r.Site == nil || r.Site.URL == "" {
 		return err
 	}
-	now := w.gate.now()
+	now := w.policy.now()
 	w.before = r.Failed
 	age, most := now.Sub(r.Site.Time), waysAge
 	if slices.ContainsFunc(r.Site.Ways, func(w discover.Way) bool { return w.Later }) {
 		most = laterAge
 	}
-	if age < 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
+	if age < 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.o.IgnorePolicy {
 		return nil
 	}
 	for _, f := range r.Failed {
@@ -101,19 +100,19 @@ func (w *ways) recall(ctx context.Context) error {
 
 // look finds out what ways there are; brief: unless the best one is clear before.
 func (w *ways) look(ctx context.Context, brief bool) error {
-	options := w.gate.options
-	site, err := discover.Probe(ctx, w.c.showing(w.client), w.root, &discover.Options{
-		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
-		MaxBytes: int64(w.c.MaxBytes) / 4, // of a quota, most is for the pages
+	options := w.policy.options
+	site, err := discover.Probe(ctx, w.showing(w.client), w.root, &discover.Options{
+		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Logger: w.o.Logger,
+		MaxBytes: w.o.MaxBytes / 4, // of a quota, most is for the pages
 		Quick:    brief, PolicyKnown: true,
 	})
-	if err = cmp.Or(w.gate.ended(), err); err != nil {
+	if err = cmp.Or(w.policy.ended(), err); err != nil {
 		return err
 	}
-	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Quick)
-	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Failed: map[string]wayFailure{}}, true
+	w.o.Logger.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Quick)
+	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Failed: map[string]wayFailure{}}, true
 	for name, f := range w.before {
-		if f.rests(w.gate.now()) {
+		if f.rests(w.policy.now()) {
 			w.found.Failed[name] = f
 		}
 	}
@@ -136,7 +135,7 @@ func (w *ways) lookFor(ctx context.Context, held []string) error {
 
 // save remembers what was found, and what of it has failed.
 func (w *ways) save(ctx context.Context) error {
-	return waysOf(w.st.State(), w.root).Save(ctx, w.found)
+	return waysOf(w.store.State(), w.root).Save(ctx, w.found)
 }
 
 // fail remembers that a way is of no use for now.
@@ -144,7 +143,7 @@ func (w *ways) fail(name string, err error) {
 	if w.found.Failed == nil {
 		w.found.Failed = map[string]wayFailure{}
 	}
-	w.found.Failed[name] = wayFailure{err.Error(), w.gate.now().UTC(), w.before[name].Times + 1}
+	w.found.Failed[name] = wayFailure{err.Error(), w.policy.now().UTC(), w.before[name].Times + 1}
 }
 
 // plan chooses among the ways that have not failed.
@@ -162,13 +161,13 @@ func (w *ways) plan(held []string) *discover.Plan {
 // held gives the ways that have decided last which pages the site has.
 func (s *sitePull) held(ctx context.Context) (names []string, err error) {
 	every := all.Protocols()
-	for _, room := range append(every[:len(every):len(every)], protocol.Protocol{Name: webCrawl}) {
-		is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+room.Name)
+	for _, proto := range append(every[:len(every):len(every)], protocol.Protocol{Name: Crawl}) {
+		is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+proto.Name)
 		if err != nil {
 			return nil, err
 		}
 		if is {
-			names = append(names, room.Name)
+			names = append(names, proto.Name)
 		}
 	}
 	return names, nil
@@ -189,7 +188,7 @@ func (w *ways) awaited(held []string) error {
 		err := fmt.Errorf("%w: %s, by which the site was read before, is out of reach: %s; pull again", millrace.ErrUnavailable, name, way.Reason)
 		w.fail(name, err)
 		if w.before[name].Times < 2 {
-			w.r.Ways = append(w.r.Ways, newWay(name, "all", err))
+			w.r.Ways = append(w.r.Ways, failedWay(name, "all", err))
 			return err
 		}
 	}
@@ -201,13 +200,13 @@ func (w *ways) awaited(held []string) error {
 func (w *ways) reportBroken() {
 	for _, is := range w.found.Site.Ways {
 		if is.Offer == nil && is.Allowed && !is.Later && is.Reason != "" {
-			w.r.Ways = append(w.r.Ways, way{Protocol: is.Protocol, Part: "all", Error: is.Reason})
+			w.r.Ways = append(w.r.Ways, Way{Protocol: is.Protocol, Part: "all", Error: is.Reason})
 		}
 	}
 }
 
-func newWay(name, part string, err error) way {
-	return way{Protocol: name, Part: part, Error: err.Error(), Code: millrace.ErrorCode(err)}
+func failedWay(name, part string, err error) Way {
+	return Way{Protocol: name, Part: part, Error: err.Error(), Code: millrace.ErrorCode(err)}
 }
 
 // choose mirrors a site by the cheapest way that does not fail.
@@ -242,23 +241,23 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return first
 		}
 		err = s.take(ctx, w, &route, refresh)
-		if no := s.gate.ended(); no != nil || err == nil || ctx.Err() != nil {
+		if no := s.policy.ended(); no != nil || err == nil || ctx.Err() != nil {
 			return cmp.Or(no, err)
 		}
-		if route.Primary == webCrawl || route.Primary == "" {
+		if route.Primary == Crawl || route.Primary == "" {
 			return err
 		}
 		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
 			// What may pass is waited for; but the site answers, so that the next
 			// pull looks again, and the one after that may go another way.
-			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.bound.ended(err) == nil {
+			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.budget.ended(err) == nil {
 				w.fail(route.Primary, err)
 				err = errors.Join(err, w.save(ctx))
 			}
 			return err
 		}
 		first = cmp.Or(first, err)
-		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Primary, "error", told(err, s.root, route.Primary))
+		w.o.Logger.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Primary, "error", errorText(err, s.root, route.Primary))
 		if !w.fresh || w.was != nil || w.found.Site.Quick { // things may not be as they were, or as they seemed
 			w.was = nil
 			if err := w.look(ctx, false); err != nil {
@@ -275,7 +274,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 // unseen is what is left of a site that cannot be looked at: what a folder of
 // it needs is there even if its root is closed.
 func (s *sitePull) unseen(ctx context.Context, err error) error {
-	if no := s.gate.ended(); no != nil || ctx.Err() != nil || s.folder == s.root {
+	if no := s.policy.ended(); no != nil || ctx.Err() != nil || s.folder == s.root {
 		return cmp.Or(no, err)
 	}
 	return s.crawl(ctx, 0)
@@ -287,7 +286,7 @@ func refused(err error) bool {
 	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
 }
 
-// take mirrors a site by one route. refresh: its roll is held.
+// take mirrors a site by one route. refresh: its primary source was read before.
 func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, refresh bool) error {
 	var offer *protocol.Offer
 	if way := w.found.Site.Way(route.Primary); way != nil {
@@ -298,28 +297,28 @@ func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, ref
 	if offer != nil && !refresh {
 		expected = max(0, offer.Pages)
 	}
-	if route.Primary == webCrawl || route.Primary == "" {
+	if route.Primary == Crawl || route.Primary == "" {
 		return s.crawl(ctx, expected)
 	}
 	if !refresh {
-		if err := s.bound.refuse(route.Primary, offer); err != nil {
-			s.r.Ways = append(s.r.Ways, newWay(route.Primary, "all", err))
-			return &quotaRefusal{err}
+		if err := s.budget.refuse(route.Primary, offer); err != nil {
+			s.r.Ways = append(s.r.Ways, failedWay(route.Primary, "all", err))
+			return &overBudgetError{err}
 		}
 	}
-	room, err := rooms(route.Primary)
-	if err != nil {
-		return err
+	proto, ok := named(route.Primary)
+	if !ok {
+		return fmt.Errorf("%w: unknown protocol %q", millrace.ErrInvalid, route.Primary)
 	}
-	return s.by(ctx, w, room[0], route, expected)
+	return s.by(ctx, w, proto, route, expected)
 }
 
-// quotaRefusal is a way that is larger than what the user allows. Others are
+// overBudgetError is a way that is larger than what the user allows. Others are
 // not tried for that: they may cost more.
-type quotaRefusal struct{ err error }
+type overBudgetError struct{ err error }
 
 // Error gives what is too large.
-func (e *quotaRefusal) Error() string { return e.err.Error() }
+func (e *overBudgetError) Error() string { return e.err.Error() }
 
 // ErrorCode returns that of what is too large.
-func (e *quotaRefusal) ErrorCode() string { return millrace.ErrorCode(e.err) }
+func (e *overBudgetError) ErrorCode() string { return millrace.ErrorCode(e.err) }

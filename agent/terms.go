@@ -1,16 +1,12 @@
-package main
+package agent
 
 import (
-	"fmt"
-	"strings"
-	"time"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyReport is what a pull says of the policy that it has kept to.
-type policyReport struct {
+// Policy is what a pull says of the policy that it has kept to.
+type Policy struct {
 	Documents    []string `json:"documents"`
 	Terms        string   `json:"terms,omitempty"`
 	Contact      string   `json:"contact,omitempty"`
@@ -22,12 +18,12 @@ type policyReport struct {
 	Approved     []string `json:"approved_consumers,omitempty"` // agents that are named; others are not forbidden by that
 }
 
-// reportTerms says what somebody has to know who uses the content.
-func reportTerms(terms []protocol.Terms) *policyReport {
+// PolicyOf sums up documents. It returns nil if there are none.
+func PolicyOf(terms []protocol.Terms) *Policy {
 	if len(terms) == 0 {
 		return nil
 	}
-	r := new(policyReport)
+	r := new(Policy)
 	var all millrace.Requirements
 	for _, t := range terms {
 		r.Documents = append(r.Documents, t.URL)
@@ -64,41 +60,4 @@ func reportTerms(terms []protocol.Terms) *policyReport {
 		}
 	}
 	return r
-}
-
-// policyText says in a line what a person has to know of the policy, if
-// anything.
-func (r *pullReport) policyText() string {
-	if r.PolicyIgnored {
-		return "  the site's policy and robots.txt were not asked for and not kept to (--ignore-policy)\n"
-	}
-	if r.Policy == nil || r.Error != "" {
-		return ""
-	}
-	var asked []string
-	if n := len(r.Policy.Requirements); n > 0 {
-		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" of those who use the content")
-	}
-	if r.Policy.Retention > 0 {
-		asked = append(asked, "copies to be kept for "+retentionText(r.Policy.Retention)+" at most")
-	}
-	if r.Policy.Terms != "" {
-		asked = append(asked, "its terms to be kept: "+r.Policy.Terms)
-	}
-	if len(asked) == 0 {
-		return ""
-	}
-	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
-}
-
-// retentionText gives seconds as an owner would say them.
-func retentionText(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d == 24*time.Hour:
-		return "a day"
-	case d%(24*time.Hour) == 0:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
-	}
-	return d.String()
 }

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type quotaError struct {
 
 // Error says when to go on.
 func (e *quotaError) Error() string {
-	return fmt.Sprintf("%s asks for at most %d requests a day (%s), which were made: what was read is kept; go on after %s, or at once with --ignore-policy",
+	return fmt.Sprintf("%s asks for at most %d requests a day (%s), which were made: what was read is kept; go on after %s, or at once with Options.IgnorePolicy",
 		e.document, e.limit, e.member, e.again.Format(time.RFC3339))
 }
 

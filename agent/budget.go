@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/protocol"
+)
+
+// budgetError is a limit of the options that a pull has reached. It is no
+// failure: what was read is in the store, and the next pull continues.
+type budgetError struct{ quota string }
+
+// Error names the limit, such as "Options.MaxPages 100".
+func (e *budgetError) Error() string { return e.quota }
+
+// budget ends the pull of one site at the limits of the options. It is safe for
+// concurrent use.
+type budget struct {
+	maxPages int
+	maxBytes int64
+	client   *fetch.Client
+	over     func() error // reports that the site allows no more; nil = never
+	asked    atomic.Int64 // pages
+}
+
+// enough returns an error if the next page is too much.
+func (b *budget) enough() error {
+	if err := b.full(); err != nil {
+		return err
+	}
+	if n := b.asked.Add(1); b.maxPages > 0 && n > int64(b.maxPages) {
+		return &budgetError{fmt.Sprintf("Options.MaxPages %d", b.maxPages)}
+	}
+	return nil
+}
+
+// full returns an error if the bytes are used up, or the site allows no more.
+func (b *budget) full() error {
+	if b.over != nil {
+		if err := b.over(); err != nil {
+			return err
+		}
+	}
+	if b.maxBytes > 0 && b.client.Stats().Received() >= b.maxBytes {
+		return &budgetError{fmt.Sprintf("Options.MaxBytes %d", b.maxBytes)}
+	}
+	return nil
+}
+
+// ended returns the limit that caused an error, nil if none did.
+func (b *budget) ended(err error) *budgetError {
+	if e, ok := errors.AsType[*budgetError](err); ok {
+		return e
+	}
+	// What fails when nothing more is received, fails for that.
+	if full, ok := errors.AsType[*budgetError](b.full()); err != nil && ok {
+		return full
+	}
+	return nil
+}
+
+// refuse returns an error for an offer of many pages in few files that are more
+// than what is left: no pull could finish them.
+func (b *budget) refuse(name string, o *protocol.Offer) error {
+	if o == nil || o.First.Requests*2 > int64(o.Pages) {
+		return nil // page by page
+	}
+	left := b.maxBytes - b.client.Stats().Received()
+	switch {
+	case b.maxPages > 0 && o.Pages > b.maxPages:
+		return fmt.Errorf("%w: %s has %d pages in one file, and Options.MaxPages allows %d: nothing was read; allow more, or name a way that reads page by page with Options.Via",
+			millrace.ErrTooLarge, name, o.Pages, b.maxPages)
+	case b.maxBytes > 0 && o.First.Bytes > left:
+		return fmt.Errorf("%w: %s has %d pages in one file of about %s, and Options.MaxBytes leaves %s: nothing was read; allow more, or name a way that reads page by page with Options.Via",
+			millrace.ErrTooLarge, name, o.Pages, humanize.Bytes(o.First.Bytes), humanize.Bytes(max(0, left)))
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"net/http"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/webauth"
+)
+
+// clientOptions returns the options of every client. Those of a nil robots fetch
+// what robots.txt disallows.
+func (a *Agent) clientOptions(robots fetch.RobotsMemory) *fetch.Options {
+	return &fetch.Options{
+		AllowPrivate: a.o.AllowPrivate, UserAgent: a.o.UserAgent, Contact: a.o.Contact, Delay: a.o.Delay,
+		Robots: robots, IgnoreRobots: robots == nil, Sign: a.o.Sign, Dial: a.o.Dial, Logger: a.o.Logger,
+	}
+}
+
+// robots is nil if the agent ignores robots.txt.
+func (a *Agent) robots() fetch.RobotsMemory {
+	if a.o.IgnorePolicy {
+		return nil
+	}
+	return ingest.Robots{State: a.store.State()}
+}
+
+// siteClient returns the client of one pull. All pulls share the queues of hosts,
+// and are together as polite as one. If seal is not nil, it verifies responses.
+func (a *Agent) siteClient(seal *webauth.Seal) *fetch.Client {
+	o := a.clientOptions(a.robots())
+	o.Beside, o.MaxReceived = a.shared, a.o.MaxBytes
+	if seal != nil {
+		o.Check = seal.Check
+	}
+	return fetch.New(o)
+}
+
+// showing returns a client that sends the keys of origins.
+func (a *Agent) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
+
+// checkSignatures returns an error if more signatures of the site are wrong than
+// before.
+func (s *sitePull) checkSignatures(before int64) error {
+	if s.seal.Sealed().Wrong > before {
+		return s.seal.Err()
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// costsEvery is how often a running pull adds its costs to the store. If it is
+// killed, the rest is lost.
+const costsEvery = 2 * time.Second
+
+// costMeter adds the costs of one pull to the store, in parts.
+type costMeter struct {
+	costs  store.Costs
+	client *fetch.Client
+	log    *slog.Logger
+	stop   chan struct{}
+	ended  sync.WaitGroup
+
+	mu       sync.Mutex
+	site     string // in the store
+	protocol string
+	booked   store.Traffic
+	pages    store.Traffic // what is known of pages when the pull ends
+	html     bool          // pages came as HTML
+}
+
+// measure starts to book what a client receives.
+func measure(ctx context.Context, st store.Costs, client *fetch.Client, site string, log *slog.Logger, every time.Duration) *costMeter {
+	m := &costMeter{costs: st, client: client, log: log, stop: make(chan struct{}), site: site}
+	m.ended.Go(func() {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				m.book(ctx, m.wire())
+			case <-m.stop:
+				return
+			}
+		}
+	})
+	return m
+}
+
+// begin says by which protocol a site is pulled from now on.
+func (m *costMeter) begin(site, protocol string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.site, m.protocol = site, protocol
+}
+
+// sawHTML says that pages came as HTML, whatever the protocol.
+func (m *costMeter) sawHTML() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.html = true
+}
+
+// wire is what the client has counted so far. Whether HTML that came was that
+// of pages is known at the end.
+func (m *costMeter) wire() store.Traffic {
+	s := m.client.Stats()
+	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
+}
+
+// book books what is not booked yet of a total. What cannot be booked is not
+// tried again, so that nothing counts twice: it is no reason to stop.
+func (m *costMeter) book(ctx context.Context, total store.Traffic) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	more := total
+	more.Sub(m.booked)
+	if more == (store.Traffic{}) || m.protocol == "" {
+		return
+	}
+	m.booked = total
+	if err := m.costs.Add(ctx, m.site, m.protocol, more); err != nil {
+		m.log.Warn("could not save pull statistics", "error", err)
+	}
+}
+
+// see counts what one way has brought. known is how many pages it vouches for,
+// -1 if it did not see the whole site.
+func (m *costMeter) see(name string, known int, rep *mirror.Report) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.html = m.html || name == Crawl || len(rep.Fallbacks) > 0
+	t := &m.pages
+	t.Fetched, t.Unmodified, t.Text = t.Fetched+int64(rep.Fetched), t.Unmodified+int64(rep.Unmodified), t.Text+rep.Text
+	if name == Crawl { // it does not ask for pages, it names those that it has looked at
+		t.Unmodified += max(0, int64(rep.Unchanged-(rep.Fetched-rep.Added-rep.Updated)))
+	}
+	if t.Pages = t.Fetched + t.Unmodified; known >= 0 {
+		t.Pages = max(int64(known), t.Fetched)
+		if rest := max(0, t.Pages-t.Fetched); name == Crawl || t.Unmodified > rest {
+			t.Unmodified = rest // a crawl looks at every page
+		}
+	}
+}
+
+// end books the rest, and gives all that the pull has cost, the protocol that
+// it is booked under, and what is known of the site.
+func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Traffic) {
+	close(m.stop)
+	m.ended.Wait()
+	total = m.wire()
+	total.Pulls = 1
+	if failed {
+		total.Failed = 1
+	}
+	total.Add(m.pages)
+	if m.html {
+		s := m.client.Stats()
+		total.HTML, total.HTMLReceived, total.HTMLBytes = s.HTML, s.HTMLReceived, s.HTMLBytes
+	}
+	if total.Received > 0 { // otherwise no server has answered
+		m.book(ctx, total)
+	}
+	all, err := m.costs.List(ctx)
+	if err != nil {
+		m.log.Warn("could not read pull statistics", "error", err)
+		return total, total
+	}
+	for _, a := range all {
+		if a.Site == m.site {
+			site.Add(a.Traffic)
+		}
+	}
+	return total, site
+}
+
+// settle ends the meter of a pull, and reports what was saved.
+func (s *sitePull) settle(ctx context.Context, failed bool) {
+	ctx = context.WithoutCancel(ctx) // the costs of an interrupted pull count, too
+	total, known := s.costs.end(ctx, failed)
+	if known.Fetched == 0 && total.Pages > 0 {
+		site, err := s.store.Site(ctx, s.costs.site, "")
+		if err == nil {
+			var v millrace.View
+			if v, err = site.Head(ctx); err == nil {
+				known, err = savings.Sample(ctx, store.Visible(v), known)
+			}
+		}
+		if err != nil {
+			s.o.Logger.Warn("could not read the text of pages", "error", err)
+		}
+	}
+	s.r.Savings = savings.Of(total, known, s.o.Coefficients)
+	s.r.BytesSaved, s.r.TokensSaved = int64(s.r.Savings.Bytes.Saved), int64(s.r.Savings.Tokens.Saved)
+	s.r.Summary, _ = s.r.Savings.Text()
+}

@@ -1,0 +1,311 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/webauth"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/crawl"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// sitePull is the pull of one site.
+type sitePull struct {
+	*Agent
+	root   string // of the site
+	folder string // that is crawled if the site speaks no protocol
+	site   store.Site
+	client *fetch.Client
+	seal   *webauth.Seal
+	policy *policyEnforcer
+	budget *budget
+	costs  *costMeter
+	r      *Report
+}
+
+// pull mirrors the site of a URL.
+func (a *Agent) pull(ctx context.Context, pageURL string) *Report {
+	r := &Report{Ways: []Way{}, Skipped: []mirror.Skip{}, Purpose: a.o.Purpose, PolicyIgnored: a.o.IgnorePolicy}
+	err := a.pullInto(ctx, r, pageURL)
+	if err != nil {
+		names := make([]string, len(r.Ways))
+		for i, w := range r.Ways {
+			names[i] = w.Protocol
+		}
+		r.Err, r.Error, r.Code = err, errorText(err, r.Site, names...), millrace.ErrorCode(err)
+	}
+	return r
+}
+
+func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err error) {
+	root, err := ingest.Root(pageURL)
+	if err != nil {
+		return err
+	}
+	r.Site = root
+	folder, err := ingest.Folder(pageURL)
+	if err != nil {
+		return err
+	}
+	site, err := a.store.Site(ctx, root, root)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(root)
+	if err != nil {
+		return err
+	}
+	seal := a.seal.Another()
+	client := a.siteClient(seal)
+	defer client.CloseIdleConnections()
+	start := time.Now()
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &sitePull{
+		Agent: a, root: root, folder: folder, site: site, client: client, seal: seal, r: r,
+		costs: measure(ctx, a.store.Costs(), client, root, a.o.Logger, costsEvery),
+	}
+	defer func() {
+		s.settle(ctx, err != nil)
+		stats := client.Stats()
+		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
+		if c := seal.Sealed(); c.Verified+c.Wrong+c.Unverified > 0 {
+			r.Signed = &c
+		}
+		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+	}()
+	s.policy = a.enforcer(client, base, r, stop)
+	s.budget = &budget{maxPages: a.o.MaxPages, maxBytes: a.o.MaxBytes, client: client, over: s.policy.ended}
+	defer func() { s.policy.close(context.WithoutCancel(ctx), r) }()
+	err = s.run(inner)
+	if no := s.policy.ended(); no != nil {
+		return no
+	}
+	if end := s.budget.ended(err); end != nil && ctx.Err() == nil {
+		r.Quota, err = end.quota, nil
+		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 && a.o.MaxBytes > 0 {
+			err = fmt.Errorf("%w: %s has ended the pull before anything could be read; allow more", millrace.ErrTooLarge, end.quota)
+		}
+	}
+	return err
+}
+
+// run asks for the site's policy, and then takes what it allows.
+func (s *sitePull) run(ctx context.Context) error {
+	if !s.o.IgnorePolicy {
+		if err := s.policy.open(ctx, s.o.Via); err != nil {
+			return err
+		}
+		s.policy.keep(ctx)
+	}
+	switch s.o.Via {
+	case "":
+		return s.choose(ctx)
+	case Crawl:
+		return s.crawl(ctx, 0)
+	}
+	proto, _ := named(s.o.Via)
+	if s.o.MaxBytes > 0 || s.o.MaxPages > 0 {
+		if is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+proto.Name); err != nil {
+			return err
+		} else if !is {
+			// Its reader reports what is wrong with it.
+			offer, _ := proto.Probe(ctx, s.client.HTTP(), s.root, &s.policy.options)
+			if err := s.budget.refuse(proto.Name, offer); err != nil {
+				return err
+			}
+		}
+	}
+	return s.by(ctx, nil, proto, &discover.Route{Primary: proto.Name, Fill: []string{Crawl}}, 0)
+}
+
+// crawl mirrors one site, or a folder of it, by its pages and their links.
+func (s *sitePull) crawl(ctx context.Context, expected int) error {
+	root, site := s.folder, s.site
+	var err error
+	if s.r.Site = root; root != s.root {
+		if site, err = s.store.Site(ctx, root, root); err != nil {
+			return err
+		}
+		s.policy.keep(ctx)
+		expected = 0
+	}
+	from := root + " " + Crawl
+	s.costs.begin(root, Crawl)
+	if err := ingest.BeginPartial(ctx, s.store.State(), site, root); err != nil {
+		return err
+	}
+	show, end := s.progress(Progress{Site: root, Via: Crawl, Expected: expected, received: s.received})
+	defer end()
+	o := ingest.CrawlOptions(site, from)
+	o.MaxPages, o.MaxDepth, o.MaxTime = s.o.MaxPages, s.o.MaxDepth, s.o.MaxTime
+	o.Progress, o.Logger, o.Rules, o.IgnoreRobots = show, s.o.Logger, s.rules, s.o.IgnorePolicy
+	if o.Wary, err = s.given(ctx, site, from); err != nil {
+		return err
+	}
+	src, err := crawl.New(s.showing(s.client), root, o)
+	if err != nil {
+		return err
+	}
+	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
+	rep, err := mirror.Sync(ctx, from, &observed{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
+	if err = cmp.Or(err, s.checkSignatures(wrong)); err == nil {
+		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, src)
+	}
+	if n := s.o.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
+		err = &budgetError{fmt.Sprintf("Options.MaxPages %d", n)}
+	}
+	return s.done(ctx, site, Crawl, root, src.Complete(), rep, err)
+}
+
+// received returns the bytes that the pull has received so far.
+func (s *sitePull) received() int64 { return s.client.Stats().Received() }
+
+// by mirrors the site by one protocol, and what that does not give by those
+// that fill it.
+func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, route *discover.Route, expected int) error {
+	from := s.root + " " + proto.Name
+	s.costs.begin(s.root, proto.Name)
+	if err := ingest.BeginPartial(ctx, s.store.State(), s.site, s.root); err != nil {
+		return err
+	}
+	show, end := s.progress(Progress{Site: s.root, Via: proto.Name, Expected: expected, received: s.received})
+	defer end()
+	d, err := s.deletions(ctx, w, proto.Name, route.Deletions)
+	if err != nil {
+		return err
+	}
+	fill := s.filler(route.Fill)
+	summaries := &filled{fill: fill}
+	sync := func(source millrace.Source, seen *observed) (*mirror.Report, error) {
+		if seen.Source, seen.full = source, s.budget.full; fills(w, route) {
+			summaries.Source = source
+			seen.Source = summaries
+		}
+		return mirror.Sync(ctx, from, seen, s.site, &mirror.Options{
+			Logger:   s.o.Logger,
+			Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
+			Enough:   s.budget.enough,
+			Fallback: fill,
+		})
+	}
+	var rep *mirror.Report
+	wrong := s.seal.Sealed().Wrong
+	if d == nil {
+		rep, err = sync(s.policy.reader(proto), new(observed))
+	} else {
+		rep, err = d.sync(ctx, proto, from, sync)
+	}
+	err = cmp.Or(err, s.checkSignatures(wrong))
+	s.policy.noting.Lock()
+	defer s.policy.noting.Unlock()
+	if summaries.by[Crawl] > 0 {
+		s.costs.sawHTML()
+	}
+	err = s.done(ctx, s.site, proto.Name, s.root, true, rep, err)
+	for _, name := range slices.Sorted(maps.Keys(summaries.by)) {
+		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "content of pages that " + proto.Label + " sums up", Pages: summaries.by[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(rep.Fallbacks)) {
+		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "pages that " + proto.Label + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})
+	}
+	if d != nil && d.way != nil {
+		s.r.Ways = append(s.r.Ways, *d.way)
+	}
+	slices.SortFunc(s.r.Notes, func(a, b Note) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.URL, b.URL))
+	})
+	return err
+}
+
+// fills reports whether the pages of a route come as summaries, and their
+// content from elsewhere.
+func fills(w *ways, route *discover.Route) bool {
+	if w == nil || len(route.Fill) == 0 {
+		return false
+	}
+	is := w.found.Site.Way(route.Primary)
+	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
+}
+
+// done enters into the report what one way has brought, and gives the error
+// that the pull ends with. complete: it had a look at the whole site.
+func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
+	r, from := s.r, root+" "+name
+	if err == nil && rep.SkippedN > 0 {
+		err = ingest.CheckSkipped(ctx, site, from, rep.SkippedN)
+	}
+	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
+		gone, doubted, retireErr := ingest.Retire(ctx, s.store.State(), site, from, ingest.Sources(root)...)
+		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
+		err = retireErr
+	}
+	w := Way{Protocol: name, Part: "all"}
+	if v, headErr := site.Head(context.WithoutCancel(ctx)); headErr == nil && !errors.Is(err, millrace.ErrNotFound) {
+		// A list that is not modified names no page.
+		w.Pages = v.Site().Pages
+	}
+	switch {
+	case err != nil:
+	case w.Pages == 0 && rep.SkippedN > 0:
+		err = ingest.NoneRead(rep.SkippedN)
+	case rep.Missed > 0 && name != Crawl: // on a site of many pages one is always broken
+		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
+	default:
+		err = ingest.Partial(s.store.State(), root).Save(ctx, false)
+	}
+	over := s.budget.ended(err)
+	if err != nil && over == nil {
+		w.Error, w.Code, w.Absent = errorText(err, root, name), millrace.ErrorCode(err), errors.Is(err, millrace.ErrNotFound)
+	} else {
+		r.Via = name
+	}
+	if over != nil {
+		w.Part = "some" // the rest is left for the next pull
+	}
+	r.Ways = append(r.Ways, w)
+	known := max(0, w.Pages-rep.Doubted) // those may be deleted
+	if err != nil || !complete {
+		known = -1
+	}
+	s.costs.see(name, known, rep)
+	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
+	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
+		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
+	}
+	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
+	r.Doubted, r.SkippedN = rep.Doubted, rep.SkippedN
+	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // what the way before has skipped, this one may have taken
+	return err
+}
+
+// progress reports that a way is being read. show reports how many pages are
+// done, and end that all are.
+func (s *sitePull) progress(p Progress) (show func(done, named int), end func()) {
+	report := s.o.Progress
+	if report == nil {
+		report = func(Progress) {}
+	}
+	report(p)
+	show = func(done, named int) {
+		now := p
+		now.Done, now.Named = done, named
+		report(now)
+	}
+	return show, func() {
+		p.Ended = true
+		report(p)
+	}
+}

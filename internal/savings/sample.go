@@ -1,0 +1,24 @@
+package savings
+
+import (
+	"context"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// sampleSize is how many pages [Sample] reads.
+const sampleSize = 200
+
+// Sample adds to the costs of a site how much text its pages have, from some of
+// them. It is for sites whose pages were fetched before their text was counted.
+func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
+	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, Bodies: true}) {
+		if err != nil {
+			return site, err
+		}
+		site.Fetched++
+		site.Text += int64(len(p.Title) + len(millrace.Text(p.Blocks)))
+	}
+	return site, nil
+}
