@@ -52,7 +52,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 		s.visitors, s.verdicts = dashboard.NewDoors(), dashboard.NewVerdicts()
 	}
 	site := &dashboard.Site{
-		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.press,
+		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.Press,
 		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Gate: &dashboard.Gate{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.FilesRate, FilesRateTotal: o.FilesRateTotal, Bots: o.Bots,
@@ -95,7 +95,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 
 // overlook says in the log what the dashboard stands before, if it does.
 func (s *service) overlook(ctx context.Context) {
-	path, err := s.gateway.Hides(ctx)
+	path, err := s.Gateway.Hides(ctx)
 	switch {
 	case err != nil:
 		s.p.log.Warn("whether the dashboard hides anything of the site is not known", "error", err)

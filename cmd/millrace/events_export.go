@@ -95,7 +95,7 @@ func (s *service) export() error {
 		client := fetch.New(&fetch.Options{
 			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
 		})
-		s.closes(func() error { client.CloseIdleConnections(); return nil })
+		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(usage, s.origin.Store.State(), s.origin.Name, t, client.HTTP(), &analytics.ExporterOptions{
 			Name: name, Leases: s.origin.Store.Leases(), Base: s.origin.Base, Secrets: secrets, UserAgent: agent, Logger: p.log,
 		})

@@ -137,15 +137,15 @@ func (s *service) push(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.press.Ready():
+	case <-s.Press.Ready():
 	}
 	client := fetch.New(&fetch.Options{
 		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Dial: s.p.dial,
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.press}, State: s.origin.Store.State(), Leases: s.origin.Store.Leases(), Name: s.docs,
-		Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
+		Site: publishedSite{s.Press}, State: s.origin.Store.State(), Leases: s.origin.Store.Leases(), Name: s.docs,
+		Moved: s.Press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)
 	return nil
@@ -153,7 +153,7 @@ func (s *service) push(ctx context.Context) error {
 
 // topics gives the URLs of the documents that tell what has changed.
 func (s *service) topics() (out []string) {
-	for _, n := range s.press.Current().Advertisements {
+	for _, n := range s.Press.Current().Advertisements {
 		for _, path := range n.Topics {
 			out = append(out, strings.TrimSuffix(s.docs, "/")+path)
 		}

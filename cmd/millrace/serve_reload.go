@@ -37,13 +37,13 @@ func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 // until serves until its context ends, or no more is asked.
 func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Signal) error {
 	p := r.now.p
-	r.server = gateway.NewServer(r.now.gateway, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
+	r.server = gateway.NewServer(r.now.Gateway, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
 	r.ended = make(chan struct{})
 	secure(p, r.now.docs, r.certs)
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.gone.Wait()
 	r.now.tend(ctx)
-	r.now.start(ctx)
+	r.now.Start(ctx)
 	served := make(chan error, 1)
 	go func() {
 		served <- r.server.Run(ctx, ln)
@@ -65,7 +65,7 @@ func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Si
 	}
 	for _, s := range []*service{r.now, r.next} {
 		if s != nil {
-			s.pause()
+			s.Pause()
 			s.dismiss()
 		}
 	}
@@ -79,17 +79,17 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		var first, follows <-chan struct{}
 		var stumbles <-chan error
 		if !told {
-			first = r.now.press.Ready()
+			first = r.now.Press.Ready()
 		}
 		if r.next != nil {
-			follows, stumbles = r.next.press.Ready(), r.next.failed
+			follows, stumbles = r.next.Press.Ready(), r.next.Failed()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-served:
 			return err
-		case err := <-r.now.failed:
+		case err := <-r.now.Failed():
 			return err
 		case <-first:
 			told = true
@@ -118,10 +118,10 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 // failed at its work.
 func (r *running) drop(ctx context.Context, err error) {
 	r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
-	r.next.pause()
+	r.next.Pause()
 	r.next.dismiss()
 	r.next = nil
-	r.now.start(ctx)
+	r.now.Start(ctx)
 }
 
 // reload reads the configuration again. Whatever is wrong with it is logged.
@@ -138,15 +138,15 @@ func (r *running) reload(ctx context.Context) error {
 	}
 	log.Info("the configuration has been read again")
 	if r.next != nil {
-		r.next.pause()
+		r.next.Pause()
 		r.next.dismiss()
 	} else {
-		r.now.pause()
+		r.now.Pause()
 	}
 	r.next = s
 	s.tend(ctx)
-	s.start(ctx)
-	if r.now.press.Current() == nil {
+	s.Start(ctx)
+	if r.now.Press.Current() == nil {
 		r.take() // nothing would be lost
 	}
 	return nil
@@ -178,7 +178,7 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	}
 	if r.certs != nil {
 		if err := r.certs.Use(c.TLSCert, c.TLSKey); err != nil {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 	secure(p, s.docs, r.certs)
@@ -189,8 +189,8 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 func (r *running) take() {
 	was := r.now
 	r.now, r.next = r.next, nil
-	empty := r.server.Use(r.now.gateway)
-	was.press.Forget()
+	empty := r.server.Use(r.now.Gateway)
+	was.Press.Forget()
 	r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
 	r.gone.Go(func() {
 		select {

@@ -172,10 +172,10 @@ func TestReloadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer now.origin.Store.Close()
-	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.gateway, nil), ended: make(chan struct{})}
+	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.Gateway, nil), ended: make(chan struct{})}
 	now.tend(t.Context())
-	now.start(t.Context())
-	<-now.press.Ready()
+	now.Start(t.Context())
+	<-now.Press.Ready()
 	args = append(args, "--exclude", "/about")
 	r.reload(t.Context())
 	if r.next == nil {
@@ -188,13 +188,13 @@ func TestReloadFails(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had failed, and is long enough.</p></main>")
 	eventually(t, "the one from before publishes", func() bool {
-		tag, err := now.press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/later.html")
+		tag, err := now.Press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/later.html")
 		return err == nil && tag.Value != ""
 	})
-	if _, err := now.press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/about/"); err != nil {
+	if _, err := now.Press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/about/"); err != nil {
 		t.Errorf("what was to be hidden by the failed one: %v", err)
 	}
-	now.pause()
+	now.Pause()
 	now.dismiss()
 }
 
@@ -239,7 +239,7 @@ func TestReloadConnections(t *testing.T) {
 	if all.Load() == 0 {
 		t.Error("nobody has looked at the site")
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "no connection is left", func() bool { return open.Load() == 0 })
@@ -268,7 +268,7 @@ func TestStartHangs(t *testing.T) {
 	if r, err := s.origin.Sync(t.Context(), s.site); err != nil || r.Added != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := errors.Join(s.close(), s.origin.Store.Close()); err != nil {
+	if err := errors.Join(s.Close(), s.origin.Store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	hangs.Store(true)
@@ -280,7 +280,7 @@ func TestStartHangs(t *testing.T) {
 	if took := time.Since(start); took > 15*time.Second || s.origin.Kind != "crawl" {
 		t.Errorf("%v for a site to be read by %s", took, s.origin.Kind)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/millrace/millrace"
 	artifactdir "github.com/millrace/millrace/artifact/dir"
@@ -16,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 )
@@ -53,15 +53,14 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // service is a site at work by one configuration: what reads it, publishes it
 // and answers for it.
 type service struct {
-	c       *serveCommand
-	p       *process
-	docs    string // base URL of the machine documents
-	origin  *origin
-	site    store.Site
-	press   *edition.Press
-	gateway *gateway.Gateway
-	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
-	events  *eventRecorder    // nil = nothing is recorded
+	*serving.Service
+	c      *serveCommand
+	p      *process
+	docs   string // base URL of the machine documents
+	origin *origin
+	site   store.Site
+	agents *webauth.Verifier // of signatures; nil = nobody looks at them
+	events *eventRecorder    // nil = nothing is recorded
 	// exporters hand on what is recorded.
 	exporters []*analytics.Exporter
 	metrics   *gateway.Metrics // nil = nothing is counted
@@ -73,17 +72,6 @@ type service struct {
 	insideKey string
 
 	indexNow *push.IndexNow // nil = search engines are not told
-
-	// tasks read and publish; each goes on until its context ends, or fails for
-	// the whole service. They can be started again.
-	tasks   []func(context.Context) error
-	closers []func() error // of what the gateway answers from
-
-	working sync.WaitGroup
-	rest    context.CancelFunc // ends the tasks
-	failed  chan error         // of a task
-	tending sync.WaitGroup
-	leave   context.CancelFunc // ends the tending of the gateway
 }
 
 // prepare makes a service of a plan. Nothing of it is at work yet, and nothing
@@ -91,7 +79,7 @@ type service struct {
 // work, whose store it takes; nil = there is none.
 func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
 	c, p := l.c, l.p
-	s := &service{c: c, p: p, failed: make(chan error, 1)}
+	s := &service{Service: serving.New(p.log), c: c, p: p}
 	if s.docs, err = c.docs(at); err != nil {
 		return nil, err
 	}
@@ -117,7 +105,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if err == nil {
 			return
 		}
-		err = errors.Join(err, s.close())
+		err = errors.Join(err, s.Close())
 		if was == nil && o.Store != nil {
 			err = errors.Join(err, o.Store.Close())
 		}
@@ -125,7 +113,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := o.open(ctx, c, p); err != nil {
 		return nil, err
 	}
-	s.closes(func() error {
+	s.OnClose(func() error {
 		if o.close == nil {
 			return nil
 		}
@@ -139,10 +127,6 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	if s.site, err = o.site(ctx, p); err != nil {
-		return nil, err
-	}
-	publication, err := s.site.Publication(ctx, conf)
-	if err != nil {
 		return nil, err
 	}
 	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
@@ -167,33 +151,23 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err != nil {
 		return nil, err
 	}
-	s.closes(remove)
-	x, err := index.Open(ctx, index.File(path, o.Name+" "+publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
-	if err != nil {
-		return nil, err
-	}
-	s.closes(x.Close)
-	pressO.Search = x.View
-	from := edition.Source{Store: o.Store, Site: s.site, Publication: publication}
-	from.Reopen = func(ctx context.Context) (store.Publication, error) { return s.site.Publication(ctx, conf) }
+	s.OnClose(remove)
 	artifacts, err := artifactdir.Open(path + "-files")
 	if err != nil {
 		return nil, err
 	}
-	s.closes(artifacts.Close)
-	s.press = edition.NewPress(from, published, artifacts, pressO)
+	s.OnClose(artifacts.Close)
+	err = s.Open(ctx, &serving.Options{
+		Origin: &o.Origin, Site: s.site, Config: conf, Protocols: published, Edition: *pressO, Artifacts: artifacts, Index: path, Embedder: l.embedder,
+	})
+	if err != nil {
+		return nil, err
+	}
 	if err := s.surface(ctx, published); err != nil {
 		return nil, err
 	}
-	s.tasks = []func(context.Context) error{
-		func(ctx context.Context) error { s.gateway.Publish(ctx); return nil },
-		func(ctx context.Context) error { return o.Run(ctx, s.site, s.press) },
-		func(ctx context.Context) error { return upkeeping(ctx, p, o, s.site, x) },
-		func(ctx context.Context) error { return following(ctx, p, x, o.Title, s.press) },
-		func(ctx context.Context) error { return fitting(ctx, p, x, s.press) },
-		s.push,
-		s.tell,
-	}
+	s.Task(s.push)
+	s.Task(s.tell)
 	return s, nil
 }
 
@@ -211,7 +185,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 		return err
 	case proxy != nil:
 		gateO.Origin = proxy
-		s.closes(func() error { proxy.Close(); return nil })
+		s.OnClose(func() error { proxy.Close(); return nil })
 	case o.folder != nil:
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.Base, p.log); err != nil {
 			return err
@@ -221,7 +195,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	if err != nil {
 		return err
 	}
-	s.closes(closeLog)
+	s.OnClose(closeLog)
 	gateO.AccessLog = accessLog
 	if err := c.hold(ctx, p, o.Store.Keys(), gateO); err != nil {
 		return err
@@ -234,7 +208,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	}
 	c.answer(p, c.policy, &c.doors, gateO)
 	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
-		return o.Update(ctx, s.site, s.press, urls, gone)
+		return o.Update(ctx, s.site, s.Press, urls, gone)
 	}
 	if err := s.meter(gateO, s.metrics); err != nil {
 		return err
@@ -242,69 +216,24 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	if err := s.board(published, gateO); err != nil {
 		return err
 	}
-	if s.gateway, err = gateway.New(s.press, gateO); err != nil {
+	if s.Gateway, err = gateway.New(s.Press, gateO); err != nil {
 		return err
 	}
-	s.inside, s.insideKey = s.gateway.Inside()
+	s.inside, s.insideKey = s.Gateway.Inside()
 	return nil
-}
-
-// closes has something closed with the service; nil = nothing.
-func (s *service) closes(f func() error) {
-	if f != nil {
-		s.closers = append(s.closers, f)
-	}
-}
-
-// start reads and publishes, until ctx ends or pause is called.
-func (s *service) start(ctx context.Context) {
-	ctx, s.rest = context.WithCancel(ctx)
-	for _, task := range s.tasks {
-		s.working.Go(func() {
-			if err := task(ctx); err != nil && ctx.Err() == nil {
-				select {
-				case s.failed <- err:
-				default: // the first one tells
-				}
-			}
-		})
-	}
-}
-
-// pause stops reading and publishing. What is published is answered with as
-// before; the service can be started again.
-func (s *service) pause() {
-	s.rest()
-	s.working.Wait()
-	select {
-	case err := <-s.failed:
-		s.p.log.Debug("a task that was to end has failed", "error", err)
-	default:
-	}
 }
 
 // tend looks after the gateway, until dismiss is called.
 func (s *service) tend(ctx context.Context) {
-	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
-	s.tending.Go(func() { s.gateway.Tend(ctx) })
+	s.Tend(ctx)
 	s.events.enter(ctx, s.site)
 }
 
-// dismiss ends what tend has begun, once nobody is answered any more.
+// dismiss ends what tend has begun, once nothing is answered any more.
 func (s *service) dismiss() {
-	s.leave()
-	s.tending.Wait()
+	s.Dismiss()
 	s.events.leave()
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		s.p.log.Error("closing the site's files", "error", err)
 	}
-}
-
-func (s *service) close() error {
-	var all []error
-	for _, f := range s.closers {
-		all = append(all, f())
-	}
-	s.closers = nil
-	return errors.Join(all...)
 }

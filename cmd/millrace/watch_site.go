@@ -342,7 +342,7 @@ func (s *watchedSite) heard() string {
 // upkeep compacts what the store has of the sites now and then: of what is
 // superseded the log keeps a month, for receivers that are away.
 func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
-	tick := time.NewTicker(upkeep)
+	tick := time.NewTicker(ingest.CompactEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -65,6 +65,14 @@ type noProgress struct{}
 func (noProgress) Show(int, int) {}
 func (noProgress) End()          {}
 
+// Bar begins to show how far a step is.
+func (o *Origin) Bar(title string) Progress {
+	if o.Progress == nil {
+		return noProgress{}
+	}
+	return o.Progress(title)
+}
+
 // Scan is what one scan of a source has found.
 type Scan struct {
 	Kind   string // of the origin
@@ -271,10 +279,7 @@ func notify(c chan<- struct{}) {
 
 // read reads the whole source.
 func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, error) {
-	bar := Progress(noProgress{})
-	if o.Progress != nil {
-		bar = o.Progress("reading " + o.Title)
-	}
+	bar := o.Bar("reading " + o.Title)
 	defer bar.End()
 	mo := &mirror.Options{Logger: o.Log}
 	if o.Kind == "crawl" {
@@ -376,6 +381,9 @@ func (o *Origin) Show(done, known int) {
 		o.shown.Show(done, known)
 	}
 }
+
+// CompactEvery is how often a site is compacted.
+const CompactEvery = time.Hour
 
 // How long a site keeps what is superseded, which may still be read, and the
 // deletions that clients ask for.

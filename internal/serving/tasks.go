@@ -1,0 +1,98 @@
+package serving
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace/internal/ingest"
+)
+
+const (
+	retry = time.Minute      // after an update of the index that has failed
+	refit = 10 * time.Second // between two checks whether vectors are to be fitted
+)
+
+// updateIndex keeps the search index up to date with what is published. Publication
+// does not wait for it.
+func (s *Service) updateIndex(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Press.Ready():
+	}
+	failing := false
+	for {
+		moved := s.Press.Moved()
+		bar := s.o.Origin.Bar("indexing " + s.o.Origin.Title)
+		err := s.index.Update(ctx, s.Press.Current().View, bar.Show)
+		bar.End()
+		wait := time.Hour
+		if err != nil && ctx.Err() == nil {
+			if wait = retry; !failing {
+				s.log.Warn("search index is not up to date", "err", err)
+			}
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-moved:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// fitIndex fits vectors to the words of the site, or gets them from an embedder, so
+// that searches find by meaning. Until it is done, and when it fails, searches
+// compare words. It does nothing before the first search.
+func (s *Service) fitIndex(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Press.Ready():
+	}
+	var seq uint64
+	failing := false
+	for {
+		wait := refit
+		if v := s.Press.Current().View; s.index.Wanted() && v.Site().Seq != seq {
+			start := time.Now()
+			err := s.index.Update(ctx, v, nil) // after the one under way
+			if err == nil {
+				err = s.index.Fit(ctx, nil)
+			}
+			switch {
+			case ctx.Err() != nil:
+				return nil //nolint:nilerr // stopping is no failure
+			case err == nil:
+				seq = v.Site().Seq
+			case !failing:
+				s.log.Warn("searches compare words only", "err", err)
+			}
+			failing = err != nil
+			wait = max(refit, 20*time.Since(start))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// tidy compacts the store now and then, and deletes old search indexes.
+func (s *Service) tidy(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(ingest.CompactEvery):
+		}
+		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site); err != nil && ctx.Err() == nil {
+			s.log.Error("compacting the store", "error", err)
+		}
+		if err := s.index.Tidy(); err != nil {
+			s.log.Warn("could not delete old search indexes", "err", err)
+		}
+	}
+}
