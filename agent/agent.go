@@ -148,6 +148,17 @@ func named(name string) (p protocol.Protocol, ok bool) {
 	return p, false
 }
 
+// protocols returns those that sites may be read by.
+func (a *Agent) protocols() []protocol.Protocol {
+	if a.o.Via == "" {
+		return all.Protocols()
+	}
+	if p, ok := named(a.o.Via); ok {
+		return []protocol.Protocol{p}
+	}
+	return nil
+}
+
 // Pull mirrors the site of each URL once, by the cheapest way that it offers. A
 // site that speaks no protocol is crawled in the folder of the URL. Pull returns
 // a report for each site that was begun, in the order of urls, and the errors of

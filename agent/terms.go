@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terms"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -19,13 +20,13 @@ type Policy struct {
 }
 
 // PolicyOf sums up documents. It returns nil if there are none.
-func PolicyOf(terms []protocol.Terms) *Policy {
-	if len(terms) == 0 {
+func PolicyOf(docs []protocol.Terms) *Policy {
+	if len(docs) == 0 {
 		return nil
 	}
 	r := new(Policy)
 	var all millrace.Requirements
-	for _, t := range terms {
+	for _, t := range docs {
 		r.Documents = append(r.Documents, t.URL)
 		if r.Terms == "" {
 			r.Terms = t.Policy.Terms
@@ -51,13 +52,6 @@ func PolicyOf(terms []protocol.Terms) *Policy {
 			r.PerDay = n
 		}
 	}
-	for _, asked := range []struct {
-		yes  bool
-		name string
-	}{{all.Attribution, "attribution"}, {all.LinkBack, "link-back"}, {all.Notice, "notice"}} {
-		if asked.yes {
-			r.Requirements = append(r.Requirements, asked.name)
-		}
-	}
+	r.Requirements = terms.Requirements(all)
 	return r
 }

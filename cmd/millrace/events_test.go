@@ -24,7 +24,7 @@ const gptBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; G
 func eventsIn(t *testing.T, file string) (out []store.Event) {
 	t.Helper()
 	st := openStore(t, file, false)
-	names, err := siteNames(t.Context(), st)
+	names, err := ingest.SiteNames(t.Context(), st)
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terms"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -94,7 +95,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 
 // export writes the sites that are meant.
 func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, r *exportReport) error {
-	names, err := siteNames(ctx, st)
+	names, err := ingest.SiteNames(ctx, st)
 	all := names
 	if err == nil && c.Site != "" {
 		names, err = oneSite(ctx, st, names, c.Site)
@@ -123,7 +124,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 			continue
 		}
 		s := export.Site{View: v}
-		terms, err := exportTerms(ctx, st.State(), site, name)
+		docs, err := exportTerms(ctx, st.State(), site, name)
 		if err != nil {
 			return err
 		}
@@ -135,8 +136,8 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 		if said.Partial {
 			p.log.Warn("mirror is partial; pull again", "site", name, "code", "partial-mirror")
 		}
-		for _, t := range terms {
-			s.Terms = append(s.Terms, export.Terms{Document: t.URL, Policy: t.Policy})
+		for _, t := range docs {
+			s.Terms = append(s.Terms, terms.Document{URL: t.URL, Policy: t.Policy})
 			said.Terms = append(said.Terms, t.URL)
 		}
 		sites, exported = append(sites, s), append(exported, name)

@@ -137,7 +137,9 @@ func (l *mirrorLibrary) close() error {
 const openIndexes = 100
 
 // Names implements [mcp.Library].
-func (l *mirrorLibrary) Names(ctx context.Context) ([]string, error) { return siteNames(ctx, l.store) }
+func (l *mirrorLibrary) Names(ctx context.Context) ([]string, error) {
+	return ingest.SiteNames(ctx, l.store)
+}
 
 // Site implements [mcp.Library].
 func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error) {
@@ -210,7 +212,7 @@ func (l *mirrorLibrary) Index(ctx context.Context, name string, progress func(do
 func (l *mirrorLibrary) refresh(ctx context.Context, p *process) {
 	seen := make(map[string]uint64)
 	for {
-		names, err := siteNames(ctx, l.store)
+		names, err := ingest.SiteNames(ctx, l.store)
 		for _, name := range names {
 			if ctx.Err() != nil {
 				return

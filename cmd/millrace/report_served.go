@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 
 	"github.com/millrace/millrace"
@@ -50,7 +51,7 @@ func (c *reportCommand) served(ctx context.Context, p *process, st store.Store, 
 	if !ok {
 		return nil, nil
 	}
-	names, err := siteNames(ctx, st)
+	names, err := ingest.SiteNames(ctx, st)
 	if err != nil {
 		return nil, err
 	}

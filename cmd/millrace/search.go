@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/index"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
 
@@ -79,7 +80,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	names, err := siteNames(ctx, st)
+	names, err := ingest.SiteNames(ctx, st)
 	if err == nil && c.Site != "" {
 		names, err = oneSite(ctx, st, names, c.Site)
 	}

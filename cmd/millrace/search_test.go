@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/ingest"
 )
 
 // searched runs `millrace search --json`.
@@ -45,7 +47,7 @@ func TestSearchReadOnly(t *testing.T) {
 	file := mirrorOf(t, "handbook")
 	write(t, file+".index", "a file stands where the folder would be")
 	st := openStore(t, file, true)
-	names, err := siteNames(t.Context(), st)
+	names, err := ingest.SiteNames(t.Context(), st)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 			return err
 		}
 	}
-	names, err := siteNames(ctx, o.Store)
+	names, err := ingest.SiteNames(ctx, o.Store)
 	if err == nil {
 		o.Name, err = choose(names, c.Site, c.Source)
 	}

@@ -25,17 +25,6 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 	return st, err
 }
 
-// siteNames returns the names of the sites of a store.
-func siteNames(ctx context.Context, st store.Store) (names []string, err error) {
-	for name, err := range st.Sites(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, nil
-}
-
 // headOf opens a site of a store to read it, and returns its newest view.
 func headOf(ctx context.Context, st store.Store, name string) (store.Site, millrace.View, error) {
 	site, err := st.Site(ctx, name, "")

@@ -1,28 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
-	"net/url"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/millrace/millrace/agent"
-	"github.com/millrace/millrace/store"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/push"
-	"github.com/millrace/millrace/internal/schedule"
 	"github.com/millrace/millrace/internal/webhook"
-	"github.com/millrace/millrace/protocol"
 )
 
 type watchCommand struct {
@@ -38,9 +35,10 @@ type watchCommand struct {
 }
 
 const (
-	leaveTime    = 2 * time.Second // for a receiver that takes nothing, at the end
-	listenAgain  = 24 * time.Hour  // after a site was found to have no events
+	leaveTime    = 2 * time.Second // for a reader of standard output that takes nothing, at the end
 	webhookLimit = 30 * time.Second
+	maxPrinted   = 1000 // changes that are printed together
+	maxPosted    = 100  // changes that are posted together
 
 	longestInterval = 365 * 24 * time.Hour
 )
@@ -49,18 +47,11 @@ const (
 func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	p.limitMemory()
-	ways, err := c.prepare(p)
-	if err != nil {
+	if err := c.prepare(p); err != nil {
 		return err
 	}
-	w := &watching{c: c, process: p, ways: ways, now: time.Now}
-	w.rules = schedule.Rules{Min: c.MinInterval, Max: c.MaxInterval}
-	// Several sites at once make no bars, but lines in the log.
-	w.puller = &process{
-		lookup: p.lookup, stdin: p.stdin, stdout: p.stdout, stderr: struct{ io.Writer }{p.stderr},
-		common: p.common, log: p.log, policy: p.policy, dial: p.dial,
-	}
-	if w.hook, err = c.sender(p); err != nil {
+	hook, err := c.sender(p)
+	if err != nil {
 		return err
 	}
 	path := c.Store
@@ -73,42 +64,150 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 	}
-	if w.store, err = p.openStore(ctx, path); err != nil {
+	st, err := p.openStore(ctx, path)
+	if err != nil {
 		return err
 	}
-	if w.agent, err = agent.New(w.store, c.agentOptions(w.puller)); err != nil {
-		return errors.Join(err, w.store.Close())
+	defer func() { err = errors.Join(err, st.Close()) }()
+	// Several sites at once make no bars, but lines in the log.
+	a, err := agent.New(st, c.agentOptions(&process{
+		lookup: p.lookup, stderr: struct{ io.Writer }{p.stderr}, common: p.common, log: p.log, dial: p.dial,
+	}))
+	if err != nil {
+		return err
 	}
-	if w.subscriber, w.hubs, err = c.subscriber(ctx, p); err != nil {
-		return errors.Join(err, w.store.Close())
+	o := &agent.WatchOptions{
+		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
+		Receiver: "standard output", MaxChanges: maxPrinted,
+	}
+	if hook != nil {
+		o.Receiver, o.MaxChanges = "webhook "+hook.Key(), maxPosted
+	}
+	switch c.Content {
+	case "text":
+		o.Content = (*millrace.Page).Text
+	case "markdown":
+		o.Content = (*millrace.Page).Markdown
+	}
+	var hubs net.Listener
+	if o.Subscriber, hubs, err = c.subscriber(ctx, p); err != nil {
+		return err
 	}
 	// A reader of standard output that goes away is an error like any other.
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
-	err = w.run(ctx)
-	return errors.Join(err, w.store.Close())
+	ctx, fail := context.WithCancelCause(ctx)
+	var answering sync.WaitGroup
+	if hubs != nil {
+		answering.Go(func() {
+			if err := answerHubs(ctx, p, o.Subscriber, hubs); err != nil {
+				fail(err)
+			}
+		})
+	}
+	err = c.deliver(ctx, p, hook, a.Watch(ctx, c.URL, o))
+	fail(nil)
+	answering.Wait()
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
 }
 
-// prepare checks the flags, and gives the protocols to pull by.
-func (c *watchCommand) prepare(p *process) ([]protocol.Protocol, error) {
+// deliver prints or posts events.
+func (c *watchCommand) deliver(ctx context.Context, p *process, hook *webhook.Sender, events iter.Seq2[*agent.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if hook == nil {
+			err = p.write(ctx, bytes.Join(e.Lines, nil))
+		} else {
+			err = post(ctx, hook, e)
+		}
+		if err == nil {
+			continue
+		}
+		e.Refuse(err)
+		if ctx.Err() == nil && (hook == nil || !errors.Is(err, millrace.ErrTooLarge) && !errors.Is(err, millrace.ErrNotFound)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes to standard output. When the context has ended, it waits no longer
+// than leaveTime.
+func (p *process) write(ctx context.Context, b []byte) error {
+	written := make(chan error, 1)
+	go func() {
+		_, err := p.stdout.Write(b)
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-written:
+		return err
+	case <-time.After(leaveTime):
+		return ctx.Err()
+	}
+}
+
+// message is the body of a request to a webhook.
+type message struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // of the last change: the same changes are the same message
+	Data      struct {
+		Site    string            `json:"site"`
+		Changes []json.RawMessage `json:"changes"`
+	} `json:"data"`
+}
+
+// post posts an event, and returns when it is acknowledged.
+func post(ctx context.Context, hook *webhook.Sender, e *agent.Event) error {
+	changes, err := e.Changes()
+	if err != nil {
+		return err
+	}
+	m := message{Type: "site.changed", Timestamp: changes[len(changes)-1].Time}
+	m.Data.Site = e.Site
+	for _, line := range e.Lines {
+		m.Data.Changes = append(m.Data.Changes, line)
+	}
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return err
+	}
+	return hook.Send(ctx, bytes.TrimSuffix(body.Bytes(), []byte("\n")))
+}
+
+// prepare checks the flags.
+func (c *watchCommand) prepare(p *process) error {
 	if err := c.validate(); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case c.MinInterval < time.Second:
-		return nil, usageError(fmt.Sprintf("--min-interval %s: a second is the least", c.MinInterval))
+		return usageError(fmt.Sprintf("--min-interval %s: a second is the least", c.MinInterval))
 	case c.MaxInterval > longestInterval:
-		return nil, usageError(fmt.Sprintf("--max-interval %s: a year is the most", c.MaxInterval))
+		return usageError(fmt.Sprintf("--max-interval %s: a year is the most", c.MaxInterval))
 	case c.MaxInterval < c.MinInterval:
-		return nil, usageError(fmt.Sprintf("--max-interval %s is less than --min-interval %s", c.MaxInterval, c.MinInterval))
+		return usageError(fmt.Sprintf("--max-interval %s is less than --min-interval %s", c.MaxInterval, c.MinInterval))
 	}
 	if c.Webhook == "" && c.WebhookSecretFile != "" {
-		return nil, usageError("--webhook-secret-file: there is no --webhook URL to sign for")
+		return usageError("--webhook-secret-file: there is no --webhook URL to sign for")
 	}
 	if err := c.loadKey(p); err != nil || c.Via == webCrawl {
-		return nil, err
+		return err
 	}
-	return rooms(c.Via, webCrawl)
+	_, err := rooms(c.Via, webCrawl)
+	return err
 }
 
 // secretAdvice says how to come by a secret.
@@ -145,100 +244,4 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 		return nil, usageError("--webhook: " + err.Error())
 	}
 	return hook, nil
-}
-
-// watching is one run of the command.
-type watching struct {
-	c       *watchCommand
-	process *process
-	puller  *process // what pulls have of the process
-	store   store.Store
-	agent   *agent.Agent
-	ways    []protocol.Protocol
-	rules   schedule.Rules
-	hook    *webhook.Sender // nil: changes are printed
-	now     func() time.Time
-
-	subscriber *push.Subscriber // nil: nobody is subscribed to
-	hubs       net.Listener     // for what they call back
-
-	tell  *telling
-	slots chan struct{}
-	mu    sync.Mutex
-	hosts map[string]chan struct{} // each taken by who pulls from it
-}
-
-// run watches every site, and tells, until the context ends or nothing can be
-// told any more.
-func (w *watching) run(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	w.slots, w.hosts = make(chan struct{}, w.c.Parallel), make(map[string]chan struct{})
-	w.tell = newTelling(w)
-	var sites []*watchedSite
-	for _, u := range w.c.URL {
-		s, err := w.open(ctx, u)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(sites, func(t *watchedSite) bool { return t.folder == s.folder }) {
-			sites = append(sites, s)
-		}
-	}
-	w.process.log.Info("watching", "sites", len(sites))
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		if err := w.tell.run(ctx); err != nil && ctx.Err() == nil {
-			fail(err)
-		}
-	}()
-	var tasks sync.WaitGroup
-	if w.subscriber != nil {
-		tasks.Go(func() {
-			if err := answerHubs(ctx, w.process, w.subscriber, w.hubs); err != nil && ctx.Err() == nil {
-				fail(err)
-			}
-		})
-	}
-	for _, s := range sites {
-		tasks.Go(func() { w.watch(ctx, s) })
-	}
-	tasks.Go(func() { w.upkeep(ctx, sites) })
-	tasks.Wait()
-	select { // who takes nothing is not waited for: he is told again
-	case <-told:
-	case <-time.After(leaveTime):
-	}
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
-// turn waits until a site may be pulled: not two at once from one host, and not
-// too many. done gives the turn back.
-func (w *watching) turn(ctx context.Context, root string) (done func(), err error) {
-	u, err := url.Parse(root)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	w.mu.Lock()
-	host, ok := w.hosts[u.Hostname()]
-	if !ok {
-		host = make(chan struct{}, 1)
-		w.hosts[u.Hostname()] = host
-	}
-	w.mu.Unlock()
-	for _, place := range []chan struct{}{host, w.slots} {
-		select {
-		case place <- struct{}{}:
-		case <-ctx.Done():
-			if place == w.slots {
-				<-host
-			}
-			return nil, ctx.Err()
-		}
-	}
-	return func() { <-w.slots; <-host }, nil
 }

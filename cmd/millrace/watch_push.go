@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
-	"github.com/millrace/millrace/internal/state"
 )
 
 const pushLimit = 30 * time.Second // for one request to a hub or a search engine
@@ -58,61 +54,4 @@ func answerHubs(ctx context.Context, p *process, s *push.Subscriber, ln net.List
 	}
 	p.log.Info("listening for hubs", "address", ln.Addr())
 	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
-}
-
-// pushed is the subscription to a site.
-type pushed struct {
-	tasks   sync.WaitGroup
-	mu      sync.Mutex
-	running bool
-	quiet   time.Time // until then nobody looks for a hub
-}
-
-// subscribe sees to it that a hub is subscribed to that tells when a site that can
-// be read has changed, if it has one.
-func (w *watching) subscribe(ctx context.Context, s *watchedSite) {
-	s.pushed.mu.Lock()
-	defer s.pushed.mu.Unlock()
-	if w.subscriber == nil || ctx.Err() != nil || s.pushed.running || w.now().Before(s.pushed.quiet) {
-		return
-	}
-	s.pushed.running = true
-	s.pushed.tasks.Go(func() {
-		err := w.keepSubscribed(ctx, s)
-		if ctx.Err() != nil {
-			return
-		}
-		level := w.process.log.Warn
-		if errors.Is(err, millrace.ErrNotFound) {
-			level = w.process.log.Debug // most sites have none
-		}
-		level("no hub tells when the site changes", "site", s.folder, "reason", err)
-		s.pushed.mu.Lock()
-		defer s.pushed.mu.Unlock()
-		s.pushed.running, s.pushed.quiet = false, w.now().Add(listenAgain)
-	})
-}
-
-// keepSubscribed keeps a subscription, which the store remembers.
-func (w *watching) keepSubscribed(ctx context.Context, s *watchedSite) error {
-	stored := state.JSON[push.Subscription]{State: w.store.State(), Namespace: s.folder, Key: "watch/subscription"}
-	held, err := stored.Load(ctx)
-	if err != nil {
-		return err
-	}
-	client := w.client(w.puller)
-	defer client.CloseIdleConnections()
-	return w.subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
-		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
-			w.process.log.Error("the subscription is not remembered", "site", s.folder, "error", err)
-		}
-	}, s.nudge)
-}
-
-// nudge says that the site has changed, by somebody who counts no events.
-func (s *watchedSite) nudge() {
-	select {
-	case s.hints <- struct{}{}:
-	default: // one waits already
-	}
 }

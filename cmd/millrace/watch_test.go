@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -21,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/agent"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/internal/testkit"
 )
@@ -487,48 +484,5 @@ func TestWatchRetryAfter(t *testing.T) {
 		if w.stop(); asked.Load() != before {
 			t.Errorf("run %d: %d requests more:\n%s", i, asked.Load()-before, w.out)
 		}
-	}
-}
-
-// What a site says of requests keeps two pulls apart.
-func TestWatchGap(t *testing.T) {
-	t.Parallel()
-	robots := "User-agent: *\nCrawl-delay: 20\n"
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, robots)
-	}))
-	defer site.Close()
-	c := &watchCommand{}
-	c.AllowPrivate, c.MinInterval, c.URL = true, time.Second, []string{site.URL}
-	p := &process{log: slog.New(slog.DiscardHandler), lookup: environment(nil)}
-	st := openStore(t, filepath.Join(t.TempDir(), "m.db"), false)
-	w := &watching{c: c, process: p, puller: p, store: st}
-	w.tell = newTelling(w)
-	s, err := w.open(t.Context(), site.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		report agent.Report
-		want   time.Duration
-	}{
-		{agent.Report{}, 20 * time.Second},
-		{agent.Report{Policy: &agent.Policy{PerSecond: 0.04}}, 25 * time.Second},
-		{agent.Report{Policy: &agent.Policy{PerSecond: 0.0001}}, time.Minute},
-		{agent.Report{Policy: &agent.Policy{PerDay: 100}, Requests: 10}, 144 * time.Minute},
-		{agent.Report{Policy: &agent.Policy{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
-		{agent.Report{Error: "failed"}, 0},
-	} {
-		if got := w.gap(t.Context(), s, &tt.report); got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.report, got, tt.want)
-		}
-	}
-	now := time.Now()
-	again := now.Add(5 * time.Hour)
-	if got := asked(&agent.Report{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
-		t.Errorf("asked for %s", got.Sub(now))
-	}
-	if got := asked(&agent.Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
-		t.Errorf("asked for %s", got.Sub(now))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/millrace/millrace/internal/terms"
 )
 
 // columns are the fields of a page in CSV.
@@ -54,10 +56,10 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 
 // termCells gives what a site says about the use of its content; a site that
 // says nothing has empty cells.
-func termCells(terms []Terms) []string {
-	m := merge(terms)
+func termCells(docs []terms.Document) []string {
+	m := merge(docs)
 	asked := func(yes bool) string {
-		if len(terms) == 0 {
+		if len(docs) == 0 {
 			return ""
 		}
 		return strconv.FormatBool(yes)

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terms"
 )
 
 // Site is a site that is exported.
 type Site struct {
 	View  millrace.View
-	Terms []Terms // documents about the use of the content; nil = none is known
+	Terms []terms.Document // documents about the use of the content; nil = none is known
 }
 
 // Options configure an export. The zero value works.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terms"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -47,16 +48,16 @@ func mill() []Site {
 		{URL: "/gate/open.html?to=1&fro=2", Title: "- open", Modified: noon, Blocks: millrace.TextBlocks("Lift."), Detail: millrace.DetailText, Unconfirmed: true, Known: millrace.FieldTitle | millrace.FieldContent},
 	}
 	yes, no := true, false
-	terms := []Terms{
-		{Document: "https://mill.example/.well-known/arc-policy.json", Policy: &millrace.Policy{
+	docs := []terms.Document{
+		{URL: "https://mill.example/.well-known/arc-policy.json", Policy: &millrace.Policy{
 			Terms: "https://mill.example/terms", Contact: "mailto:miller@mill.example", Purposes: map[millrace.Purpose]bool{millrace.AITrain: yes, millrace.AIInput: yes},
 			Requirements: millrace.Requirements{Attribution: true}, Retention: 48 * time.Hour,
 		}},
-		{Document: "https://mill.example/llm-policy.json", Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: no}}},
+		{URL: "https://mill.example/llm-policy.json", Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: no}}},
 	}
 	river := []*millrace.Page{{URL: "/", Title: "The river", Modified: noon, Known: millrace.FieldTitle}}
 	return []Site{
-		{View: protocoltest.NewView(millrace.Site{Base: "https://mill.example/"}, pages), Terms: terms},
+		{View: protocoltest.NewView(millrace.Site{Base: "https://mill.example/"}, pages), Terms: docs},
 		{View: protocoltest.NewView(millrace.Site{Base: "https://river.example:8443/en/"}, river)},
 	}
 }

@@ -9,16 +9,17 @@ import (
 	"io"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terms"
 )
 
 // line is a page in JSON Lines: what millrace extract prints of a page, with
 // where it is from.
 type line struct {
 	*millrace.Page
-	Text     string `json:"text"`
-	Site     string `json:"site"`
-	Revision string `json:"revision"` // moves with every change of the page
-	Terms    []said `json:"terms,omitempty"`
+	Text     string            `json:"text"`
+	Site     string            `json:"site"`
+	Revision string            `json:"revision"` // moves with every change of the page
+	Terms    []terms.Statement `json:"terms,omitempty"`
 }
 
 // Lines writes a JSON object a line for each page.
@@ -28,14 +29,14 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 	enc.SetEscapeHTML(false)
 	var c Counts
 	var of *Site
-	var terms []said
+	var said []terms.Statement
 	err := each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, terms = e.site, sayings(e.site.Terms)
+			of, said = e.site, terms.Statements(e.site.Terms)
 		}
 		c.Pages++
 		p := sound(e.page)
-		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: terms})
+		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: said})
 	})
 	if err == nil {
 		err = out.finish()
@@ -59,7 +60,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	base, terms := site.View.Site().Base, sayings(site.Terms)
+	base, said := site.View.Site().Base, terms.Statements(site.Terms)
 	var c Counts
 	change := func(ch millrace.Change) error {
 		var p *millrace.Page
@@ -73,7 +74,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 		case p != nil:
 			c.Pages++
 			p = sound(p)
-			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
+			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: said})
 		case ch.Kind != millrace.KindCheckpoint && !ch.New: // else it came and went
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/terms"
 )
 
 // The files of Parquet.
@@ -110,13 +111,13 @@ func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Count
 // rows writes the rows of both tables.
 func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table[pageRow], chunks *table[chunkRow]) error {
 	var of *Site
-	var terms *merged
+	var m *merged
 	var all string
 	return each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, terms, all = e.site, merge(e.site.Terms), ""
+			of, m, all = e.site, merge(e.site.Terms), ""
 			if len(e.site.Terms) > 0 {
-				b, err := plain(sayings(e.site.Terms))
+				b, err := plain(terms.Statements(e.site.Terms))
 				if err != nil {
 					return err
 				}
@@ -124,7 +125,7 @@ func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table
 			}
 		}
 		p := sound(e.page)
-		row, err := pageOf(e.base, p, terms, all)
+		row, err := pageOf(e.base, p, m, all)
 		if err != nil {
 			return err
 		}

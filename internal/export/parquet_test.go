@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/terms"
 )
 
 // readBack reads the rows of a file.
@@ -46,7 +47,7 @@ func TestParquet(t *testing.T) {
 			for i := range sites {
 				all := ""
 				if len(sites[i].Terms) > 0 {
-					if all, err = plain(sayings(sites[i].Terms)); err != nil {
+					if all, err = plain(terms.Statements(sites[i].Terms)); err != nil {
 						t.Fatal(err)
 					}
 				}

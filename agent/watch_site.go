@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/schedule"
@@ -48,21 +47,21 @@ type watchRecord struct {
 }
 
 // open takes up a site where it was left.
-func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
+func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	s := &watchedSite{url: u, hints: make(chan struct{}, 1)}
 	var err error
-	if s.root, err = siteRoot(u); err != nil {
+	if s.root, err = ingest.Root(u); err != nil {
 		return nil, err
 	}
-	if s.folder, err = siteFolder(u); err != nil {
+	if s.folder, err = ingest.Folder(u); err != nil {
 		return nil, err
 	}
-	s.stored = state.JSON[watchRecord]{State: w.store.State(), Namespace: s.folder, Key: "watch"}
+	s.stored = state.JSON[watchRecord]{State: w.a.store.State(), Namespace: s.folder, Key: "watch"}
 	if s.record, err = s.stored.Load(ctx); err != nil {
 		return nil, err
 	}
 	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
-	costs, err := w.store.Costs().List(ctx)
+	costs, err := w.a.store.Costs().List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 	if s.held(w) {
 		return s, nil
 	}
-	known, err := siteNames(ctx, w.store)
+	known, err := ingest.SiteNames(ctx, w.a.store)
 	if err != nil {
 		return nil, err
 	}
@@ -80,23 +79,23 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 		if name != s.root && name != s.folder {
 			continue
 		}
-		if err := w.tell.skip(ctx, name); err != nil {
+		if err := w.deliveries.skip(ctx, name); err != nil {
 			return nil, err
 		}
-		w.tell.wake(name)
+		w.deliveries.wake(name)
 	}
 	return s, nil
 }
 
 // held reports whether changes of the site are not sent yet: with --from now,
 // the pages of the first pull are not changes.
-func (s *watchedSite) held(w *watching) bool { return s.fresh && w.c.From == "now" }
+func (s *watchedSite) held(w *watch) bool { return s.fresh && w.o.FromNow }
 
 // keep keeps the record.
 func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx, s.record) }
 
 // watch pulls a site whenever it is due, until the context ends.
-func (w *watching) watch(ctx context.Context, s *watchedSite) {
+func (w *watch) watch(ctx context.Context, s *watchedSite) {
 	defer s.pushed.tasks.Wait()
 	defer s.deafen()
 	if s.record.Site != "" && s.record.Failures == 0 {
@@ -138,7 +137,7 @@ func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bo
 }
 
 // look pulls a site once, and settles when to do so again.
-func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
+func (w *watch) look(ctx context.Context, s *watchedSite, hinted bool) {
 	select { // what the pull is going to see
 	case <-s.hints:
 	default:
@@ -147,14 +146,13 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	began := w.now()
 	release := func() {}
 	if !s.held(w) {
-		release = w.tell.follow(s.root, s.folder)
+		release = w.deliveries.follow(s.root, s.folder)
 	}
-	reports, _ := w.agent.Pull(ctx, s.url)
-	r, err := reports[0], reports[0].Err
-	nameFlags(r)
+	r := w.a.pull(ctx, s.url)
+	err := r.Err
 	release()
 	if s.fresh = s.fresh && err != nil; !s.held(w) {
-		w.tell.wake(r.Site)
+		w.deliveries.wake(r.Site)
 	}
 	if err != nil && ctx.Err() != nil {
 		return // it is due still
@@ -167,7 +165,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
 	again := s.record.Failures > 0
 	s.record.State = w.rules.After(s.record.State, l)
-	log := w.process.log.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
+	log := w.a.o.Logger.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
 	switch {
 	case err != nil:
 		log.Warn("the pull has failed", "error", err, "failures", s.record.Failures)
@@ -176,7 +174,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 		}
 	case l.Changed || again:
 		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
-		ingest.LogSkips(w.process.log.With("site", r.Site), ingest.GroupSkips(r.Skipped))
+		ingest.LogSkips(w.a.o.Logger.With("site", r.Site), ingest.GroupSkips(r.Skipped))
 	default:
 		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
 	}
@@ -189,26 +187,12 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	s.record.Quiet = s.quiet
 	s.mu.Unlock()
 	if err := s.keep(context.WithoutCancel(ctx)); err != nil {
-		w.process.log.Error("when a site is due is not remembered", "site", s.folder, "error", err)
+		w.a.o.Logger.Error("when a site is due is not remembered", "site", s.folder, "error", err)
 	}
 }
-
-// client returns a client that asks sites for something other than their pages.
-func (w *watching) client(p *process) *fetch.Client {
-	var robots fetch.RobotsMemory
-	if !w.c.IgnorePolicy {
-		robots = ingest.Robots{State: w.store.State()}
-	}
-	o := w.c.clientOptions(p, robots)
-	o.Sign = w.c.sign
-	return fetch.New(o)
-}
-
-// maxGap is the longest gap between two requests that a site's policy sets.
-const maxGap = time.Minute
 
 // asked gives when the site allows the next pull, as far as it has said so.
-func asked(r *agent.Report, err error, now time.Time) time.Time {
+func asked(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
 		at = *r.GoOn
@@ -221,8 +205,8 @@ func asked(r *agent.Report, err error, now time.Time) time.Time {
 }
 
 // gap gives the least time between two pulls by what the site says of requests.
-func (w *watching) gap(ctx context.Context, s *watchedSite, r *agent.Report) time.Duration {
-	if w.c.IgnorePolicy {
+func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duration {
+	if w.a.o.IgnorePolicy {
 		return 0
 	}
 	gap := time.Duration(0)
@@ -235,7 +219,7 @@ func (w *watching) gap(ctx context.Context, s *watchedSite, r *agent.Report) tim
 	}
 	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
 		// The pull has asked for it, or knows it from before.
-		if robots, err := w.client(w.puller).Robots(ctx, u); err == nil {
+		if robots, err := w.a.siteClient(nil).Robots(ctx, u); err == nil {
 			gap = max(gap, min(robots.CrawlDelay(), maxGap))
 		}
 	}
@@ -253,28 +237,28 @@ type ear struct {
 
 // listen sees to it that somebody listens to the events of a site that can be
 // read, if it has some.
-func (w *watching) listen(ctx context.Context, s *watchedSite) {
+func (w *watch) listen(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ear != nil {
 		s.ear.book(ctx, w, s.root)
 	}
-	if !w.c.Events || ctx.Err() != nil || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
+	if w.o.NoListen || ctx.Err() != nil || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
 		return
 	}
-	for _, room := range w.ways {
+	for _, proto := range w.a.protocols() {
 		// Its queues are its own: it is in flight all the time, and takes no
 		// part of --max-bytes.
-		client := w.client(w.process)
-		src := room.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.c.keyOf, Note: func(n protocol.Note) {
-			w.process.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		client := fetch.New(w.a.clientOptions(w.a.robots()))
+		src := proto.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
+			w.a.o.Logger.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}})
 		waker, ok := src.(protocol.ChangeNotifier)
 		if !ok {
 			continue
 		}
 		inner, stop := context.WithCancel(ctx)
-		e := &ear{stop: stop, ended: make(chan struct{}), client: client, name: room.Name}
+		e := &ear{stop: stop, ended: make(chan struct{}), client: client, name: proto.Name}
 		s.ear = e
 		go func() {
 			defer close(e.ended)
@@ -283,7 +267,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 			if inner.Err() != nil {
 				return
 			}
-			w.process.log.Debug("nobody listens to the events of the site", "site", s.root, "reason", err)
+			w.a.o.Logger.Debug("nobody listens to the events of the site", "site", s.root, "reason", err)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.ear, s.quiet = nil, w.now().Add(listenAgain)
@@ -294,7 +278,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 }
 
 // book books what listening has cost.
-func (e *ear) book(ctx context.Context, w *watching, site string) {
+func (e *ear) book(ctx context.Context, w *watch, site string) {
 	stats := e.client.Stats()
 	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}
 	more := total
@@ -303,8 +287,8 @@ func (e *ear) book(ctx context.Context, w *watching, site string) {
 		return
 	}
 	if e.booked = total; ctx.Err() == nil {
-		if err := w.store.Costs().Add(ctx, site, e.name, more); err != nil {
-			w.process.log.Warn("what listening has cost is missing in the sums of the store", "error", err)
+		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {
+			w.a.o.Logger.Warn("what listening has cost is missing in the sums of the store", "error", err)
 		}
 	}
 }
@@ -341,7 +325,7 @@ func (s *watchedSite) heard() string {
 
 // upkeep compacts what the store has of the sites now and then: of what is
 // superseded the log keeps a month, for receivers that are away.
-func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
+func (w *watch) compact(ctx context.Context, sites []*watchedSite) {
 	tick := time.NewTicker(ingest.CompactEvery)
 	defer tick.Stop()
 	for {
@@ -350,21 +334,21 @@ func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
 			return
 		case <-tick.C:
 		}
-		known, err := siteNames(ctx, w.store)
+		known, err := ingest.SiteNames(ctx, w.a.store)
 		for _, name := range known {
 			if !slices.ContainsFunc(sites, func(s *watchedSite) bool { return name == s.root || name == s.folder }) {
 				continue
 			}
 			var site store.Site
-			if site, err = w.store.Site(ctx, name, name); err == nil {
-				err = ingest.Compact(ctx, w.store, name, site)
+			if site, err = w.a.store.Site(ctx, name, name); err == nil {
+				err = ingest.Compact(ctx, w.a.store, name, site)
 			}
 			if err != nil {
 				break
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			w.process.log.Error("compacting the store", "error", err)
+			w.a.o.Logger.Error("compacting the store", "error", err)
 		}
 	}
 }

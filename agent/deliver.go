@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/store"
+)
+
+const (
+	deliverEvery = 500 * time.Millisecond // while a pull is running
+	retryAfter   = 10 * time.Second
+)
+
+// deliveries delivers the changes of all sites, one site after the other.
+type deliveries struct {
+	w     *watch
+	yield func(*Event) bool
+	boxes map[string]*outbox.Outbox // by the names of sites; of run alone
+	bell  chan struct{}
+	ended bool // the loop has ended
+	gone  bool // the receiver is gone
+
+	mu      sync.Mutex
+	pending map[string]bool // sites that may have changed
+	busy    map[string]int  // sites that are being pulled
+}
+
+func newDeliveries(w *watch) *deliveries {
+	return &deliveries{w: w, boxes: make(map[string]*outbox.Outbox), bell: make(chan struct{}, 1), pending: make(map[string]bool), busy: make(map[string]int)}
+}
+
+// wake notifies of a site that may have changed.
+func (t *deliveries) wake(name string) {
+	t.mu.Lock()
+	t.pending[name] = true
+	t.mu.Unlock()
+	select {
+	case t.bell <- struct{}{}:
+	default:
+	}
+}
+
+// follow notifies that sites are being pulled, until release is called.
+func (t *deliveries) follow(names ...string) (release func()) {
+	add := func(n int) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, name := range names {
+			if t.busy[name] += n; t.busy[name] == 0 {
+				delete(t.busy, name)
+			}
+		}
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// take returns the sites that may have changed, in order.
+func (t *deliveries) take() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := slices.Collect(maps.Keys(t.pending))
+	for name := range t.busy {
+		if !t.pending[name] {
+			names = append(names, name)
+		}
+	}
+	clear(t.pending)
+	slices.Sort(names)
+	return names
+}
+
+// run delivers until ctx or the loop ends, or an error makes delivery impossible.
+func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) error {
+	t.yield = yield
+	tick := time.NewTicker(deliverEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.bell:
+		case <-tick.C:
+		}
+		names := t.take()
+		if len(names) == 0 || t.gone {
+			continue
+		}
+		known, err := ingest.SiteNames(ctx, t.w.a.store)
+		if err != nil {
+			known = names
+		}
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				continue
+			}
+			if err := t.flush(ctx, name); err != nil || t.ended {
+				return err
+			}
+		}
+	}
+}
+
+// refusal is the error that a receiver has refused an event with.
+type refusal struct{ error }
+
+// Unwrap returns the error of the receiver.
+func (r refusal) Unwrap() error { return r.error }
+
+// errEnded ends a flush after the loop has ended.
+var errEnded = errors.New("the loop has ended")
+
+// deliver yields an event.
+func (t *deliveries) deliver(ctx context.Context, name string, lines [][]byte) error {
+	if t.ended {
+		return errEnded
+	}
+	e := &Event{Site: name, Lines: lines}
+	t.ended = !t.yield(e)
+	if e.refused == nil || errors.Is(e.refused, millrace.ErrTooLarge) || ctx.Err() != nil {
+		return e.refused
+	}
+	return refusal{e.refused}
+}
+
+// box returns the outbox of a site.
+func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, error) {
+	if b, ok := t.boxes[name]; ok {
+		return b, nil
+	}
+	site, err := t.w.a.store.Site(ctx, name, name)
+	if err != nil {
+		return nil, err
+	}
+	o := &t.w.o
+	t.boxes[name] = &outbox.Outbox{
+		Site: visible{site}, State: t.w.a.store.State(), Name: name, Receiver: o.Receiver, Content: o.Content, Most: o.MaxChanges,
+		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, name, lines) },
+		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, name) },
+	}
+	return t.boxes[name], nil
+}
+
+// visible is a site whose head has only what may be public.
+type visible struct{ store.Site }
+
+// Head implements [outbox.Site].
+func (s visible) Head(ctx context.Context) (millrace.View, error) {
+	v, err := s.Site.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Visible(v), nil
+}
+
+// terms returns what a site says about the use of its content, as exports have it.
+func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := ingest.LoadTerms(ctx, t.w.a.store.State(), u)
+	if errors.Is(err, millrace.ErrInvalid) {
+		t.w.a.o.Logger.Warn("stored site policy is invalid; ignoring it", "error", err)
+		return nil, nil
+	}
+	if err != nil || len(r.Terms) == 0 {
+		return nil, err
+	}
+	var out []terms.Document
+	for _, d := range r.Terms {
+		out = append(out, terms.Document{URL: d.URL, Policy: d.Policy})
+	}
+	return json.Marshal(terms.Statements(out))
+}
+
+// skip marks a site's present state as sent, with --from now and a receiver that
+// has received nothing yet.
+func (t *deliveries) skip(ctx context.Context, name string) error {
+	b, err := t.box(ctx, name)
+	if err != nil || !t.w.o.FromNow {
+		return err
+	}
+	return b.Skip(ctx)
+}
+
+// flush delivers the changes of a site. If that fails, it is retried.
+func (t *deliveries) flush(ctx context.Context, name string) error {
+	b, err := t.box(ctx, name)
+	if err == nil {
+		if err = t.skip(ctx, name); err == nil {
+			_, err = b.Flush(ctx)
+		}
+	}
+	if err == nil || ctx.Err() != nil || t.ended {
+		return nil //nolint:nilerr // the next process delivers the rest
+	}
+	if _, taken := errors.AsType[*outbox.TakenError](err); taken {
+		return err
+	}
+	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
+		t.gone = true
+		t.w.a.o.Logger.Error("receiver is gone; keeping the mirror current without it", "error", err)
+		return nil
+	}
+	t.w.a.o.Logger.Error("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "error", err)
+	time.AfterFunc(retryAfter, func() { t.wake(name) })
+	return nil
+}

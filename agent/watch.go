@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/schedule"
+)
+
+// Change is one change of a site. Its Change is "added", "updated", "deleted", or
+// "reset": drop what was received of the site, all pages follow as added.
+type Change = outbox.Event
+
+// Subscriber subscribes to the hubs of sites (WebSub). It is the
+// [millrace.Handler] of their callbacks.
+type Subscriber = push.Subscriber
+
+// WatchOptions are the options of [Agent.Watch]. The zero value is ready to use.
+type WatchOptions struct {
+	// MinInterval and MaxInterval are the least and the longest time between two
+	// pulls of a site. If zero, 5 minutes and 24 hours. In between, the interval is
+	// learned from how often the site changes.
+	MinInterval, MaxInterval time.Duration
+	// NoListen does not connect to the event streams of sites.
+	NoListen bool
+	// Subscriber receives the notifications of hubs. If nil, there are no
+	// subscriptions.
+	Subscriber *Subscriber
+
+	// Receiver names the receiver of the events. The store has how far each
+	// receiver has come. If empty, "default".
+	Receiver string
+	// FromNow starts a new receiver with the changes from now on. If false, it
+	// receives all that the store has.
+	FromNow bool
+	// Content returns what changes have in Content, such as [millrace.Page.Text].
+	// If nil, they have no content.
+	Content func(*millrace.Page) string
+	// MaxChanges limits the changes of an event. If zero, 100.
+	MaxChanges int
+}
+
+// Event is some changes of one site, in order.
+type Event struct {
+	Site  string
+	Lines [][]byte // each change as a line of JSON; see [Change]
+
+	refused error
+}
+
+// Changes decodes the changes.
+func (e *Event) Changes() ([]Change, error) {
+	out := make([]Change, len(e.Lines))
+	for i, line := range e.Lines {
+		if err := json.Unmarshal(line, &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Refuse reports that the event could not be delivered. It is delivered again
+// later. After [millrace.ErrTooLarge] that is at once, in smaller events. After
+// [millrace.ErrNotFound], the receiver is gone: no event follows, but sites are
+// still pulled.
+func (e *Event) Refuse(err error) { e.refused = err }
+
+const (
+	listenAgain = 24 * time.Hour // after a site was found to have no events
+)
+
+// watch is one call of Watch.
+type watch struct {
+	a     *Agent
+	o     WatchOptions
+	rules schedule.Rules
+	now   func() time.Time
+
+	deliveries *deliveries
+	slots      chan struct{}
+	mu         sync.Mutex
+	hosts      map[string]chan struct{} // each is full while one of its sites is pulled
+}
+
+func (a *Agent) newWatch(o *WatchOptions) *watch {
+	w := &watch{a: a, now: time.Now, slots: make(chan struct{}, a.o.Parallel), hosts: make(map[string]chan struct{})}
+	if o != nil {
+		w.o = *o
+	}
+	w.rules = schedule.Rules{Min: w.o.MinInterval, Max: w.o.MaxInterval}
+	if w.rules.Min == 0 {
+		w.rules.Min = 5 * time.Minute
+	}
+	if w.rules.Max == 0 {
+		w.rules.Max = max(24*time.Hour, w.rules.Min)
+	}
+	if w.o.Receiver == "" {
+		w.o.Receiver = "default"
+	}
+	w.deliveries = newDeliveries(w)
+	return w
+}
+
+// Watch keeps mirrors of sites current until ctx ends, and yields what changes in
+// them. It pulls each site when it is due, or when the site or a hub notifies of
+// a change. nil options are the zero value.
+//
+// An event is delivered when the body of the loop has ended without
+// [Event.Refuse]: after a crash, it comes again. An error ends the sequence; that
+// of a pull is logged instead, and the pull is retried.
+func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		w := a.newWatch(o)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		var sites []*watchedSite
+		for _, u := range urls {
+			s, err := w.open(ctx, u)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !slices.ContainsFunc(sites, func(t *watchedSite) bool { return t.folder == s.folder }) {
+				sites = append(sites, s)
+			}
+		}
+		a.o.Logger.Info("watching", "sites", len(sites))
+		var tasks sync.WaitGroup
+		for _, s := range sites {
+			tasks.Go(func() { w.watch(ctx, s) })
+		}
+		tasks.Go(func() { w.compact(ctx, sites) })
+		err := w.deliveries.run(ctx, func(e *Event) bool { return yield(e, nil) })
+		stop()
+		tasks.Wait()
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// turn waits until a site may be pulled: one at a time of a host, and
+// [Options.Parallel] in all. done ends the turn.
+func (w *watch) turn(ctx context.Context, root string) (done func(), err error) {
+	u, err := url.Parse(root)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	w.mu.Lock()
+	host, ok := w.hosts[u.Hostname()]
+	if !ok {
+		host = make(chan struct{}, 1)
+		w.hosts[u.Hostname()] = host
+	}
+	w.mu.Unlock()
+	for _, place := range []chan struct{}{host, w.slots} {
+		select {
+		case place <- struct{}{}:
+		case <-ctx.Done():
+			if place == w.slots {
+				<-host
+			}
+			return nil, ctx.Err()
+		}
+	}
+	return func() { <-w.slots; <-host }, nil
+}
