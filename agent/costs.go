@@ -33,7 +33,7 @@ type costMeter struct {
 	html     bool          // pages came as HTML
 }
 
-// measure starts to book what a client receives.
+// measure starts to add the costs of a client to the store.
 func measure(ctx context.Context, st store.Costs, client *fetch.Client, site string, log *slog.Logger, every time.Duration) *costMeter {
 	m := &costMeter{costs: st, client: client, log: log, stop: make(chan struct{}), site: site}
 	m.ended.Go(func() {
@@ -72,8 +72,8 @@ func (m *costMeter) wire() store.Traffic {
 	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
 }
 
-// book books what is not booked yet of a total. What cannot be booked is not
-// tried again, so that nothing counts twice: it is no reason to stop.
+// book adds the part of a total that was not added before. A failure is not
+// retried, so nothing counts twice, and does not stop the pull.
 func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,8 +107,7 @@ func (m *costMeter) see(name string, known int, rep *mirror.Report) {
 	}
 }
 
-// end books the rest, and gives all that the pull has cost, the protocol that
-// it is booked under, and what is known of the site.
+// end adds the rest. It returns the costs of the pull and those of the site.
 func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Traffic) {
 	close(m.stop)
 	m.ended.Wait()

@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/internal/terms"
-	"github.com/millrace/millrace/store"
 )
 
 const (
@@ -145,23 +144,11 @@ func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, erro
 	}
 	o := &t.w.o
 	t.boxes[name] = &outbox.Outbox{
-		Site: visible{site}, State: t.w.a.store.State(), Name: name, Receiver: o.Receiver, Content: o.Content, Most: o.MaxChanges,
+		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: name, Receiver: o.Receiver, Content: o.Content, Most: o.MaxChanges,
 		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, name, lines) },
 		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, name) },
 	}
 	return t.boxes[name], nil
-}
-
-// visible is a site whose head has only what may be public.
-type visible struct{ store.Site }
-
-// Head implements [outbox.Site].
-func (s visible) Head(ctx context.Context) (millrace.View, error) {
-	v, err := s.Site.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return store.Visible(v), nil
 }
 
 // terms returns what a site says about the use of its content, as exports have it.
@@ -185,8 +172,8 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	return json.Marshal(terms.Statements(out))
 }
 
-// skip marks a site's present state as sent, with --from now and a receiver that
-// has received nothing yet.
+// skip marks the present state of a site as delivered to a new receiver with
+// FromNow.
 func (t *deliveries) skip(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err != nil || !t.w.o.FromNow {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/arc"
 )
 
-// filler gives a page by one of some ways, and says by which.
+// filler returns a page by one of some ways, and the name of that way.
 type filler func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, way string, err error)
 
 // filler returns what gives pages one by one, by the ways that can, the best first. Their

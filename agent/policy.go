@@ -81,7 +81,7 @@ func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop co
 	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Handshake: a.o.Handshake, Note: func(n protocol.Note) {
 		g.noting.Lock()
 		defer g.noting.Unlock()
-		g.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		g.log.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		if len(r.Notes) < maxNotes {
 			r.Notes = append(r.Notes, Note(n))
 		}
@@ -92,7 +92,7 @@ func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop co
 	return g
 }
 
-// reader gives the reader of a protocol, one for the whole pull.
+// reader returns the reader of a protocol, one for the whole pull.
 func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
 	r, ok := g.readers[proto.Name]
 	if !ok {
@@ -110,11 +110,10 @@ func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
 	return proto.NewReader(g.client.HTTP(), g.root.String(), &o)
 }
 
-// open asks for the site's policy before anything else is asked for, unless it
-// is remembered, and refuses what it does not allow. A policy that cannot be
-// understood is refused, since nobody could keep to it; of one that is out of
-// reach an older copy counts. Of a site that is down nothing is said here: the
-// ways say what there is to say, and nothing is fetched by them.
+// open reads the site's policy before anything else, unless a copy of the store is
+// new enough, and returns an error if it does not allow the purpose. A policy
+// that cannot be parsed is an error, too. If it cannot be fetched, an older copy
+// is used. A site that is down is no error here: the ways report it.
 func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	was, err := g.load(ctx)
 	if err != nil {
@@ -172,8 +171,7 @@ func (g *policyEnforcer) unreachable(err error) error {
 	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
 		return fmt.Errorf("the site's policy is out of reach, so that it is unknown what it allows; pull again later, or use Options.IgnorePolicy: %w", err)
 	}
-	// There is no site to speak of, and should it come back in this moment,
-	// nothing is taken without having asked.
+	// The site is down. Should it come back now, nothing is read without its policy.
 	g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
 	return nil
 }
@@ -194,7 +192,7 @@ func namesARC(robots *fetch.Robots) bool {
 	return slices.ContainsFunc(robots.Sitemaps(), func(s string) bool { return strings.Contains(s, "/arc-sitemap") })
 }
 
-// forbidden gives the error of the first document that does not allow the
+// forbidden returns the error of the first document that does not allow the
 // purpose. What is not said is not forbidden.
 func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	for _, t := range terms {
@@ -205,7 +203,7 @@ func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	return nil
 }
 
-// recall takes up what is remembered.
+// recall applies stored terms.
 func (g *policyEnforcer) recall(terms []protocol.Terms) error {
 	for _, t := range terms {
 		if err := g.add(t); err != nil {
@@ -240,7 +238,7 @@ func (g *policyEnforcer) end(err error) {
 	}
 }
 
-// ended gives the refusal that has ended the pull, nil if none has.
+// ended returns the refusal that has ended the pull, nil if none has.
 func (g *policyEnforcer) ended() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -298,8 +296,8 @@ func (g *policyEnforcer) limit() error {
 	return nil
 }
 
-// load gives what is remembered, a zero time if that is nothing, or nothing
-// that can be used.
+// load returns the stored terms, with a zero time if there are none that can be
+// used.
 func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	r, err := ingest.LoadTerms(ctx, g.state, g.root)
 	if errors.Is(err, millrace.ErrInvalid) {
@@ -309,8 +307,7 @@ func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	return r, err
 }
 
-// close gives back what is left of the quota, remembers what the policy says,
-// and enters it into the report.
+// close returns the rest of the quota, stores the terms, and reports them.
 func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -102,7 +102,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	return err
 }
 
-// run asks for the site's policy, and then takes what it allows.
+// run reads the site's policy, and then what it allows.
 func (s *sitePull) run(ctx context.Context) error {
 	if !s.o.IgnorePolicy {
 		if err := s.policy.open(ctx, s.o.Via); err != nil {
@@ -240,8 +240,8 @@ func fills(w *ways, route *discover.Route) bool {
 	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
 }
 
-// done enters into the report what one way has brought, and gives the error
-// that the pull ends with. complete: it had a look at the whole site.
+// done reports what one way has read, and returns the error that the pull ends
+// with. complete: the way has seen the whole site.
 func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
 	r, from := s.r, root+" "+name
 	if err == nil && rep.SkippedN > 0 {

@@ -28,10 +28,10 @@ type watchedSite struct {
 	fresh  bool          // no pull has completed; with --from now, no change is sent before one has
 	pushed pushed
 
-	mu    sync.Mutex
-	place string    // of the last event
-	ear   *ear      // nil: nobody listens
-	quiet time.Time // until then nobody tries to listen
+	mu       sync.Mutex
+	place    string    // of the last event
+	listener *listener // nil = not connected to an event stream
+	quiet    time.Time // until then there is no attempt to listen
 }
 
 // watchRecord is what the State of a store has of the watch of a site.
@@ -40,9 +40,9 @@ type watchRecord struct {
 	// Site is the site of the store that the last pull has come into: that of
 	// the origin, or that of the folder; "" = none has.
 	Site string `json:"site,omitempty"`
-	// Event is the event that the last pull had been told of when it began.
+	// Event is the last event that was received before the last pull began.
 	Event string `json:"event,omitempty"`
-	// Quiet is until when the site is taken to have no events.
+	// Quiet is until when the site is expected to have no event stream.
 	Quiet time.Time `json:"quiet,omitzero"`
 }
 
@@ -97,7 +97,7 @@ func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx
 // watch pulls a site whenever it is due, until the context ends.
 func (w *watch) watch(ctx context.Context, s *watchedSite) {
 	defer s.pushed.tasks.Wait()
-	defer s.deafen()
+	defer s.disconnect()
 	if s.record.Site != "" && s.record.Failures == 0 {
 		w.listen(ctx, s)
 		w.subscribe(ctx, s)
@@ -116,7 +116,7 @@ func (w *watch) watch(ctx context.Context, s *watchedSite) {
 	}
 }
 
-// wait waits for the next pull, and says whether a hint has brought it about.
+// wait waits for the next pull. hinted reports whether it is due to a hint.
 func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bool, err error) {
 	due := time.NewTimer(s.record.Due(now()))
 	defer due.Stop()
@@ -142,7 +142,7 @@ func (w *watch) look(ctx context.Context, s *watchedSite, hinted bool) {
 	case <-s.hints:
 	default:
 	}
-	place := s.heard()
+	place := s.lastEvent()
 	began := w.now()
 	release := func() {}
 	if !s.held(w) {
@@ -168,9 +168,9 @@ func (w *watch) look(ctx context.Context, s *watchedSite, hinted bool) {
 	log := w.a.o.Logger.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
 	switch {
 	case err != nil:
-		log.Warn("the pull has failed", "error", err, "failures", s.record.Failures)
+		log.Warn("pull failed", "error", err, "failures", s.record.Failures)
 		if l.Refused {
-			s.deafen()
+			s.disconnect()
 		}
 	case l.Changed || again:
 		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
@@ -187,11 +187,11 @@ func (w *watch) look(ctx context.Context, s *watchedSite, hinted bool) {
 	s.record.Quiet = s.quiet
 	s.mu.Unlock()
 	if err := s.keep(context.WithoutCancel(ctx)); err != nil {
-		w.a.o.Logger.Error("when a site is due is not remembered", "site", s.folder, "error", err)
+		w.a.o.Logger.Error("could not store the schedule of a site", "site", s.folder, "error", err)
 	}
 }
 
-// asked gives when the site allows the next pull, as far as it has said so.
+// asked returns when the site allows the next pull, as far as it states that.
 func asked(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
@@ -204,7 +204,7 @@ func asked(r *Report, err error, now time.Time) time.Time {
 	return at
 }
 
-// gap gives the least time between two pulls by what the site says of requests.
+// gap returns the least time between two pulls by the limits of requests of a site.
 func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duration {
 	if w.a.o.IgnorePolicy {
 		return 0
@@ -226,8 +226,8 @@ func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duratio
 	return gap
 }
 
-// ear is somebody who listens to the events of a site.
-type ear struct {
+// listener is connected to the event stream of a site.
+type listener struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
 	client *fetch.Client
@@ -235,15 +235,14 @@ type ear struct {
 	booked store.Traffic
 }
 
-// listen sees to it that somebody listens to the events of a site that can be
-// read, if it has some.
+// listen connects to the event stream of a site that can be read, if it has one.
 func (w *watch) listen(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ear != nil {
-		s.ear.book(ctx, w, s.root)
+	if s.listener != nil {
+		s.listener.book(ctx, w, s.root)
 	}
-	if w.o.NoListen || ctx.Err() != nil || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
+	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
 		return
 	}
 	for _, proto := range w.a.protocols() {
@@ -251,34 +250,34 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		// part of --max-bytes.
 		client := fetch.New(w.a.clientOptions(w.a.robots()))
 		src := proto.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
-			w.a.o.Logger.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}})
-		waker, ok := src.(protocol.ChangeNotifier)
+		notifier, ok := src.(protocol.ChangeNotifier)
 		if !ok {
 			continue
 		}
 		inner, stop := context.WithCancel(ctx)
-		e := &ear{stop: stop, ended: make(chan struct{}), client: client, name: proto.Name}
-		s.ear = e
+		e := &listener{stop: stop, ended: make(chan struct{}), client: client, name: proto.Name}
+		s.listener = e
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
-			err := waker.Notify(inner, s.heard(), s.hint)
+			err := notifier.Notify(inner, s.lastEvent(), s.hint)
 			if inner.Err() != nil {
 				return
 			}
-			w.a.o.Logger.Debug("nobody listens to the events of the site", "site", s.root, "reason", err)
+			w.a.o.Logger.Debug("event stream ended", "site", s.root, "reason", err)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.ear, s.quiet = nil, w.now().Add(listenAgain)
+			s.listener, s.quiet = nil, w.now().Add(listenAgain)
 			e.book(ctx, w, s.root)
 		}()
 		return
 	}
 }
 
-// book books what listening has cost.
-func (e *ear) book(ctx context.Context, w *watch, site string) {
+// book adds what listening has cost to the store.
+func (e *listener) book(ctx context.Context, w *watch, site string) {
 	stats := e.client.Stats()
 	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}
 	more := total
@@ -288,16 +287,16 @@ func (e *ear) book(ctx context.Context, w *watch, site string) {
 	}
 	if e.booked = total; ctx.Err() == nil {
 		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {
-			w.a.o.Logger.Warn("what listening has cost is missing in the sums of the store", "error", err)
+			w.a.o.Logger.Warn("could not save statistics of listening", "error", err)
 		}
 	}
 }
 
-// deafen ends the listening, if somebody does.
-func (s *watchedSite) deafen() {
+// disconnect ends the listening.
+func (s *watchedSite) disconnect() {
 	s.mu.Lock()
-	e := s.ear
-	s.ear = nil
+	e := s.listener
+	s.listener = nil
 	s.mu.Unlock()
 	if e != nil {
 		e.stop()
@@ -305,7 +304,7 @@ func (s *watchedSite) deafen() {
 	}
 }
 
-// hint says that the site has changed.
+// hint receives an event: the site has changed.
 func (s *watchedSite) hint(place string) {
 	s.mu.Lock()
 	s.place = place
@@ -316,15 +315,14 @@ func (s *watchedSite) hint(place string) {
 	}
 }
 
-// heard gives the place of the last event.
-func (s *watchedSite) heard() string {
+// lastEvent returns the place of the last event.
+func (s *watchedSite) lastEvent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.place
 }
 
-// upkeep compacts what the store has of the sites now and then: of what is
-// superseded the log keeps a month, for receivers that are away.
+// compact compacts the sites once an hour.
 func (w *watch) compact(ctx context.Context, sites []*watchedSite) {
 	tick := time.NewTicker(ingest.CompactEvery)
 	defer tick.Stop()

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -50,5 +54,63 @@ func TestWatchGap(t *testing.T) {
 	}
 	if got := asked(&Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
 		t.Errorf("asked for %s", got.Sub(now))
+	}
+}
+
+// An event comes again until the body of the loop has taken it, in parts if it is
+// too large; after that, the next Watch of the same receiver has only what is new.
+func TestWatchDelivers(t *testing.T) {
+	t.Parallel()
+	mill := fstest.MapFS{
+		"index.html": {Data: []byte(`<title>Mill</title><p>The mill has <a href="wheel.html">a wheel</a>, which turns the stone day and night.</p>`)},
+		"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight litres of water.</p>`)},
+	}
+	site := httptest.NewServer(http.FileServerFS(mill))
+	defer site.Close()
+	a, err := New(memory.New(nil), &Options{AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var titles []string
+	refused := 0
+	for e, err := range a.Watch(ctx, []string{site.URL}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Lines) > 1 {
+			refused++
+			e.Refuse(millrace.ErrTooLarge)
+			continue
+		}
+		changes, err := e.Changes()
+		if err != nil || changes[0].Change != "added" {
+			t.Fatalf("%+v, %v", changes, err)
+		}
+		if titles = append(titles, changes[0].Title); len(titles) == 2 {
+			break
+		}
+	}
+	if slices.Sort(titles); !slices.Equal(titles, []string{"Mill", "Wheel"}) {
+		t.Errorf("%q, %d refused", titles, refused)
+	}
+	again, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for e, err := range a.Watch(again, []string{site.URL}, nil) {
+		t.Errorf("again: %+v, %v", e, err)
+	}
+	gone := 0
+	last, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for e, err := range a.Watch(last, []string{site.URL}, &WatchOptions{Receiver: "other"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone++
+		e.Refuse(millrace.ErrNotFound)
+	}
+	if gone != 1 {
+		t.Errorf("%d events for a receiver that is gone", gone)
 	}
 }

@@ -158,7 +158,7 @@ func (w *ways) plan(held []string) *discover.Plan {
 	return site.Plan(&discover.Model{Held: held})
 }
 
-// held gives the ways that have decided last which pages the site has.
+// held returns the ways that were the last to decide which pages the site has.
 func (s *sitePull) held(ctx context.Context) (names []string, err error) {
 	every := all.Protocols()
 	for _, proto := range append(every[:len(every):len(every)], protocol.Protocol{Name: Crawl}) {

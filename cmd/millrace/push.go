@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
@@ -16,6 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/store"
 )
+
+const pushLimit = 30 * time.Second // for one request to a hub or a search engine
 
 // hubs are the flags of every command that publishes which say who tells others
 // of what changes.

@@ -157,7 +157,7 @@ func (c *searchCommand) site(ctx context.Context, p *process, site store.Site, n
 	const tries = 3
 	for range tries {
 		var v millrace.View
-		if v, err = (visibleSite{site}).Head(ctx); err != nil {
+		if v, err = (ingest.Visible{Site: site}).Head(ctx); err != nil {
 			return err
 		}
 		if err = r.prepare(ctx, p, x, v, name); err == nil {

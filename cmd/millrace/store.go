@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -31,20 +32,8 @@ func headOf(ctx context.Context, st store.Store, name string) (store.Site, millr
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := visibleSite{site}.Head(ctx)
+	v, err := ingest.Visible{Site: site}.Head(ctx)
 	return site, v, err
-}
-
-// visibleSite is a site whose head has only what may be public.
-type visibleSite struct{ store.Site }
-
-// Head implements [store.Site].
-func (s visibleSite) Head(ctx context.Context) (millrace.View, error) {
-	v, err := s.Site.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return store.Visible(v), nil
 }
 
 // besides returns the path that the files beside a store begin with, and a function

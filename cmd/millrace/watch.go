@@ -90,7 +90,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 		o.Content = (*millrace.Page).Markdown
 	}
 	var hubs net.Listener
-	if o.Subscriber, hubs, err = c.subscriber(ctx, p); err != nil {
+	if o.Subscriber, hubs, err = c.subscriber(ctx, a); err != nil {
 		return err
 	}
 	// A reader of standard output that goes away is an error like any other.

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"time"
 
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/internal/push"
 )
-
-const pushLimit = 30 * time.Second // for one request to a hub or a search engine
 
 // subscribing are the flags of a watch that hubs can reach.
 type subscribing struct {
@@ -20,17 +16,13 @@ type subscribing struct {
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
 }
 
-// subscriber gives what subscribes, and what hubs connect to; nil = nobody is
-// subscribed to.
-func (c *watchCommand) subscriber(ctx context.Context, p *process) (*push.Subscriber, net.Listener, error) {
+// subscriber returns what subscribes, and the listener for hubs; nil = there are
+// no subscriptions.
+func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.Subscriber, net.Listener, error) {
 	if c.Callback == "" {
 		return nil, nil, nil
 	}
-	// A hub is asked for what it is there for, which is no crawling.
-	client := fetch.New(&fetch.Options{
-		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Logger: p.log, Dial: p.dial,
-	})
-	s, err := push.NewSubscriber(client.HTTP(), c.Callback, &push.SubscriberOptions{Logger: p.log})
+	s, err := a.NewSubscriber(c.Callback)
 	if err != nil {
 		return nil, nil, usageError("--callback: " + err.Error())
 	}
@@ -46,7 +38,7 @@ func (c *watchCommand) subscriber(ctx context.Context, p *process) (*push.Subscr
 }
 
 // answerHubs answers hubs until the context ends.
-func answerHubs(ctx context.Context, p *process, s *push.Subscriber, ln net.Listener) error {
+func answerHubs(ctx context.Context, p *process, s *agent.Subscriber, ln net.Listener) error {
 	g, err := gateway.New(nil, &gateway.Options{Log: p.log, Service: s})
 	if err != nil {
 		_ = ln.Close()

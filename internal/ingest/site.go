@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
@@ -15,4 +16,16 @@ func SiteNames(ctx context.Context, st store.Store) (names []string, err error) 
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// Visible is a site whose head has only what may be public.
+type Visible struct{ store.Site }
+
+// Head implements [store.Site].
+func (s Visible) Head(ctx context.Context) (millrace.View, error) {
+	v, err := s.Site.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Visible(v), nil
 }
