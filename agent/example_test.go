@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"iter"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing/fstest"
@@ -38,17 +40,51 @@ func text(ctx context.Context, st store.Store, name string) (text string, err er
 	return text, nil
 }
 
+// start serves mill, and returns an agent for it.
+func start() (a *agent.Agent, url string, stop func()) {
+	server := httptest.NewServer(http.FileServerFS(mill))
+	a, err := agent.New(memory.New(nil), &agent.Options{AllowPrivate: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return a, server.URL, server.Close
+}
+
+// take yields n events.
+func take(n int, events iter.Seq2[*agent.Event, error]) iter.Seq2[*agent.Event, error] {
+	return func(yield func(*agent.Event, error) bool) {
+		for e, err := range events {
+			if n--; !yield(e, err) || n == 0 {
+				return
+			}
+		}
+	}
+}
+
 // Pull reads a site into a store, here one in memory.
-func Example() {
+func ExampleAgent_Pull() {
 	server, st := httptest.NewServer(http.FileServerFS(mill)), memory.New(nil)
 	defer server.Close()
-	a, _ := agent.New(st, &agent.Options{AllowPrivate: true}) // a server of this machine
-	reports, _ := a.Pull(context.Background(), server.URL)    // each report has its error
-	fmt.Println(reports[0].Via, reports[0].Added, reports[0].Err)
+	a, _ := agent.New(st, &agent.Options{AllowPrivate: true}) // for a server on this machine
+	reports, err := a.Pull(context.Background(), server.URL)
+	fmt.Println(reports[0].Via, reports[0].Added, err)
 	fmt.Println(text(context.Background(), st, reports[0].Site))
 	// Output:
 	// crawl 2 <nil>
 	// Mill: The mill has a wheel, which turns the stone day and night.
 	// Wheel: The wheel has forty buckets, each of which holds eight litres of water.
 	//  <nil>
+}
+
+// Watch yields what changes in sites. Here every page is new.
+func ExampleAgent_Watch() {
+	a, url, stop := start()
+	defer stop()
+	for event, err := range take(2, a.Watch(context.Background(), []string{url}, &agent.WatchOptions{MaxChanges: 1})) {
+		changes, _ := event.Changes()
+		fmt.Println(changes[0].Change, changes[0].Title, err)
+	}
+	// Unordered output:
+	// added Mill <nil>
+	// added Wheel <nil>
 }
