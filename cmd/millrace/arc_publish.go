@@ -65,11 +65,3 @@ func cutLast(s, sep string) (before, after string, found bool) {
 func (c *arcPublishing) apply(o *protocol.PublisherOptions) {
 	o.Listed, o.Priorities, o.NoSitemapLine = c.ARCListed, c.crawlPriorityMap, c.HideARCInRobots
 }
-
-// key moves with what the lists show of the flags.
-func (c *arcPublishing) key() string {
-	if len(c.ARCListed) == 0 && len(c.CrawlPriority) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" arc %q %q", c.ARCListed, c.CrawlPriority)
-}

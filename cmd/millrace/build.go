@@ -186,7 +186,10 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if err := s.declare(ctx, p, o.Store.State(), o.Name); err != nil {
 		return err
 	}
-	published, key := s.files()
+	published, key, err := s.files()
+	if err != nil {
+		return err
+	}
 	if err := o.connect(ctx, s, p, site); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/protocol/scp"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/store"
 )
 
@@ -113,7 +113,7 @@ func (c *doors) closed(name string) bool {
 
 // off reports whether a protocol is not published: SCP's files are public by
 // its very design, so they are there when they are opened by name, or not at all.
-func (c *doors) off(name string) bool { return name == scp.Protocol().Name && c.closed(name) }
+func (c *doors) off(name string) bool { return serving.Off(name, c.closed(name)) }
 
 // hold gives the gateway what it needs to know of keys and limits.
 func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -36,7 +36,6 @@ type publishing struct {
 	hubs
 
 	policy *millrace.Policy // as it is published; nil = there is none
-	print  string           // of the block that it comes from
 }
 
 // hideable are the kinds of pages that --hide-kinds can name.
@@ -110,60 +109,26 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 // declare gives the rooms the policy of the configuration.
 func (c *publishing) declare(ctx context.Context, p *process, st store.State, site string) (err error) {
 	c.policy, err = p.dated(ctx, st, site)
-	c.print = policyPrint(p.policy)
 	return err
 }
 
-// files gives every room that publishes, for files, and the key of an edition
-// that they make by the flags and the policy.
-func (c *publishing) files() (published []edition.Room, key string) {
-	return c.rooms(nil, true, false)
+// files returns every protocol, for files, and the key of their editions.
+func (c *publishing) files() (published []edition.Room, key string, err error) {
+	return c.protocols(nil, true, false)
 }
 
-// guarded does what files does for a server, where the content of some rooms
-// needs a key. embeddings reports whether searches compare vectors of a model.
-func (c *publishing) guarded(doors *doors, embeddings bool) (published []edition.Room, key string) {
-	return c.rooms(doors, false, embeddings)
+// guarded returns every protocol for a server, where the content of some needs a
+// key. embeddings reports whether searches compare vectors of a model.
+func (c *publishing) guarded(doors *doors, embeddings bool) (published []edition.Room, key string, err error) {
+	return c.protocols(doors, false, embeddings)
 }
 
-func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []edition.Room, key string) {
+func (c *publishing) protocols(doors *doors, static, embeddings bool) (published []edition.Room, key string, err error) {
 	o := protocol.PublisherOptions{
 		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum,
 		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings, Hubs: c.Hub,
 	}
 	c.apply(&o)
 	c.Web.apply(&o)
-	if static {
-		key = "static "
-	}
-	if c.policy != nil {
-		key += "policy " + c.print + " of " + c.policy.Updated.Format(time.RFC3339) + " "
-	}
-	if c.SiteContact != "" {
-		key += "contact " + c.SiteContact + " "
-	}
-	if len(c.Hub) > 0 {
-		key += fmt.Sprintf("hubs %q ", c.Hub)
-	}
-	every := all.Protocols()
-	for _, room := range every {
-		if !doors.off(room.Name) {
-			o.Protocols = append(o.Protocols, room.Name)
-		}
-	}
-	if o.NoChecksum {
-		key += "no checksum "
-	}
-	for _, room := range every {
-		if doors.off(room.Name) {
-			continue
-		}
-		its := o
-		its.Auth = doors.closed(room.Name)
-		published = append(published, edition.Room{Name: room.Name, Publisher: room.NewPublisher(&its), Guarded: its.Auth})
-		if its.Auth {
-			key += "closed " + room.Name + " "
-		}
-	}
-	return published, key + fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL) + c.key() + c.Web.key()
+	return serving.Protocols(o, doors.closed)
 }

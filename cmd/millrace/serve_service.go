@@ -138,12 +138,14 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.declare(ctx, p, o.Store.State(), o.Name); err != nil {
 		return nil, err
 	}
-	published, key := c.guarded(&c.doors, l.embedder != nil)
+	published, key, err := c.guarded(&c.doors, l.embedder != nil)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
-	o.Expect()
-	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Busy: o.Busy, Progress: p.refreshing("refreshing " + o.Title)}
+	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Progress: p.refreshing("refreshing " + o.Title)}
 	if pressO.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}

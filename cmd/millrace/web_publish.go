@@ -12,11 +12,3 @@ type webPublishing struct {
 func (c *webPublishing) apply(o *protocol.PublisherOptions) {
 	o.MarkdownPublic, o.LLMsFull = c.MarkdownPublic, c.LLMsFull
 }
-
-// key moves with what is published by the flags.
-func (c *webPublishing) key() string {
-	if c.LLMsFull {
-		return " llms-full"
-	}
-	return ""
-}

@@ -22,7 +22,7 @@ type Options struct {
 	Site      store.Site      // of the origin
 	Config    store.Config    // of the publication
 	Protocols []edition.Room  // that it is published in
-	Edition   edition.Options // but for Search
+	Edition   edition.Options // but for Search and Busy
 	Artifacts artifact.Store
 	Index     string         // file of the search index
 	Embedder  index.Embedder // nil = vectors are fitted to the words of the site
@@ -67,7 +67,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		return err
 	}
 	s.OnClose(s.index.Close)
-	s.o.Edition.Search = s.index.View
+	o.Origin.Expect()
+	s.o.Edition.Search, s.o.Edition.Busy = s.index.View, o.Origin.Busy
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
 	s.Press = edition.NewPress(from, o.Protocols, o.Artifacts, &s.o.Edition)
@@ -95,12 +96,17 @@ func (s *Service) Start(ctx context.Context) {
 	for _, task := range s.tasks {
 		s.working.Go(func() {
 			if err := task(ctx); err != nil && ctx.Err() == nil {
-				select {
-				case s.failed <- err:
-				default: // the first one is enough
-				}
+				s.Fail(err)
 			}
 		})
+	}
+}
+
+// Fail makes an error that of a task.
+func (s *Service) Fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // the first one is enough
 	}
 }
 

@@ -1,0 +1,42 @@
+package serving
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/scp"
+)
+
+// Protocols returns a publisher of every protocol, and the key of the editions that
+// they make: it changes with every option. closed reports whether the content of a
+// protocol needs a key; nil = none does. The options Auth and Protocols are set here.
+func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Room, key string, err error) {
+	if closed == nil {
+		closed = func(string) bool { return false }
+	}
+	var shown []protocol.Protocol
+	o.Protocols = nil
+	for _, p := range all.Protocols() {
+		if !Off(p.Name, closed(p.Name)) {
+			shown, o.Protocols = append(shown, p), append(o.Protocols, p.Name)
+		}
+	}
+	var every []protocol.PublisherOptions
+	for _, p := range shown {
+		its := o
+		its.Auth = closed(p.Name)
+		published = append(published, edition.Room{Name: p.Name, Publisher: p.NewPublisher(&its), Guarded: its.Auth})
+		every = append(every, its)
+	}
+	data, err := json.Marshal(every)
+	sum := sha256.Sum256(data)
+	return published, hex.EncodeToString(sum[:]), err
+}
+
+// Off reports whether a protocol is not published because its content needs a key:
+// the files of SCP are public by design.
+func Off(name string, closed bool) bool { return closed && name == scp.Protocol().Name }

@@ -1,0 +1,70 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Pages returns a source of the pages that list yields, such as those of a query.
+// list is called for each scan, and yields every page of the site, in any order.
+// The URLs of pages are absolute. A page whose Known is zero is complete: it says
+// all that there is to say, but for Modified where that is zero. An error ends the
+// scan, and nothing is deleted.
+func Pages(list func(ctx context.Context) iter.Seq2[*millrace.Page, error]) millrace.Source {
+	return pages(list)
+}
+
+type pages func(ctx context.Context) iter.Seq2[*millrace.Page, error]
+
+// Changes implements [millrace.Source]: every page, each time.
+func (list pages) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for p, err := range list(ctx) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(millrace.Change{}, fmt.Errorf("list of pages: %w", err))
+				return
+			}
+			if !yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: complete(p)}, nil) {
+				return
+			}
+		}
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "listed", Complete: true}}, nil)
+	}
+}
+
+// Page implements [millrace.Source].
+func (list pages) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	for p, err := range list(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("list of pages: %w", err)
+		}
+		if u, err := canon.URL(p.URL); err != nil || u != have.URL && p.URL != have.URL {
+			continue
+		}
+		if p.Version != "" && p.Version == have.Version {
+			return nil, millrace.ErrUnmodified
+		}
+		return complete(p), nil
+	}
+	return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
+}
+
+// complete returns a page that speaks for its fields.
+func complete(p *millrace.Page) *millrace.Page {
+	if p.Known != 0 {
+		return p
+	}
+	q := *p
+	q.Known, q.Detail = millrace.AllFields, millrace.DetailBlocks
+	if q.Modified.IsZero() {
+		q.Known &^= millrace.FieldModified
+	}
+	return &q
+}

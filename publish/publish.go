@@ -1,0 +1,331 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// Options configure a [Server]. BaseURL is required.
+type Options struct {
+	// BaseURL is the address of the site's pages, such as https://example.com/.
+	// Pages with other addresses are not published.
+	BaseURL string
+	// Next handles the requests that are not for a machine document, with their
+	// paths as they are. If nil, they get 404.
+	Next http.Handler
+
+	// Store stores the pages. Keep it between two runs of a program, as
+	// store/all opens it, for dates and cursors that stay valid. If nil, the pages
+	// are in memory. The caller closes it after the server.
+	Store store.Store
+	// Artifacts stores large documents. If nil, they are in memory.
+	Artifacts artifact.Store
+
+	// Visibility hides pages from every protocol. Its zero value hides accounts,
+	// carts, logins and administration.
+	Visibility millrace.Visibility
+	// Policy says what the content may be used for. If nil, nothing is said.
+	Policy *millrace.Policy
+	// RequireKey shows content only to requests with a key of Store.Keys. SCP,
+	// which knows no keys, is off.
+	RequireKey bool
+	// Rate limits the requests for content of one key or address, a second, with
+	// bursts of twice as many. If zero, there is no limit.
+	Rate float64
+	// Proxies are the addresses of proxies whose X-Forwarded-For is believed.
+	Proxies []netip.Prefix
+	// Sections are the paths whose pages get collections of their own. If nil,
+	// the first segments of all paths.
+	Sections []string
+	// Contact is a URL or an e-mail address for operators of machines. It is
+	// published. If empty, none is.
+	Contact string
+
+	// Logger receives what goes wrong. If nil, it is discarded.
+	Logger *slog.Logger
+}
+
+// Server publishes a site. It is an [http.Handler], safe for concurrent use.
+type Server struct {
+	source  millrace.Source
+	log     *slog.Logger
+	dir     string // of the search index
+	handler *gateway.Server
+	wake    chan struct{} // the source may have changed
+
+	mu      sync.Mutex // one of Reload and Close at a time
+	now     *serving.Service
+	o       Options // of now
+	closers []func() error
+	retired sync.WaitGroup
+	ctx     context.Context // of the work; ends with Close
+	stop    context.CancelFunc
+}
+
+// New starts to publish a source: it reads the source, and answers once the first
+// edition is built; see [Server.Ready]. The source is read again every five minutes,
+// when [Server.Changed] is called, and when a source with a method
+// Watch(ctx, changed func()) error, such as a folder, calls changed. The values of ctx are used, its end is not:
+// call [Server.Close]. ErrInvalid: an option is wrong.
+func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	s := &Server{source: source, log: o.Logger, o: *o, wake: make(chan struct{}, 1)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.open(ctx); err != nil {
+		s.stop()
+		return nil, errors.Join(fmt.Errorf("publish: %w", err), s.release())
+	}
+	return s, nil
+}
+
+// open makes what the server works with until it is closed, and its first service.
+func (s *Server) open(ctx context.Context) (err error) {
+	if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { return os.RemoveAll(s.dir) })
+	if s.o.Store == nil {
+		s.o.Store = memory.New(nil)
+		s.closers = append(s.closers, s.o.Store.Close)
+	}
+	if s.o.Artifacts == nil {
+		s.o.Artifacts = artifactmemory.New(nil)
+	}
+	if s.now, err = s.prepare(ctx, &s.o); err != nil {
+		return err
+	}
+	s.handler = gateway.NewServer(s.now.Gateway, &gateway.ServerOptions{Log: s.log})
+	s.now.Tend(s.ctx)
+	s.now.Start(s.ctx)
+	return nil
+}
+
+// prepare makes a service of options. It does not start it.
+func (s *Server) prepare(ctx context.Context, o *Options) (_ *serving.Service, err error) {
+	base, err := canon.URL(o.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: BaseURL %q: %w", millrace.ErrInvalid, o.BaseURL, err)
+	}
+	if !strings.HasSuffix(base, "/") {
+		base += "/"
+	}
+	if o.Policy != nil {
+		if err := o.Policy.Validate(); err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+	}
+	v := serving.New(s.log)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, v.Close())
+		}
+	}()
+	site, err := o.Store.Site(ctx, base, base)
+	if err != nil {
+		return nil, err
+	}
+	origin := &ingest.Origin{
+		Name: base, From: "program", Title: base, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Log: s.log,
+	}
+	config := store.Config{Base: base, Visibility: o.Visibility}
+	for _, p := range all.Protocols() {
+		config.Taggers = append(config.Taggers, p.Tagger)
+	}
+	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Sections: o.Sections, Contact: o.Contact}, func(string) bool { return o.RequireKey })
+	if err != nil {
+		return nil, err
+	}
+	err = v.Open(ctx, &serving.Options{
+		Origin: origin, Site: site, Config: config, Protocols: published, Artifacts: o.Artifacts, Index: filepath.Join(s.dir, "site"),
+		Edition: edition.Options{Key: key, Log: s.log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	table, err := bots.New(&bots.Options{Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	v.Gateway, err = gateway.New(v.Press, &gateway.Options{
+		Base: base, Origin: whole(base, o.Next), Log: s.log, Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies,
+		Policy: o.Policy, Visibility: o.Visibility, Bots: table,
+		Update: func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
+			return origin.Update(ctx, site, v.Press, urls, gone)
+		},
+	})
+	return v, err
+}
+
+// whole has a handler see the paths of requests as they are: the gateway cuts off
+// that of the base.
+func whole(base string, next http.Handler) http.Handler {
+	u, err := url.Parse(base)
+	if next == nil || err != nil || u.Path == "/" {
+		return next
+	}
+	prefix, escaped := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(u.EscapedPath(), "/")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		if r.URL.RawPath != "" || escaped != prefix {
+			r.URL.RawPath = escaped + r.URL.EscapedPath()
+		}
+		r.URL.Path = prefix + r.URL.Path
+		next.ServeHTTP(w, r)
+	})
+}
+
+// watcher is an optional interface of sources, as that of origin/folder: Watch calls
+// changed when pages may have changed, until the context ends.
+type watcher interface {
+	Watch(ctx context.Context, changed func()) error
+}
+
+// watch calls changed at once, and whenever the source may have changed.
+func (s *Server) watch(ctx context.Context, changed func()) error {
+	var told <-chan error
+	if n, ok := s.source.(watcher); ok {
+		ended := make(chan error, 1)
+		told = ended
+		go func() { ended <- n.Watch(ctx, changed) }()
+	}
+	changed()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-told:
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			told = nil
+		case <-s.wake:
+			changed()
+		}
+	}
+}
+
+// ServeHTTP answers requests for machine documents, and hands others to
+// Options.Next. Until there is an edition, machine documents get 503.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Ready waits for the first edition. It returns the error that prevents it.
+func (s *Server) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	now := s.now
+	s.mu.Unlock()
+	return s.ready(ctx, now)
+}
+
+func (s *Server) ready(ctx context.Context, v *serving.Service) error {
+	select {
+	case <-v.Press.Ready():
+		return nil
+	case err := <-v.Failed():
+		v.Fail(err) // for the next call
+		return fmt.Errorf("publish: %w", err)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.ctx.Done():
+		return fmt.Errorf("publish: %w: the server is closed", millrace.ErrUnavailable)
+	}
+}
+
+// Changed says that the source may have changed: it is read again soon.
+func (s *Server) Changed() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is going to be read
+	}
+}
+
+// Reload publishes by other options from now on. Requests are answered without a
+// gap: by the options before until there is an edition by the new ones. After an
+// error, the options before stay in use. Store and Artifacts stay those of New.
+func (s *Server) Reload(ctx context.Context, o *Options) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return fmt.Errorf("publish: %w: the server is closed", millrace.ErrUnavailable)
+	}
+	other := *o
+	other.Store, other.Artifacts = s.o.Store, s.o.Artifacts
+	next, err := s.prepare(ctx, &other)
+	if err != nil {
+		return fmt.Errorf("publish: reload: %w", err)
+	}
+	was := s.now
+	was.Pause()
+	next.Tend(s.ctx)
+	next.Start(s.ctx)
+	if err := s.ready(ctx, next); err != nil {
+		next.Pause()
+		next.Dismiss()
+		was.Start(s.ctx)
+		return errors.Join(err, next.Close())
+	}
+	empty := s.handler.Use(next.Gateway)
+	was.Press.Forget()
+	s.now, s.o = next, other
+	s.retired.Go(func() {
+		select {
+		case <-empty:
+		case <-s.ctx.Done():
+		}
+		was.Dismiss()
+		if err := was.Close(); err != nil {
+			s.log.Error("close of a replaced configuration failed", "err", err)
+		}
+	})
+	return nil
+}
+
+// Close ends the work. Stop sending requests first.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	s.stop()
+	s.now.Pause()
+	s.now.Dismiss()
+	s.retired.Wait()
+	return errors.Join(s.now.Close(), s.release())
+}
+
+// release closes what the server has opened, in the reverse order.
+func (s *Server) release() error {
+	var all []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		all = append(all, s.closers[i]())
+	}
+	return errors.Join(all...)
+}

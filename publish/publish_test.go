@@ -1,0 +1,284 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/publish"
+	"github.com/millrace/millrace/store/memory"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// shop is a program with pages.
+type shop struct {
+	mu    sync.Mutex
+	pages map[string]string // text by path
+	err   error
+}
+
+func (s *shop) set(path, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages == nil {
+		s.pages = map[string]string{}
+	}
+	s.pages[path] = text
+}
+
+func (s *shop) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *shop) list(context.Context) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for path, text := range s.pages {
+			p := &millrace.Page{
+				URL: "https://shop.example/" + path, Title: "About " + path, Language: "en",
+				Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: text}},
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(nil, s.err)
+		}
+	}
+}
+
+// get asks a handler.
+func get(t *testing.T, h http.Handler, path string) (status int, body string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "https://shop.example"+path, nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	data, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, string(data)
+}
+
+// eventually waits until a document has a text.
+func eventually(t *testing.T, h http.Handler, path string, status int, text string) {
+	t.Helper()
+	var code int
+	var body string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if code, body = get(t, h, path); code == status && strings.Contains(body, text) {
+			return
+		}
+	}
+	t.Fatalf("%s: %d, want %d and %q:\n%.500s", path, code, status, text, body)
+}
+
+func start(t *testing.T, src millrace.Source, o *publish.Options) *publish.Server {
+	t.Helper()
+	s, err := publish.New(t.Context(), src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Pages are in every protocol, changes show, and all other requests are the
+// program's own.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	var pages shop
+	pages.set("stones", "French stones from a quarry in the Marne.")
+	pages.set("wheels", "Wheels of oak, with forty buckets each.")
+	own := http.NewServeMux()
+	own.HandleFunc("/cart/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "own ", r.URL.Path) })
+	s := start(t, publish.Pages(pages.list), &publish.Options{BaseURL: "https://shop.example", Next: own})
+	for path, text := range map[string]string{
+		"/stones/llm.json": "quarry in the Marne", "/llm-sitemap.json": "/wheels", "/llms.txt": "About stones", "/arc-sitemap.json": "/stones",
+		"/openfeeder": "Wheels of oak", "/cart/total": "own /cart/total",
+	} {
+		if status, body := get(t, s, path); status != http.StatusOK || !strings.Contains(body, text) {
+			t.Errorf("%s: %d, want %q:\n%.300s", path, status, text, body)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "https://shop.example/stones", nil)
+	r.Header.Set("Accept", "text/markdown")
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "quarry in the Marne") {
+		t.Errorf("Markdown: %d\n%.300s", w.Code, w.Body.String())
+	}
+	pages.set("stones", "Derbyshire stones, grey as rain.")
+	s.Changed()
+	eventually(t, s, "/stones/llm.json", http.StatusOK, "grey as rain")
+	pages.fail(errors.New("the database is down"))
+	s.Changed()
+	time.Sleep(50 * time.Millisecond)
+	if status, _ := get(t, s, "/wheels/llm.json"); status != http.StatusOK {
+		t.Errorf("after a query that failed: %d", status)
+	}
+}
+
+// A base with a path, in front of a mux that sees whole paths.
+func TestBasePath(t *testing.T) {
+	t.Parallel()
+	list := func(context.Context) iter.Seq2[*millrace.Page, error] {
+		return func(yield func(*millrace.Page, error) bool) {
+			yield(&millrace.Page{URL: "https://shop.example/docs/start", Title: "Start", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "Begin here."}}}, nil)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/docs/own/{name}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "own ", r.PathValue("name")) })
+	s := start(t, publish.Pages(list), &publish.Options{BaseURL: "https://shop.example/docs/", Next: mux})
+	for path, text := range map[string]string{"/docs/start/llm.json": "Begin here", "/docs/own/a%2Fb": "own a/b"} {
+		if status, body := get(t, s, path); status != http.StatusOK || !strings.Contains(body, text) {
+			t.Errorf("%s: %d, want %q:\n%.300s", path, status, text, body)
+		}
+	}
+}
+
+// Reload hides what another rule hides, and keeps the options before when the new
+// ones are wrong.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	var pages shop
+	pages.set("stones", "French stones.")
+	pages.set("drafts/new", "Not yet.")
+	o := publish.Options{BaseURL: "https://shop.example/"}
+	s := start(t, publish.Pages(pages.list), &o)
+	if status, _ := get(t, s, "/drafts/new/llm.json"); status != http.StatusOK {
+		t.Fatalf("before: %d", status)
+	}
+	wrong := o
+	wrong.BaseURL = "ftp://shop.example/"
+	if err := s.Reload(t.Context(), &wrong); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("a wrong base: %v", err)
+	}
+	if status, _ := get(t, s, "/stones/llm.json"); status != http.StatusOK {
+		t.Errorf("after wrong options: %d", status)
+	}
+	o.Visibility.Exclude = []string{"/drafts"}
+	if err := s.Reload(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := get(t, s, "/drafts/new/llm.json"); status != http.StatusNotFound {
+		t.Errorf("what is hidden: %d %.200s", status, body)
+	}
+	pages.set("stones", "Derbyshire stones.")
+	s.Changed()
+	eventually(t, s, "/stones/llm.json", http.StatusOK, "Derbyshire")
+	o.RequireKey = true
+	if err := s.Reload(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := get(t, s, "/stones/llm.json"); status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d", status)
+	}
+}
+
+// A folder is watched.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("<title>"+name+"</title><main><p>"+text+"</p></main>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("index.html", "The first page of the mill, which says what the mill is for.")
+	f, err := folder.New(dir, &folder.Options{Base: "https://shop.example/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := start(t, f, &publish.Options{BaseURL: "https://shop.example/"})
+	write("wheel.html", "The wheel of the mill turns, and what it grinds is flour.")
+	eventually(t, s, "/wheel.html/llm.json", http.StatusOK, "what it grinds")
+}
+
+// What cannot be published is an error, and a server that is closed says so.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	var pages shop
+	for name, o := range map[string]*publish.Options{
+		"no base": nil, "a path": {BaseURL: "/docs"}, "another scheme": {BaseURL: "mailto:a@b.example"},
+	} {
+		if _, err := publish.New(t.Context(), publish.Pages(pages.list), o); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	down := errors.New("the database is down")
+	pages.fail(down)
+	s, err := publish.New(t.Context(), publish.Pages(pages.list), &publish.Options{BaseURL: "https://shop.example/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Ready(t.Context()); !errors.Is(err, down) {
+			t.Errorf("a source that fails: %v", err)
+		}
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Reload(t.Context(), new(publish.Options)); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Errorf("reload of a closed server: %v", err)
+	}
+}
+
+// A store that is kept has the pages of before, without the source.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	st := memory.New(nil)
+	defer st.Close()
+	var pages shop
+	pages.set("stones", "French stones.")
+	o := &publish.Options{BaseURL: "https://shop.example/", Store: st}
+	start(t, publish.Pages(pages.list), o)
+	site, err := st.Site(t.Context(), o.BaseURL, o.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := site.Head(t.Context())
+	if err != nil || head.Site().Pages != 1 {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	names := slices.Collect(func(yield func(string) bool) {
+		for name := range st.Sites(t.Context()) {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+	if !slices.Equal(names, []string{o.BaseURL}) {
+		t.Errorf("sites %q", names)
+	}
+}
