@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/agent"
+	"github.com/millrace/millrace/store"
 )
 
 type pullCommand struct {
@@ -31,8 +32,8 @@ type pullCommand struct {
 	IgnorePolicy bool `help:"Take what the site's policy and robots.txt do not allow, too, and as often as --delay lets it."`
 }
 
-// validate refuses flags that cannot be right, before anything is done.
-func (c *pullCommand) validate() error {
+// prepare checks the flags, and reads the keys that they name.
+func (c *pullCommand) prepare(p *process) error {
 	if c.Parallel < 1 {
 		return usageError("--parallel is at least 1")
 	}
@@ -44,25 +45,17 @@ func (c *pullCommand) validate() error {
 			return err
 		}
 	}
-	_, err := c.rules()
-	return err
+	if _, err := c.rules(); err != nil {
+		return err
+	}
+	if _, err := rooms(c.Via, webCrawl); err != nil && c.Via != webCrawl {
+		return err
+	}
+	return c.loadKey(p)
 }
 
-// Run pulls every site; one that fails does not stop the others.
-func (c *pullCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	p.limitMemory()
-	if err := c.validate(); err != nil {
-		return err
-	}
-	if c.Via != webCrawl {
-		if _, err := rooms(c.Via, webCrawl); err != nil {
-			return err
-		}
-	}
-	if err := c.loadKey(p); err != nil {
-		return err
-	}
+// open opens the store, and returns an agent for it.
+func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (store.Store, *agent.Agent, error) {
 	path := c.Store
 	if path == "" {
 		root, err := siteRoot(c.URL[0])
@@ -70,16 +63,30 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 			path, err = p.storePath(root)
 		}
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	st, err := p.openStore(ctx, path)
 	if err != nil {
+		return nil, nil, err
+	}
+	a, err := agent.New(st, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	return st, a, nil
+}
+
+// Run pulls every site; one that fails does not stop the others.
+func (c *pullCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	p.limitMemory()
+	if err := c.prepare(p); err != nil {
 		return err
 	}
-	a, err := agent.New(st, c.agentOptions(p))
+	st, a, err := c.open(ctx, p, c.agentOptions(p))
 	if err != nil {
-		return errors.Join(err, st.Close())
+		return err
 	}
 	reports, failed := a.Pull(ctx, c.URL...)
 	if err := st.Close(); err != nil {

@@ -54,28 +54,14 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	path := c.Store
-	if path == "" {
-		root, err := siteRoot(c.URL[0])
-		if err == nil {
-			path, err = p.storePath(root)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	st, err := p.openStore(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
 	// Several sites at once make no bars, but lines in the log.
-	a, err := agent.New(st, c.agentOptions(&process{
+	st, a, err := c.open(ctx, p, c.agentOptions(&process{
 		lookup: p.lookup, stderr: struct{ io.Writer }{p.stderr}, common: p.common, log: p.log, dial: p.dial,
 	}))
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, st.Close()) }()
 	o := &agent.WatchOptions{
 		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
 		Receiver: "standard output", MaxChanges: maxPrinted,
@@ -189,9 +175,6 @@ func post(ctx context.Context, hook *webhook.Sender, e *agent.Event) error {
 
 // prepare checks the flags.
 func (c *watchCommand) prepare(p *process) error {
-	if err := c.validate(); err != nil {
-		return err
-	}
 	switch {
 	case c.MinInterval < time.Second:
 		return usageError(fmt.Sprintf("--min-interval %s: a second is the least", c.MinInterval))
@@ -203,11 +186,7 @@ func (c *watchCommand) prepare(p *process) error {
 	if c.Webhook == "" && c.WebhookSecretFile != "" {
 		return usageError("--webhook-secret-file: there is no --webhook URL to sign for")
 	}
-	if err := c.loadKey(p); err != nil || c.Via == webCrawl {
-		return err
-	}
-	_, err := rooms(c.Via, webCrawl)
-	return err
+	return c.pullCommand.prepare(p)
 }
 
 // secretAdvice says how to come by a secret.
