@@ -5,7 +5,7 @@
 // The pages come from any [millrace.Source]: a folder (origin/folder), a mirror, or
 // what [Pages] makes of a query. [New] reads it, and returns an [net/http.Handler]
 // that answers for the machine documents and hands every other request to the
-// program's own handler.
+// program's own handler. [Build] writes the documents to a folder instead.
 //
 // Without [Options].Store, each start of a program begins again: pages that do not
 // give their own date have that of the start, and readers take the whole site once

@@ -91,6 +91,16 @@ type Server struct {
 // Watch(ctx, changed func()) error, such as a folder, calls changed. The values of ctx are used, its end is not:
 // call [Server.Close]. ErrInvalid: an option is wrong.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
+	s, err := newServer(ctx, source, o, false)
+	if err == nil {
+		s.now.Tend(s.ctx)
+		s.now.Start(s.ctx)
+	}
+	return s, err
+}
+
+// newServer returns a server that does not work yet.
+func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, error) {
 	if o == nil {
 		o = new(Options)
 	}
@@ -99,15 +109,24 @@ func New(ctx context.Context, source millrace.Source, o *Options) (*Server, erro
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, static); err != nil {
 		s.stop()
 		return nil, errors.Join(fmt.Errorf("publish: %w", err), s.release())
 	}
 	return s, nil
 }
 
+// base returns the canonical base URL, which ends with "/".
+func (o *Options) base() (string, error) {
+	base, err := canon.URL(o.BaseURL)
+	if err != nil {
+		return "", fmt.Errorf("%w: BaseURL %q: %w", millrace.ErrInvalid, o.BaseURL, err)
+	}
+	return strings.TrimSuffix(base, "/") + "/", nil
+}
+
 // open makes what the server works with until it is closed, and its first service.
-func (s *Server) open(ctx context.Context) (err error) {
+func (s *Server) open(ctx context.Context, static bool) (err error) {
 	if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
 		return err
 	}
@@ -119,23 +138,18 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.o.Artifacts == nil {
 		s.o.Artifacts = artifactmemory.New(nil)
 	}
-	if s.now, err = s.prepare(ctx, &s.o); err != nil {
+	if s.now, err = s.prepare(ctx, &s.o, static); err != nil {
 		return err
 	}
 	s.handler = gateway.NewServer(s.now.Gateway, &gateway.ServerOptions{Log: s.log})
-	s.now.Tend(s.ctx)
-	s.now.Start(s.ctx)
 	return nil
 }
 
 // prepare makes a service of options. It does not start it.
-func (s *Server) prepare(ctx context.Context, o *Options) (_ *serving.Service, err error) {
-	base, err := canon.URL(o.BaseURL)
+func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *serving.Service, err error) {
+	base, err := o.base()
 	if err != nil {
-		return nil, fmt.Errorf("%w: BaseURL %q: %w", millrace.ErrInvalid, o.BaseURL, err)
-	}
-	if !strings.HasSuffix(base, "/") {
-		base += "/"
+		return nil, err
 	}
 	if o.Policy != nil {
 		if err := o.Policy.Validate(); err != nil {
@@ -159,7 +173,7 @@ func (s *Server) prepare(ctx context.Context, o *Options) (_ *serving.Service, e
 	for _, p := range all.Protocols() {
 		config.Taggers = append(config.Taggers, p.Tagger)
 	}
-	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Sections: o.Sections, Contact: o.Contact}, func(string) bool { return o.RequireKey })
+	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Sections: o.Sections, Contact: o.Contact, Static: static}, func(string) bool { return o.RequireKey })
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +291,7 @@ func (s *Server) Reload(ctx context.Context, o *Options) error {
 	}
 	other := *o
 	other.Store, other.Artifacts = s.o.Store, s.o.Artifacts
-	next, err := s.prepare(ctx, &other)
+	next, err := s.prepare(ctx, &other, false)
 	if err != nil {
 		return fmt.Errorf("publish: reload: %w", err)
 	}

@@ -282,3 +282,38 @@ func TestStore(t *testing.T) {
 		t.Errorf("sites %q", names)
 	}
 }
+
+// A build writes the documents of a site, and what needs a server is refused.
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	var pages shop
+	pages.set("stones", "French stones from a quarry in the Marne.")
+	dir := filepath.Join(t.TempDir(), "out")
+	o := &publish.Options{BaseURL: "https://shop.example/"}
+	for range 2 { // a folder that a build has made is built again
+		if err := publish.Build(t.Context(), publish.Pages(pages.list), dir, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"llms.txt": "About stones", "stones/llm.json": "quarry in the Marne", "arc-sitemap.json": "/stones", "index.html": "<"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(data), text) {
+			t.Errorf("%s: %v, want %q:\n%.300s", name, err, text, data)
+		}
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "mine.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish.Build(t.Context(), publish.Pages(pages.list), other, o); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("a folder of others: %v", err)
+	}
+	if err := publish.Build(t.Context(), publish.Pages(pages.list), dir, &publish.Options{BaseURL: o.BaseURL, RequireKey: true}); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("keys: %v", err)
+	}
+	down := errors.New("the database is down")
+	pages.fail(down)
+	if err := publish.Build(t.Context(), publish.Pages(pages.list), filepath.Join(t.TempDir(), "none"), o); !errors.Is(err, down) {
+		t.Errorf("a source that fails: %v", err)
+	}
+}

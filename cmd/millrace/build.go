@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
@@ -296,53 +297,7 @@ func (c *buildCommand) write(
 		return err
 	}
 	bar.of("files")
-	n, done := len(own), 0
-	if err := documents(ctx, press, published, func(static.Item) error { n++; return nil }); err != nil {
-		return err
-	}
-	add := func(it static.Item) error {
-		done++
-		bar.show(done, n)
-		return b.Add(ctx, it)
-	}
-	if err := documents(ctx, press, published, add); err != nil {
-		return err
-	}
-	for _, it := range own {
-		if err := add(it); err != nil {
-			return err
-		}
-	}
-	return b.Finish(ctx)
-}
-
-// documents names every document and file of an edition.
-func documents(ctx context.Context, press *edition.Press, published []edition.Room, add func(static.Item) error) error {
-	ed := press.Current()
-	for _, large := range ed.Large() {
-		if err := add(static.Item{Path: large, Room: ed.Room(large)}); err != nil {
-			return err
-		}
-	}
-	for _, file := range ed.Files() {
-		if err := add(static.Item{Path: file, Room: ed.Room(file), Fixed: true}); err != nil {
-			return err
-		}
-	}
-	for _, room := range published {
-		for d, err := range room.Publisher.All(ctx, ed.View) {
-			if err != nil {
-				return fmt.Errorf("documents of %s: %w", room.Name, err)
-			}
-			if d.Large {
-				continue
-			}
-			if err := add(static.Item{Path: d.Path, Room: room.Name}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return serving.Write(ctx, press, published, own, b, bar.show)
 }
 
 // own reserves the names of the site's own files, and gives the files. A site
