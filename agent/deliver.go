@@ -165,11 +165,7 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	if err != nil || len(r.Terms) == 0 {
 		return nil, err
 	}
-	var out []terms.Document
-	for _, d := range r.Terms {
-		out = append(out, terms.Document{URL: d.URL, Policy: d.Policy})
-	}
-	return json.Marshal(terms.Statements(out))
+	return json.Marshal(terms.Statements(r.Terms))
 }
 
 // skip marks the present state of a site as delivered to a new receiver with

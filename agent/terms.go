@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/terms"
 	"github.com/millrace/millrace/protocol"
 )
@@ -24,34 +23,9 @@ func PolicyOf(docs []protocol.Terms) *Policy {
 	if len(docs) == 0 {
 		return nil
 	}
-	r := new(Policy)
-	var all millrace.Requirements
-	for _, t := range docs {
-		r.Documents = append(r.Documents, t.URL)
-		if r.Terms == "" {
-			r.Terms = t.Policy.Terms
-		}
-		if r.Contact == "" {
-			r.Contact = t.Policy.Contact
-		}
-		asked := t.Policy.Requirements
-		all.Attribution, all.LinkBack, all.Notice = all.Attribution || asked.Attribution, all.LinkBack || asked.LinkBack, all.Notice || asked.Notice
-		if r.Access == "" {
-			r.Access = t.Policy.Access
-		}
-		if r.Approved == nil {
-			r.Approved = t.Policy.Consumers
-		}
-		if n := t.Policy.Retention.Seconds(); n > 0 && (r.Retention == 0 || n < r.Retention) {
-			r.Retention = n
-		}
-		if n := t.Policy.Rate.PerSecond; n > 0 && (r.PerSecond == 0 || n < r.PerSecond) {
-			r.PerSecond = n
-		}
-		if n := t.Policy.Rate.PerDay; n > 0 && (r.PerDay == 0 || n < r.PerDay) {
-			r.PerDay = n
-		}
+	p, urls := terms.Merge(docs)
+	return &Policy{
+		Documents: urls, Terms: p.Terms, Contact: p.Contact, Requirements: terms.Requirements(p.Requirements),
+		PerSecond: p.Rate.PerSecond, PerDay: p.Rate.PerDay, Retention: p.Retention.Seconds(), Access: p.Access, Approved: p.Consumers,
 	}
-	r.Requirements = terms.Requirements(all)
-	return r
 }

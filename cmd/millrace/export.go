@@ -18,7 +18,6 @@ import (
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/terms"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -124,7 +123,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 			continue
 		}
 		s := export.Site{View: v}
-		docs, err := exportTerms(ctx, st.State(), site, name)
+		s.Terms, err = exportTerms(ctx, st.State(), site, name)
 		if err != nil {
 			return err
 		}
@@ -136,8 +135,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 		if said.Partial {
 			p.log.Warn("mirror is partial; pull again", "site", name, "code", "partial-mirror")
 		}
-		for _, t := range docs {
-			s.Terms = append(s.Terms, terms.Document{URL: t.URL, Policy: t.Policy})
+		for _, t := range s.Terms {
 			said.Terms = append(said.Terms, t.URL)
 		}
 		sites, exported = append(sites, s), append(exported, name)

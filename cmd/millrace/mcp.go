@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/mcp"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
 
@@ -156,9 +157,7 @@ func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range said.Terms {
-		out.Terms = append(out.Terms, mcp.Terms{Document: t.URL, Policy: t.Policy})
-	}
+	out.Terms = said.Terms
 	return out, nil
 }
 
@@ -269,7 +268,7 @@ func (c *agents) answer(p *process, policy *millrace.Policy, doors *doors, o *ga
 	}
 	mo := &mcp.Options{Version: buildVersion(), Logger: p.log}
 	if policy != nil {
-		mo.Terms = []mcp.Terms{{Policy: policy}}
+		mo.Terms = []protocol.Terms{{Policy: policy}}
 	}
 	o.ServiceName = strings.TrimPrefix(mcp.Path, "/")
 	o.Service, o.ServiceGuarded = mcp.New(nil, mo), doors.closed(o.ServiceName)

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/protocol"
 )
 
 // columns are the fields of a page in CSV.
@@ -56,7 +56,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 
 // termCells gives what a site says about the use of its content; a site that
 // says nothing has empty cells.
-func termCells(docs []terms.Document) []string {
+func termCells(docs []protocol.Terms) []string {
 	m := merge(docs)
 	asked := func(yes bool) string {
 		if len(docs) == 0 {
@@ -64,16 +64,16 @@ func termCells(docs []terms.Document) []string {
 		}
 		return strconv.FormatBool(yes)
 	}
-	r := m.requirements
-	cells := []string{m.license, asked(r.Attribution), asked(r.LinkBack), asked(r.Notice)}
+	r := m.Requirements
+	cells := []string{m.Terms, asked(r.Attribution), asked(r.LinkBack), asked(r.Notice)}
 	for _, p := range purposes {
 		cell := ""
-		if yes, ok := m.purposes[p]; ok {
+		if yes, ok := m.Purposes[p]; ok {
 			cell = strconv.FormatBool(yes)
 		}
 		cells = append(cells, cell)
 	}
-	return append(cells, m.contact, m.payment, strings.Join(m.documents, " "))
+	return append(cells, m.Contact, m.Payment, strings.Join(m.documents, " "))
 }
 
 // appendRecord appends a record. Quotation marks around every cell keep a cell

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/protocol"
 )
 
 // Site is a site that is exported.
 type Site struct {
 	View  millrace.View
-	Terms []terms.Document // documents about the use of the content; nil = none is known
+	Terms []protocol.Terms // documents about the use of the content; nil = none is known
 }
 
 // Options configure an export. The zero value works.

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -48,7 +48,7 @@ func mill() []Site {
 		{URL: "/gate/open.html?to=1&fro=2", Title: "- open", Modified: noon, Blocks: millrace.TextBlocks("Lift."), Detail: millrace.DetailText, Unconfirmed: true, Known: millrace.FieldTitle | millrace.FieldContent},
 	}
 	yes, no := true, false
-	docs := []terms.Document{
+	docs := []protocol.Terms{
 		{URL: "https://mill.example/.well-known/arc-policy.json", Policy: &millrace.Policy{
 			Terms: "https://mill.example/terms", Contact: "mailto:miller@mill.example", Purposes: map[millrace.Purpose]bool{millrace.AITrain: yes, millrace.AIInput: yes},
 			Requirements: millrace.Requirements{Attribution: true}, Retention: 48 * time.Hour,

@@ -48,35 +48,35 @@ func appendMarkdown(b []byte, base string, p *millrace.Page, m *merged) []byte {
 
 // appendTerms appends what the site says about the use of its content.
 func appendTerms(b []byte, m *merged) []byte {
-	b = appendField(b, "license", m.license)
+	b = appendField(b, "license", m.Terms)
 	for _, r := range []struct {
 		name string
 		yes  bool
 	}{
-		{"attribution", m.requirements.Attribution},
-		{"link_back", m.requirements.LinkBack},
-		{"notice", m.requirements.Notice},
+		{"attribution", m.Requirements.Attribution},
+		{"link_back", m.Requirements.LinkBack},
+		{"notice", m.Requirements.Notice},
 	} {
 		if r.yes {
 			b = append(b, r.name+": true\n"...)
 		}
 	}
-	if len(m.purposes) > 0 {
+	if len(m.Purposes) > 0 {
 		b = append(b, "purposes:\n"...)
 		for _, p := range purposes {
-			if yes, ok := m.purposes[p]; ok {
+			if yes, ok := m.Purposes[p]; ok {
 				b = fmt.Appendf(b, "  %s: %t\n", p, yes)
 			}
 		}
 	}
-	if m.retention > 0 {
+	if m.Retention > 0 {
 		b = append(b, "retention_seconds: "...)
-		b = strconv.AppendInt(b, int64(m.retention/time.Second), 10)
+		b = strconv.AppendInt(b, int64(m.Retention/time.Second), 10)
 		b = append(b, '\n')
 	}
-	b = appendField(b, "access", m.access)
-	b = appendField(b, "contact", m.contact)
-	b = appendField(b, "payment", m.payment)
+	b = appendField(b, "access", m.Access)
+	b = appendField(b, "contact", m.Contact)
+	b = appendField(b, "payment", m.Payment)
 	return appendList(b, "terms", m.documents)
 }
 

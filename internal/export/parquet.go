@@ -157,7 +157,7 @@ func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, e
 		Published: instant(p.Published), Modified: instant(p.Modified), Language: valid(p.Language), Section: valid(p.Section), Tags: valids(p.Tags),
 		Kind: valid(string(p.Kind)), Detail: [...]string{"summary", "text", "blocks"}[min(p.Detail, millrace.DetailBlocks)], Revision: p.Version, Unconfirmed: p.Unconfirmed,
 		Text: valid(p.Text()), Markdown: valid(p.Markdown()),
-		License: m.license, Attribution: m.requirements.Attribution, LinkBack: m.requirements.LinkBack, Notice: m.requirements.Notice,
+		License: m.Terms, Attribution: m.Requirements.Attribution, LinkBack: m.Requirements.LinkBack, Notice: m.Requirements.Notice,
 		AIInput: allowed(m, millrace.AIInput), AITrain: allowed(m, millrace.AITrain), Search: allowed(m, millrace.Search), Terms: terms,
 	}
 	var err error
@@ -171,7 +171,7 @@ func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, e
 }
 
 func allowed(m *merged, p millrace.Purpose) *bool {
-	if yes, ok := m.purposes[p]; ok {
+	if yes, ok := m.Purposes[p]; ok {
 		return &yes
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
 )
 
 // Library is where a [Server] reads. It is safe for concurrent use.
@@ -30,21 +31,15 @@ type Indexer interface {
 
 // Site is one site of a [Library].
 type Site struct {
-	Name  string        // as list_sites gives it and the other tools take it
-	View  millrace.View // as it stands; a [millrace.Searcher] if it can be searched
-	Terms []Terms       // what it says about the use of its content; nil = nothing is known
-}
-
-// Terms are a document in which a site says what its content may be used for.
-type Terms struct {
-	Document string // its URL; "" = not known
-	Policy   *millrace.Policy
+	Name  string           // as list_sites gives it and the other tools take it
+	View  millrace.View    // as it stands; a [millrace.Searcher] if it can be searched
+	Terms []protocol.Terms // what it says about the use of its content; nil = nothing is known
 }
 
 // published is the library of a gateway: the one site that it publishes.
 type published struct {
 	live  millrace.Live
-	terms []Terms
+	terms []protocol.Terms
 }
 
 // Names implements [Library].

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -25,7 +26,7 @@ type shelf struct {
 	names   []string
 	sites   map[string]store.Site
 	pubs    map[string]store.Publication // what is read
-	terms   map[string][]Terms
+	terms   map[string][]protocol.Terms
 	indexed atomic.Int64
 	mu      sync.Mutex
 	index   map[string]uint64 // how far the sites are indexed
@@ -35,7 +36,7 @@ type shelf struct {
 func newShelf(t testing.TB) *shelf {
 	t.Helper()
 	s := &shelf{
-		t: t, sites: make(map[string]store.Site), pubs: make(map[string]store.Publication), index: make(map[string]uint64), terms: make(map[string][]Terms),
+		t: t, sites: make(map[string]store.Site), pubs: make(map[string]store.Publication), index: make(map[string]uint64), terms: make(map[string][]protocol.Terms),
 		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}
 	s.store = memory.New(&store.Options{Now: func() time.Time {
@@ -151,7 +152,7 @@ func mills(t testing.TB) *shelf {
 	s.add(mill)
 	s.add(river)
 	yes, no := true, false
-	s.terms[mill] = []Terms{{Document: mill + "policy.json", Policy: &millrace.Policy{
+	s.terms[mill] = []protocol.Terms{{URL: mill + "policy.json", Policy: &millrace.Policy{
 		Terms: mill + "terms", Requirements: millrace.Requirements{Attribution: true},
 		Purposes: map[millrace.Purpose]bool{millrace.AIInput: yes, millrace.AITrain: no},
 	}}}

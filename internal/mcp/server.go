@@ -15,15 +15,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 )
 
 // Options configure a [Server]. The zero value works.
 type Options struct {
-	Version string        // of the program, as clients are told; "" = "(devel)"
-	Terms   []Terms       // of the site that a gateway publishes; nil = it says nothing
-	Time    time.Duration // for a call; 0 = 30 s
-	Calls   int           // at once, others wait a little and are told to come back; 0 = twice the processors
-	Logger  *slog.Logger  // told of failures; nil = silence
+	Version string           // of the program, as clients are told; "" = "(devel)"
+	Terms   []protocol.Terms // of the site that a gateway publishes; nil = it says nothing
+	Time    time.Duration    // for a call; 0 = 30 s
+	Calls   int              // at once, others wait a little and are told to come back; 0 = twice the processors
+	Logger  *slog.Logger     // told of failures; nil = silence
 
 	// Local: it is reached by the names of this machine alone, and by no page
 	// of a browser. What is not published to everybody wants it, unless it

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/protocol"
 )
 
 // clean takes out of the words of strangers what nobody sees and some obey:
@@ -96,39 +97,22 @@ type TermsOut struct {
 
 // termsOf gives the terms of a site for an answer, the strictest of all its
 // documents; nil = nothing is known.
-func termsOf(terms []Terms) *TermsOut {
-	if len(terms) == 0 {
+func termsOf(docs []protocol.Terms) *TermsOut {
+	if len(docs) == 0 {
 		return nil
 	}
-	out := new(TermsOut)
-	var asked millrace.Requirements
-	for _, t := range terms {
-		p := t.Policy
-		out.URL, out.Contact = cmp.Or(out.URL, address(p.Terms)), cmp.Or(out.Contact, address(p.Contact))
-		if keep := p.Retention.Seconds(); keep > 0 && (out.KeepSeconds == 0 || keep < out.KeepSeconds) {
-			out.KeepSeconds = keep
-		}
-		asked.Attribution = asked.Attribution || p.Requirements.Attribution
-		asked.LinkBack = asked.LinkBack || p.Requirements.LinkBack
-		asked.Notice = asked.Notice || p.Requirements.Notice
-		for purpose, allowed := range p.Purposes {
-			if out.Purposes == nil {
-				out.Purposes = make(map[string]bool)
-			}
-			before, said := out.Purposes[string(purpose)]
-			out.Purposes[string(purpose)] = allowed && (before || !said)
-		}
-		if t.Document != "" {
-			out.Documents = append(out.Documents, address(t.Document))
-		}
+	p, urls := terms.Merge(docs)
+	out := &TermsOut{
+		URL: address(p.Terms), Contact: address(p.Contact), KeepSeconds: p.Retention.Seconds(), Requirements: terms.Requirements(p.Requirements),
 	}
-	for _, r := range []struct {
-		asked bool
-		name  string
-	}{{asked.Attribution, "attribution"}, {asked.LinkBack, "link-back"}, {asked.Notice, "notice"}} {
-		if r.asked {
-			out.Requirements = append(out.Requirements, r.name)
+	for purpose, allowed := range p.Purposes {
+		if out.Purposes == nil {
+			out.Purposes = make(map[string]bool)
 		}
+		out.Purposes[string(purpose)] = allowed
+	}
+	for _, u := range urls {
+		out.Documents = append(out.Documents, address(u))
 	}
 	return out
 }

@@ -3,18 +3,14 @@
 package terms
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 )
 
-// Document is a document in which a site says what its content may be used for.
-type Document struct {
-	URL    string
-	Policy *millrace.Policy // not to be changed
-}
-
-// Statement is what a [Document] says, in JSON.
+// Statement is what a document says, in JSON.
 type Statement struct {
 	Document     string                    `json:"document"`
 	Terms        string                    `json:"terms,omitempty"` // URL of the terms of use
@@ -30,7 +26,7 @@ type Statement struct {
 }
 
 // Statements returns what documents say.
-func Statements(docs []Document) []Statement {
+func Statements(docs []protocol.Terms) []Statement {
 	out := make([]Statement, 0, len(docs))
 	for _, t := range docs {
 		p := t.Policy
@@ -53,4 +49,41 @@ func Requirements(r millrace.Requirements) (names []string) {
 		}
 	}
 	return names
+}
+
+// Merge returns what documents say together, and their URLs: of texts the first
+// that is not empty, of purposes the one that forbids, all requirements, and the
+// lowest limits.
+func Merge(docs []protocol.Terms) (m millrace.Policy, urls []string) {
+	m.Purposes = make(map[millrace.Purpose]bool)
+	for _, t := range docs {
+		p := t.Policy
+		if t.URL != "" {
+			urls = append(urls, t.URL)
+		}
+		m.Terms, m.Contact = cmp.Or(m.Terms, p.Terms), cmp.Or(m.Contact, p.Contact)
+		m.Payment, m.Access = cmp.Or(m.Payment, p.Payment), cmp.Or(m.Access, p.Access)
+		for purpose, allowed := range p.Purposes {
+			before, said := m.Purposes[purpose]
+			m.Purposes[purpose] = allowed && (before || !said)
+		}
+		r := &m.Requirements
+		r.Attribution, r.LinkBack = r.Attribution || p.Requirements.Attribution, r.LinkBack || p.Requirements.LinkBack
+		r.Notice = r.Notice || p.Requirements.Notice
+		m.Retention = lower(m.Retention, p.Retention)
+		m.Rate.PerSecond, m.Rate.PerDay = lower(m.Rate.PerSecond, p.Rate.PerSecond), lower(m.Rate.PerDay, p.Rate.PerDay)
+		if m.Consumers == nil {
+			m.Consumers = p.Consumers
+		}
+	}
+	return m, urls
+}
+
+// lower returns the lower of two limits. Without a limit, they are zero.
+func lower[T cmp.Ordered](a, b T) T {
+	var none T
+	if a <= none || b > none && b < a {
+		return b
+	}
+	return a
 }
