@@ -68,7 +68,6 @@ type plan struct {
 	sections []*section // "all" first
 	byKey    map[string]*section
 	held     []*group             // of the edition before
-	purged   []*group             // that a page is gone from
 	latest   map[string]time.Time // when the newest of a section and period was generated
 	used     map[*group]bool
 	period   period // the present one

@@ -10,15 +10,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-const (
-	maxHolds  = 4096 // pages of a delta that are noted
-	maxRemade = 24   // periods, beside the last two, whose deltas are made again at once
-)
+// maxHolds is how many pages of a delta are noted.
+const maxHolds = 4096
 
-// purge lets go of every collection that may hold a page which is gone: somebody
-// may have hidden it, and then it must not be had by an old name either. Who is
-// reading such a file begins again, as after any change of the sitemap. Deltas
-// that do not have the page stay, and the others are made again without it.
+// purge withdraws every collection that may hold a page which is gone: it may be
+// hidden, and then it must not be served under an old name either. A client that
+// reads such a file begins again, as after any change of the sitemap. Deltas
+// without the page stay. Where one is missing, a client takes the snapshot.
 func (pl *plan) purge(ctx context.Context) error {
 	if len(pl.held) == 0 {
 		return nil
@@ -30,7 +28,7 @@ func (pl *plan) purge(ctx context.Context) error {
 		}
 		since = min(since, g.Clean.Seq)
 	}
-	gone := map[*group]int{} // how many of its pages may be
+	gone := map[*group]bool{}
 	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
 		if errors.Is(err, millrace.ErrConflict) {
 			// What is gone is not known.
@@ -48,25 +46,11 @@ func (pl *plan) purge(ctx context.Context) error {
 			// A section may be gone with its last page.
 			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
 			if in && c.Time.After(g.Clean.Time) && g.mayHold(c.URL) {
-				gone[g]++
+				gone[g] = true
 			}
 		}
 	}
-	var after []*group
-	for g, n := range gone {
-		// The delta after one that will not be there again has to begin where that
-		// has begun.
-		if next := pl.next(g); next != nil && n >= len(g.Holds) && gone[next] == 0 {
-			after = append(after, next)
-		}
-	}
-	pl.held = slices.DeleteFunc(pl.held, func(g *group) bool {
-		drop := gone[g] > 0 || slices.Contains(after, g)
-		if drop && g.delta() && pl.valid(g) {
-			pl.purged = append(pl.purged, g)
-		}
-		return drop && pl.withdraw(g)
-	})
+	pl.held = slices.DeleteFunc(pl.held, func(g *group) bool { return gone[g] && pl.withdraw(g) })
 	for _, g := range pl.held {
 		g.Clean = moment{pl.site.Seq, pl.site.Time}
 	}
@@ -83,31 +67,6 @@ func (pl *plan) withdraw(g *group) bool {
 		pl.shelf.Withdraw(f, g.Expires)
 	}
 	return true
-}
-
-// next gives the delta of the first period after that of another, nil for none.
-func (pl *plan) next(g *group) (next *group) {
-	for _, n := range pl.held {
-		if g.delta() && n.delta() && n.Section == g.Section && pl.valid(n) && n.Until.After(g.Until) && (next == nil || n.Until.Before(next.Until)) {
-			next = n
-		}
-	}
-	return next
-}
-
-// torn gives the periods, before the last two, of deltas that were purged, the
-// newest ones.
-func (pl *plan) torn() (out []period) {
-	for _, g := range pl.purged {
-		for _, frequency := range []string{hourly, daily, weekly, monthly} {
-			p := periodOf(frequency, g.Until.Add(-1))
-			if p.name() == g.Period && p.end.Equal(g.Until) && p.end.Before(pl.period.start) && !slices.Contains(out, p) && !pl.outlived(g) {
-				out = append(out, p)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b period) int { return b.end.Compare(a.end) })
-	return out[:min(len(out), maxRemade)]
 }
 
 // hold notes that a delta has a page.

