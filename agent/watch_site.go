@@ -25,7 +25,7 @@ type watchedSite struct {
 	stored state.JSON[watchRecord]
 	record watchRecord
 	hints  chan struct{} // one waits there, if the site has changed
-	fresh  bool          // no pull has completed; with --from now, no change is sent before one has
+	fresh  bool          // no pull has completed; with FromNow, no change is sent before one has
 	pushed pushed
 
 	mu       sync.Mutex
@@ -87,7 +87,7 @@ func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	return s, nil
 }
 
-// held reports whether changes of the site are not sent yet: with --from now,
+// held reports whether changes of the site are not sent yet: with FromNow,
 // the pages of the first pull are not changes.
 func (s *watchedSite) held(w *watch) bool { return s.fresh && w.o.FromNow }
 
@@ -246,8 +246,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		return
 	}
 	for _, proto := range w.a.protocols() {
-		// Its queues are its own: it is in flight all the time, and takes no
-		// part of --max-bytes.
+		// The client has queues of its own and no MaxBytes: its request runs all the time.
 		client := fetch.New(w.a.clientOptions(w.a.robots()))
 		src := proto.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
 			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
@@ -309,10 +308,7 @@ func (s *watchedSite) hint(place string) {
 	s.mu.Lock()
 	s.place = place
 	s.mu.Unlock()
-	select {
-	case s.hints <- struct{}{}:
-	default: // one waits already
-	}
+	s.nudge()
 }
 
 // lastEvent returns the place of the last event.
