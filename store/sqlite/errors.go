@@ -36,7 +36,7 @@ func explain(what string, err error) error {
 	}
 	if a, ok := advice[sqlitefile.Code(err)]; ok {
 		// Only its text: an error that is wrapped again is explained once.
-		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%v)", what, a.sentinel, a.text, err))
+		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, err.Error()))
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
