@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,6 +76,7 @@ type Server struct {
 	dir     string // of the search index
 	handler *gateway.Server
 	wake    chan struct{} // the source may have changed
+	named   chan []string // pages that have changed
 
 	mu      sync.Mutex // one of Reload and Close at a time
 	now     *serving.Service
@@ -104,7 +106,7 @@ func newServer(ctx context.Context, source millrace.Source, o *Options, static b
 	if o == nil {
 		o = new(Options)
 	}
-	s := &Server{source: source, log: o.Logger, o: *o, wake: make(chan struct{}, 1)}
+	s := &Server{source: source, log: o.Logger, o: *o, wake: make(chan struct{}, 1), named: make(chan []string, 16)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -184,6 +186,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	if err != nil {
 		return nil, err
 	}
+	v.Task(func(ctx context.Context) error { return s.update(ctx, origin, site, v) })
 	table, err := bots.New(&bots.Options{Log: s.log})
 	if err != nil {
 		return nil, err
@@ -272,11 +275,33 @@ func (s *Server) ready(ctx context.Context, v *serving.Service) error {
 	}
 }
 
-// Changed says that the source may have changed: it is read again soon.
-func (s *Server) Changed() {
+// Changed says that pages have changed, are new or are gone: the source is asked for
+// those with the given URLs soon. Without URLs, all of it is read again.
+func (s *Server) Changed(urls ...string) {
+	if len(urls) > 0 {
+		select {
+		case s.named <- slices.Clone(urls):
+			return
+		default: // too many to ask for one by one
+		}
+	}
 	select {
 	case s.wake <- struct{}{}:
 	default: // it is going to be read
+	}
+}
+
+// update asks the source for pages that are named, until the context ends.
+func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.Site, v *serving.Service) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case urls := <-s.named:
+			if _, err := origin.Update(ctx, site, v.Press, urls, false); err != nil && ctx.Err() == nil {
+				s.log.Warn("update of pages failed", "err", err)
+			}
+		}
 	}
 }
 

@@ -41,6 +41,12 @@ func (s *shop) set(path, text string) {
 	s.pages[path] = text
 }
 
+func (s *shop) remove(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pages, path)
+}
+
 func (s *shop) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,6 +142,14 @@ func TestPages(t *testing.T) {
 	pages.set("stones", "Derbyshire stones, grey as rain.")
 	s.Changed()
 	eventually(t, s, "/stones/llm.json", http.StatusOK, "grey as rain")
+	pages.set("wheels", "Wheels of elm.")
+	pages.set("gates", "Gates hold the water.")
+	s.Changed("https://shop.example/wheels", "/gates")
+	eventually(t, s, "/wheels/llm.json", http.StatusOK, "of elm")
+	eventually(t, s, "/gates/llm.json", http.StatusOK, "hold the water")
+	pages.remove("gates")
+	s.Changed("/gates")
+	eventually(t, s, "/gates/llm.json", http.StatusNotFound, "")
 	pages.fail(errors.New("the database is down"))
 	s.Changed()
 	time.Sleep(50 * time.Millisecond)
