@@ -124,10 +124,11 @@ func TestPages(t *testing.T) {
 	pages.set("wheels", "Wheels of oak, with forty buckets each.")
 	own := http.NewServeMux()
 	own.HandleFunc("/cart/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "own ", r.URL.Path) })
+	own.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<!DOCTYPE html><title>Our shop</title>") }) // at any path
 	s := start(t, publish.Pages(pages.list), &publish.Options{BaseURL: "https://shop.example", Next: own})
 	for path, text := range map[string]string{
 		"/stones/llm.json": "quarry in the Marne", "/llm-sitemap.json": "/wheels", "/llms.txt": "About stones", "/arc-sitemap.json": "/stones",
-		"/openfeeder": "Wheels of oak", "/cart/total": "own /cart/total",
+		"/openfeeder": "Wheels of oak", "/cart/total": "own /cart/total", "/stones.md": "quarry in the Marne", "/about": "Our shop",
 	} {
 		if status, body := get(t, s, path); status != http.StatusOK || !strings.Contains(body, text) {
 			t.Errorf("%s: %d, want %q:\n%.300s", path, status, text, body)
@@ -149,7 +150,7 @@ func TestPages(t *testing.T) {
 	eventually(t, s, "/gates/llm.json", http.StatusOK, "hold the water")
 	pages.remove("gates")
 	s.Changed("/gates")
-	eventually(t, s, "/gates/llm.json", http.StatusNotFound, "")
+	eventually(t, s, "/gates/llm.json", http.StatusOK, "Our shop") // is nothing of ours any more
 	pages.fail(errors.New("the database is down"))
 	s.Changed()
 	time.Sleep(50 * time.Millisecond)

@@ -163,8 +163,17 @@ type discard struct {
 	status int
 }
 
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) Write(b []byte) (int, error) { d.WriteHeader(http.StatusOK); return len(b), nil }
+func (d *discard) Header() http.Header { return d.header }
+
+// Write sets the type of a body as net/http does for handlers that do not.
+func (d *discard) Write(b []byte) (int, error) {
+	if _, is := d.header["Content-Type"]; d.status == 0 && !is && d.header.Get("Content-Encoding") == "" {
+		d.header.Set("Content-Type", http.DetectContentType(b))
+	}
+	d.WriteHeader(http.StatusOK)
+	return len(b), nil
+}
+
 func (d *discard) WriteHeader(status int) {
 	if d.status == 0 && status >= 200 {
 		d.status = status
