@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
-// memory measures the resident memory after 50,000 random requests.
+// memory measures the resident memory after 50,000 random requests: at once, when
+// the search index is being built, and again when that is done.
 func (b *bench) memory(ctx context.Context, sizes []int) error {
-	var first float64
-	for i, n := range sizes {
+	first := map[string]float64{}
+	for _, n := range sizes {
 		file, err := b.fill(ctx, n)
 		if err != nil {
 			return err
@@ -23,25 +25,46 @@ func (b *bench) memory(ctx context.Context, sizes []int) error {
 		if err != nil {
 			return err
 		}
-		err = ask(ctx, s.url, n, 50_000)
-		var rss float64
-		if err == nil {
-			rss, err = residentMB(s.pid)
+		for _, when := range []string{"while the search index is built", "with the index built"} {
+			if err = ask(ctx, s.url, n, 50_000); err != nil {
+				break
+			}
+			var rss float64
+			if rss, err = residentMB(s.pid); err != nil {
+				break
+			}
+			r := row{what: fmt.Sprintf("VmRSS after 50,000 random requests, %d pages of 4 kB, %s", n, when), ours: fmt.Sprintf("%.0f MB", rss)}
+			if was := first[when]; was == 0 {
+				first[when] = rss
+				r.limit, r.ratio, r.reach, r.good = "150 MB", fmt.Sprintf("%.2f", rss/150), "at most 1", rss <= 150
+			} else {
+				r.limit, r.ratio, r.reach, r.good = fmt.Sprintf("%.0f MB (%d pages)", was, sizes[0]), fmt.Sprintf("%.2f", rss/was), "at most 1.2", rss <= was*1.2
+			}
+			b.add(r)
+			if err = rested(ctx, s.pid); err != nil {
+				break
+			}
 		}
 		s.stop()
 		if err != nil {
 			return err
 		}
-		r := row{what: fmt.Sprintf("VmRSS after 50,000 random requests, %d pages of 4 kB", n), ours: fmt.Sprintf("%.0f MB", rss)}
-		if i == 0 {
-			first = rss
-			r.limit, r.ratio, r.reach, r.good = "150 MB", fmt.Sprintf("%.2f", rss/150), "at most 1", rss <= 150
-		} else {
-			r.limit, r.ratio, r.reach, r.good = fmt.Sprintf("%.0f MB (%d pages)", first, sizes[0]), fmt.Sprintf("%.2f", rss/first), "at most 1.2", rss <= first*1.2
-		}
-		b.add(r)
 	}
 	return nil
+}
+
+// rested waits until a process uses next to no processor time, for an hour at most.
+func rested(ctx context.Context, pid int) error {
+	for end := time.Now().Add(time.Hour); time.Now().Before(end); {
+		before, err := quiet(ctx, pid)
+		if err != nil {
+			return err
+		}
+		if after, err := quiet(ctx, pid); err != nil || after-before <= 100*time.Millisecond {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // ask sends random requests for M-URLs, in four codings, some conditional.

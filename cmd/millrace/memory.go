@@ -9,7 +9,7 @@ import (
 // memoryLimit is what the heap and its administration stay within as long as
 // they can: the cache of bodies, what a few requests need, and as much again
 // for garbage. The store's own caches come on top of it.
-const memoryLimit = 104 << 20
+const memoryLimit = 98 << 20
 
 // lazily is GOGC far from the limit.
 const lazily = 400
