@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -70,17 +69,14 @@ func (c *serveCommand) behind() string {
 	return canon.Origin(u)
 }
 
-// together refuses addresses that do not go together when standing in front of
-// a site: docs are where the documents are, at is where the server listens.
-func (c *serveCommand) together(docs string, at net.Addr) error {
+// together refuses documents at docs, a base URL, that are not on the site that
+// this server stands in front of.
+func (c *serveCommand) together(docs string) error {
 	if c.Origin == "" {
 		return nil
 	}
 	if site := c.front(); site != "" && canon.Origin(docs) != canon.Origin(site) {
 		return usageError(fmt.Sprintf("--base-url %s: with --origin, the documents are on the site itself, %s: leave it out, or name a folder there", docs, site))
-	}
-	if u, err := url.Parse(c.behind()); err == nil && at != nil && u.Host == at.String() {
-		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
 	}
 	return nil
 }

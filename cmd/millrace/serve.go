@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"time"
 
@@ -96,6 +97,9 @@ func (c *serveCommand) ready(s *service, start time.Time) error {
 func (c *serveCommand) validate() error {
 	if c.Listen == "" {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
+	}
+	if u, err := url.Parse(c.behind()); err == nil && u.Host == c.Listen {
+		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
 	}
 	_, err := c.rules()
 	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)

@@ -83,7 +83,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.docs, err = c.docs(at); err != nil {
 		return nil, err
 	}
-	if err := c.together(s.docs, at); err != nil {
+	if err := c.together(s.docs); err != nil {
 		return nil, err
 	}
 	o := p.newOrigin(l.kind, s.docs, ingest.Rules(c.correcting))
