@@ -15,8 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/lock"
 )
 
 // mostLeft is how many names of files that are left a report has.
@@ -25,7 +26,7 @@ const mostLeft = 100
 // output is a folder of files that an export owns.
 type output struct {
 	root    *os.Root
-	lock    *os.File
+	lock    *flock.Flock
 	journal *os.File
 	said    *bufio.Writer // to journal
 
@@ -64,10 +65,11 @@ func openFolder(dir string) (_ *output, err error) {
 	if err := o.root.MkdirAll(hidden, 0o777); err != nil {
 		return nil, err
 	}
-	if o.lock, err = lock.Try(filepath.Join(dir, filepath.FromSlash(lockName))); errors.Is(err, lock.ErrHeld) {
-		return nil, fmt.Errorf("%w: another export is writing to it", millrace.ErrConflict)
-	} else if err != nil {
+	o.lock = flock.New(filepath.Join(dir, filepath.FromSlash(lockName)), flock.SetPermissions(0o644))
+	if locked, err := o.lock.TryLock(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
+	} else if err == nil && !locked {
+		return nil, fmt.Errorf("%w: another export is writing to it", millrace.ErrConflict)
 	}
 	if err := o.recover(); err != nil {
 		return nil, err

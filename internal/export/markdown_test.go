@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
+	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/lock"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -324,9 +324,9 @@ func TestMarkdownRefused(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(held, hidden), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := lock.Try(filepath.Join(held, filepath.FromSlash(lockName)))
-	if err != nil {
-		t.Fatal(err)
+	f := flock.New(filepath.Join(held, filepath.FromSlash(lockName)))
+	if locked, err := f.TryLock(); err != nil || !locked {
+		t.Fatal(locked, err)
 	}
 	if _, err := Markdown(t.Context(), tree(held, sites), sites, nil); !errors.Is(err, millrace.ErrConflict) {
 		t.Error(err)

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/millrace/millrace"
 )
 
@@ -36,8 +38,8 @@ type Build struct {
 
 	root    *os.Root
 	dir     string
-	made    bool     // there was no such folder
-	lock    *os.File // for as long as this build has the folder for itself
+	made    bool         // there was no such folder
+	lock    *flock.Flock // for as long as this build has the folder for itself
 	handler http.Handler
 	base    *url.URL
 	prefix  string // path of base without the slash at its end, percent-encoded

@@ -7,32 +7,34 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gofrs/flock"
+
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/lock"
 )
 
-// lockFolder gets the folder for this build alone, until the file is closed,
-// which the system does for a build that is killed. Where the file system
-// knows no locks, builds are not kept apart.
-func (b *Build) lockFolder() (*os.File, error) {
+// lockFolder locks the folder for this build, until the lock is closed. The
+// system releases the lock of a build that is killed. A file system without
+// locks keeps no builds apart.
+func (b *Build) lockFolder() (*flock.Flock, error) {
 	name := filepath.Join(b.dir, filepath.FromSlash(lockName))
 	for {
-		f, err := lock.Try(name)
-		if errors.Is(err, lock.ErrHeld) {
-			return nil, fmt.Errorf("%w: another build is writing to it", millrace.ErrConflict)
-		}
-		if err != nil {
+		f := flock.New(name, flock.SetPermissions(0o644))
+		locked, err := f.TryLock()
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return nil, err
+		}
+		if err == nil && !locked {
+			return nil, fmt.Errorf("%w: another build is writing to it", millrace.ErrConflict)
 		}
 		held, err := f.Stat()
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		now, err := b.root.Lstat(lockName)
+		now, err := b.root.Stat(lockName)
 		if err == nil && os.SameFile(held, now) {
 			return f, nil
 		}
-		// The one before has taken it away with the folder, in between.
+		// The previous build removed the file before it closed its lock.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}
