@@ -99,27 +99,14 @@ func readPassword(phc string) (password, error) {
 		return bad("want version 19 of argon2id")
 	}
 	p := password{text: phc}
-	cost := strings.Split(parts[3], ",")
-	if len(cost) != 3 {
+	const costs = "m=%d,t=%d,p=%d"
+	_, err := fmt.Sscanf(parts[3], costs, &p.memory, &p.time, &p.threads)
+	if err != nil || fmt.Sprintf(costs, p.memory, p.time, p.threads) != parts[3] {
 		return bad("want the costs as m=…,t=…,p=…")
 	}
-	for i, c := range []struct {
-		name string
-		most uint64
-		to   func(uint64)
-	}{
-		{"m=", maxMemory, func(n uint64) { p.memory = uint32(n) }},  //nolint:gosec // it is bounded
-		{"t=", maxTime, func(n uint64) { p.time = uint32(n) }},      //nolint:gosec // it is bounded
-		{"p=", maxThreads, func(n uint64) { p.threads = uint8(n) }}, //nolint:gosec // it is bounded
-	} {
-		digits, ok := strings.CutPrefix(cost[i], c.name)
-		n, err := strconv.ParseUint(digits, 10, 32)
-		if !ok || err != nil || n == 0 || n > c.most {
-			return bad(fmt.Sprintf("want %s from 1 to %d", c.name, c.most))
-		}
-		c.to(n)
+	if min(p.memory, p.time, uint32(p.threads)) == 0 || p.memory > maxMemory || p.time > maxTime || p.threads > maxThreads {
+		return bad(fmt.Sprintf("want m= from 1 to %d, t= from 1 to %d and p= from 1 to %d", maxMemory, maxTime, maxThreads))
 	}
-	var err error
 	if p.salt, err = base64.RawStdEncoding.Strict().DecodeString(parts[4]); err != nil || len(p.salt) < 8 || len(p.salt) > 64 {
 		return bad("want a salt of 8 to 64 bytes in base64 without padding")
 	}
