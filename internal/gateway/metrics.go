@@ -1,18 +1,17 @@
 package gateway
 
 import (
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/edition"
@@ -46,11 +45,13 @@ type Behind struct {
 // Metrics count the requests of a site, of one gateway or of several that take
 // each other's place. It is safe for concurrent use.
 type Metrics struct {
-	all *prometheus.Registry
+	all             *prometheus.Registry
+	requests, bytes *prometheus.CounterVec
+	durations       *prometheus.HistogramVec
 
-	series    atomic.Pointer[map[seriesName]*series] // never changed, but replaced
-	durations atomic.Pointer[map[string]*durations]  // by protocol; the same
-	more      sync.Mutex                             // whoever replaces them
+	series sync.Map   // of seriesName to *series
+	more   sync.Mutex // held while a series is added
+	have   int        // the series
 }
 
 // seriesName is what requests are told apart by.
@@ -61,92 +62,73 @@ type seriesName struct {
 	bot      string // the family; "none" = it says nothing of a machine
 }
 
-type series struct{ requests, bytes atomic.Uint64 }
+type series struct {
+	requests, bytes prometheus.Counter
+	duration        prometheus.Observer
+}
 
 const (
 	nobody    = "none"
-	others    = "other" // machines of no known family, and those for whom there is no room
+	others    = "other" // bots of unknown families, and those beyond maxSeries
 	maxSeries = 2000    // a scrape and a store of metrics have to bear them
 )
 
 // bounds are the upper bounds of durations, in seconds.
-var bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-
-type durations struct {
-	counts [len(bounds) + 1]atomic.Uint64
-	nanos  atomic.Int64
-}
-
-func (d *durations) add(took time.Duration) {
-	i, _ := slices.BinarySearch(bounds[:], took.Seconds())
-	d.counts[i].Add(1)
-	d.nanos.Add(int64(took))
-}
+var bounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 // NewMetrics makes metrics that have counted nothing.
 func NewMetrics() *Metrics {
-	m := &Metrics{all: prometheus.NewRegistry()}
-	m.series.Store(new(map[seriesName]*series))
-	m.durations.Store(new(map[string]*durations))
-	m.all.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	all := prometheus.NewRegistry()
+	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	auto, labels := promauto.With(all), []string{"protocol", "endpoint", "outcome", "bot"}
+	return &Metrics{
+		all: all,
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_requests_total",
+			Help: "Requests that were answered. bot is the operator of the bot, other if it is unknown, none if the client does not say that it is a bot.",
+		}, labels),
+		bytes: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_response_body_bytes_total",
+			Help: "Bytes of bodies as they were sent.",
+		}, labels),
+		durations: auto.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "millrace_request_duration_seconds",
+			Help:    "Time from a request to the end of its answer, without requests that listen.",
+			Buckets: bounds,
+		}, []string{"protocol"}),
+	}
 }
 
 // count counts one request. lasting: how long it took says nothing.
 func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	name := seriesName{e.Protocol, e.Endpoint, store.OutcomeOf(e.Status), bot}
-	s := (*m.series.Load())[name]
-	if s == nil {
-		s = m.add(name)
+	found, ok := m.series.Load(name)
+	if !ok {
+		found = m.add(name)
 	}
-	s.requests.Add(1)
-	s.bytes.Add(uint64(max(e.Bytes, 0)))
-	if lasting {
-		return
+	s := found.(*series)
+	s.requests.Inc()
+	s.bytes.Add(float64(max(e.Bytes, 0)))
+	if !lasting {
+		s.duration.Observe(e.Took.Seconds())
 	}
-	d := (*m.durations.Load())[e.Protocol]
-	if d == nil {
-		d = m.time(e.Protocol)
-	}
-	d.add(e.Took)
 }
 
-// add makes a series, or gives one that stands for all for whom there is no room.
-func (m *Metrics) add(name seriesName) *series {
+// add makes a series. Beyond maxSeries, bots share the series "other".
+func (m *Metrics) add(name seriesName) any {
 	m.more.Lock()
 	defer m.more.Unlock()
-	have := *m.series.Load()
-	if len(have) >= maxSeries && name.bot != nobody {
+	if m.have >= maxSeries && name.bot != nobody {
 		name.bot = others
 	}
-	if s := have[name]; s != nil {
-		return s
+	labels := []string{name.protocol, string(name.endpoint), string(name.outcome), name.bot}
+	s, found := m.series.LoadOrStore(name, &series{
+		m.requests.WithLabelValues(labels...), m.bytes.WithLabelValues(labels...), m.durations.WithLabelValues(name.protocol),
+	})
+	if !found {
+		m.have++
 	}
-	next := maps.Clone(have)
-	if next == nil {
-		next = make(map[seriesName]*series)
-	}
-	s := new(series)
-	next[name] = s
-	m.series.Store(&next)
 	return s
-}
-
-func (m *Metrics) time(protocol string) *durations {
-	m.more.Lock()
-	defer m.more.Unlock()
-	have := *m.durations.Load()
-	if d := have[protocol]; d != nil {
-		return d
-	}
-	next := maps.Clone(have)
-	if next == nil {
-		next = make(map[string]*durations)
-	}
-	d := new(durations)
-	next[protocol] = d
-	m.durations.Store(&next)
-	return d
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -154,11 +136,6 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	requestsDesc = describe("requests_total", "Requests that were answered. bot is who runs the machine, other if nobody knows, none if it does not say that it is one.",
-		"protocol", "endpoint", "outcome", "bot")
-	bytesDesc    = describe("response_body_bytes_total", "Bytes of bodies as they were sent.", "protocol", "endpoint", "outcome", "bot")
-	durationDesc = describe("request_duration_seconds", "Time from a request to the end of its answer, without requests that listen.", "protocol")
-
 	activeDesc    = describe("requests_active", "Requests that are being answered.")
 	streamsDesc   = describe("streams_open", "Requests that listen.")
 	editionDesc   = describe("edition_sequence", "Sequence number of the published edition.")
@@ -173,31 +150,6 @@ var (
 	behindDesc    = describe("exporter_waiting_events", "Events that a service does not have yet.", "exporter")
 	behindAgeDesc = describe("exporter_lag_seconds", "Age of the oldest event that a service does not have yet.", "exporter")
 )
-
-// Describe implements [prometheus.Collector].
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, bytesDesc, durationDesc} {
-		to <- d
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for name, s := range *m.series.Load() {
-		labels := []string{name.protocol, string(name.endpoint), string(name.outcome), name.bot}
-		to <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(s.requests.Load()), labels...)
-		to <- prometheus.MustNewConstMetric(bytesDesc, prometheus.CounterValue, float64(s.bytes.Load()), labels...)
-	}
-	for protocol, d := range *m.durations.Load() {
-		buckets, n := make(map[float64]uint64, len(bounds)), uint64(0)
-		for i := range bounds {
-			n += d.counts[i].Load()
-			buckets[bounds[i]] = n
-		}
-		n += d.counts[len(bounds)].Load()
-		to <- prometheus.MustNewConstHistogram(durationDesc, n, time.Duration(d.nanos.Load()).Seconds(), buckets, protocol)
-	}
-}
 
 // label makes a text what a label may be.
 func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
