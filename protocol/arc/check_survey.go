@@ -175,12 +175,11 @@ func readList(u string, resp *check.Response) *seenList {
 	text := resp.Body
 	l.yaml = isYAMLName(strings.ToLower(u)) || strings.Contains(strings.ToLower(resp.Header.Get("Content-Type")), "yaml")
 	if l.yaml {
-		var out bytes.Buffer
-		if err := fromYAML(bytes.NewReader(text), &out); err != nil {
+		var err error
+		if text, err = fromYAML(bytes.NewReader(text)); err != nil {
 			l.why = err.Error()
 			return l
 		}
-		text = out.Bytes()
 	}
 	if err := json.Unmarshal(text, &l.fields); err != nil || l.fields == nil {
 		l.fields, l.why = nil, "no JSON object"

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -112,17 +111,21 @@ func (r *run) lookAt(ctx context.Context, at list) (*looked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
-	in, stop := io.Reader(bytes.NewReader(b.Content)), func() {}
+	text := b.Content
 	if yaml {
-		in, stop = asJSON(in)
+		if !b.Whole {
+			text = wholePages(text)
+		}
+		if text, err = fromYAML(bytes.NewReader(text)); err != nil {
+			return nil, r.refuse(ctx, at.URL, err)
+		}
 	}
-	head, err := scanList(in, r.o.MaxList, func(_ int, e *entry, _ []string, bad error) bool {
+	head, err := scanList(bytes.NewReader(text), r.o.MaxList, func(_ int, e *entry, _ []string, bad error) bool {
 		if bad == nil {
 			l.take(f, e)
 		}
 		return true
 	})
-	stop()
 	if err != nil && (b.Whole || l.pages == 0) {
 		return nil, r.refuse(ctx, at.URL, err)
 	}

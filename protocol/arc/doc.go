@@ -56,6 +56,6 @@
 //     Nor has one that is more than 30 days before the newest change, or
 //     before the first entry of the log, as after a store was made anew.
 //   - A site with more than 20,000 pages has no twin in YAML: readers of YAML
-//     hold all of a file in memory.
+//     hold all of a file in memory. This one reads at most 2 MiB of it.
 //   - A snapshot over 1 MiB is replaced by one that is made of the page.
 package arc

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -122,14 +123,15 @@ func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, erro
 	}
 	defer body.Close()
 	in := &bounded{r: body, limit: limit}
+	text := io.Reader(in)
 	if isYAML(resp) {
-		// What says the same in JSON is seldom longer, and never much.
-		f.max = 4 * limit
-		text, stop := asJSON(in)
+		f.max = 4 * limit // JSON is seldom longer, and never much
+		var list []byte
+		list, err = fromYAML(in)
+		text = bytes.NewReader(list)
+	}
+	if err == nil {
 		f.spool, err = spool.New(text, f.max)
-		stop()
-	} else {
-		f.spool, err = spool.New(in, f.max)
 	}
 	if err == nil {
 		f.bytes = in.n
