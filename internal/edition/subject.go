@@ -10,7 +10,7 @@ import (
 // Subject is what an answer is of.
 type Subject struct {
 	millrace.Subject
-	Room  string // whose it is
+	Protocol string // whose it is
 	Found bool   // there is such a document; false = the answer is an error of its room's
 }
 
@@ -32,7 +32,7 @@ func (e *entry) about(d *millrace.Document, room string) {
 
 // subject gives what the entry is of.
 func (e *entry) subject() Subject {
-	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Room: e.room, Found: true}
+	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.room, Found: true}
 	if a := e.aside; a != nil {
 		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
 	}
@@ -59,7 +59,7 @@ func (room *Room) failed(gate Gate, search bool, err error) {
 	if gate == nil {
 		return
 	}
-	s := Subject{Subject: millrace.Subject{Search: search}, Room: room.Name}
+	s := Subject{Subject: millrace.Subject{Search: search}, Protocol: room.Name}
 	if said := requestError(err); said != nil {
 		s.Page = said.Page
 	}

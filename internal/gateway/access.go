@@ -66,7 +66,7 @@ func (l *accessLog) line(r *http.Request, host string, status int, bytes int64, 
 
 // from says whom a request comes from, for the log.
 func (w *response) from() string {
-	if w.g.o.Proxies != nil {
+	if w.guard.proxies != nil {
 		if a := w.client(); a.IsValid() {
 			return a.String()
 		}

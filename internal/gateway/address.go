@@ -8,17 +8,17 @@ import (
 
 // client gives the address that a request comes from. X-Forwarded-For counts
 // as far as proxies have written it that are trusted: from its end.
-func (w *response) client() netip.Addr {
-	if w.located {
-		return w.address
+func (q *Request) client() netip.Addr {
+	if q.located {
+		return q.address
 	}
-	w.located = true
-	w.address = address(w.r.RemoteAddr)
-	if w.g.o.Proxies == nil || !w.g.trusted(w.address) {
-		w.suspect()
-		return w.address
+	q.located = true
+	q.address = address(q.r.RemoteAddr)
+	if q.guard.proxies == nil || !q.guard.trusted(q.address) {
+		q.suspect()
+		return q.address
 	}
-	fields := w.r.Header["X-Forwarded-For"]
+	fields := q.r.Header["X-Forwarded-For"]
 	for _, field := range slices.Backward(fields) {
 		for more := true; more; {
 			var hop string
@@ -29,26 +29,26 @@ func (w *response) client() netip.Addr {
 			}
 			next := address(strings.TrimSpace(hop))
 			if !next.IsValid() {
-				return w.address
+				return q.address
 			}
-			if w.address = next; !w.g.trusted(next) {
+			if q.address = next; !q.guard.trusted(next) {
 				return next
 			}
 		}
 	}
-	return w.address
+	return q.address
 }
 
 // suspect tells once of what looks like a proxy that nobody has named: behind
 // it all clients are one, and no bot comes from its own address.
-func (w *response) suspect() {
-	if (w.address.IsLoopback() || w.address.IsPrivate()) && w.r.Header["X-Forwarded-For"] != nil && !w.g.suspected.Swap(true) {
-		w.g.log.Warn("requests come with X-Forwarded-For from an address that is not believed; if it is a proxy of yours, name it under proxies", "address", w.address)
+func (q *Request) suspect() {
+	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
+		q.guard.log.Warn("requests come with X-Forwarded-For from an address that is not believed; if it is a proxy of yours, name it under proxies", "address", q.address)
 	}
 }
 
-func (g *Gateway) trusted(a netip.Addr) bool {
-	return slices.ContainsFunc(g.o.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+func (g *guard) trusted(a netip.Addr) bool {
+	return slices.ContainsFunc(g.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // address reads an IP address, which may have a port. A zone, which may be any

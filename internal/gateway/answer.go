@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"path"
 	"strconv"
 	"strings"
@@ -13,37 +12,19 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/store"
 )
 
-// response counts what is answered; one is reused by many requests. It is the
-// [edition.Gate] of its request.
+// response counts what is answered; one is reused by many requests.
 type response struct {
 	http.ResponseWriter
 	status int // 0 = nothing answered yet
 	bytes  int64
 	silent bool // it is the owner's: nothing is said of the policy, and nothing counted
+	keyed  bool // it is answered by its key: other clients may not have the response
 	start  time.Time
-	what   what
+	Request
 
-	g       *Gateway
-	r       *http.Request
-	asked   bool // key and keyErr are known
-	charged bool // the request has been counted
-	keyed   bool // it is answered by its key: nobody else may have the answer
-	key     *store.Key
-	keyErr  error
-
-	owned      bool   // the owner asks, in this process: no limit counts it, and nothing is recorded
-	inside     bool   // it is counted among those that are answered
-	crowded    func() // gives back a place among the last ones; nil = it has none
-	located    bool   // address is known
-	address    netip.Addr
-	identified bool // id is known
-	id         identity
-	paced      bool // the body is sent slowly
-	standings  [2]standing
-	counts     int // of standings
+	g *Gateway
 }
 
 // WriteHeader notes the final status.
@@ -70,7 +51,7 @@ func (w *response) Write(b []byte) (int, error) {
 	}
 	write := w.ResponseWriter.Write
 	if w.paced {
-		write = w.send
+		write = w.slowly
 	} else if len(b) > collected && w.whole(b) {
 		write = w.once
 	}
@@ -108,8 +89,8 @@ func (w *response) once(b []byte) (int, error) {
 
 // out notes an answer that does not go out to its end. Who listens ends it so.
 func (w *response) out(err error) {
-	if err != nil && !w.what.listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
-		w.what.broken = true
+	if err != nil && !w.listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
+		w.broken = true
 	}
 }
 

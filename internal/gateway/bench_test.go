@@ -138,7 +138,7 @@ func BenchmarkEvents(b *testing.B) {
 		{"both", gptBot, Options{Events: new(nothingKept), Metrics: NewMetrics()}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			c.o.Bots = known(b)
+			c.o.Access.Bots = known(b)
 			g := setup{pages: []*millrace.Page{{URL: "/", Title: p[0].Title, Known: p[0].Known, Detail: p[0].Detail, Blocks: p[0].Blocks}}, o: c.o}.gateway(b)
 			r := httptest.NewRequest(http.MethodGet, "/llm.json", nil)
 			r.Header.Set("User-Agent", c.agent)

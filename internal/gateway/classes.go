@@ -258,14 +258,14 @@ func (c *classes) of(id identity) *rule {
 // let lets a request in, or answers what its class gets. Whoever has a key is
 // of no class. What says who may do what is there for everybody.
 func (g *Gateway) let(w *response, r *http.Request) bool {
-	if g.classes == nil || g.saysWho(r) {
+	if g.guard.classes == nil || g.saysWho(r) {
 		return true
 	}
 	id := w.identify()
 	if id.bot == nil {
 		return true
 	}
-	at := g.classes.of(id)
+	at := g.guard.classes.of(id)
 	if at == nil || at.Do == Allow {
 		return true
 	}

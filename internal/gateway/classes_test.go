@@ -65,15 +65,15 @@ func (s *signers) Verify(_ context.Context, r *http.Request) (string, error) {
 // more fields.
 func visitor(t *testing.T, o Options) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	if o.Bots == nil {
-		o.Bots = known(t)
+	if o.Access.Bots == nil {
+		o.Access.Bots = known(t)
 	}
 	return visit(setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t))
 }
 
 func visit(g *Gateway) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 	now := past
-	g.limits.start, g.limits.now = now, func() time.Time { return now }
+	g.guard.limits.start, g.guard.limits.now = now, func() time.Time { return now }
 	return func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = from + ":1"
@@ -95,7 +95,7 @@ const (
 
 func TestClasses(t *testing.T) {
 	agents, table := new(signers), known(t)
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Bots: table, Agents: agents}}.gateway(t)
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{Bots: table, Agents: agents}}}.gateway(t)
 	ask := visit(g)
 	for _, c := range []struct {
 		rules  []string
@@ -144,7 +144,7 @@ func TestClasses(t *testing.T) {
 	} {
 		agents.asked = 0
 		var err error
-		if g.classes, err = newClasses(table, rules(t, c.rules...), nil, quotaClasses); err != nil {
+		if g.guard.classes, err = newClasses(table, rules(t, c.rules...), nil, quotaClasses); err != nil {
 			t.Fatal(err)
 		}
 		var fields []string
@@ -176,12 +176,12 @@ func TestClasses(t *testing.T) {
 // A refusal says why, for machines.
 func TestRefusal(t *testing.T) {
 	p := &millrace.Policy{Terms: "https://x.test/terms", Payment: "https://x.test/pay", Contact: "mailto:a@x.test"}
-	ask := visitor(t, Options{Rules: rules(t, "training=402", "unverified=403"), Policy: p})
+	ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "training=402", "unverified=403")}, Policy: p})
 	w := ask(nowhere, "CCBot/2.0", "/a/llm.json")
 	if w.Code != 403 {
 		t.Fatal(w.Code)
 	}
-	w = visitor(t, Options{Rules: rules(t, "training=402"), Policy: p})(nowhere, "CCBot/2.0", "/a/llm.json")
+	w = visitor(t, Options{Access: accessOptions{Rules: rules(t, "training=402")}, Policy: p})(nowhere, "CCBot/2.0", "/a/llm.json")
 	var got struct {
 		Title, Detail, Reason, Bot, Purpose, Policy, Payment, Contact string
 		Status                                                        int
@@ -202,7 +202,7 @@ func TestRefusal(t *testing.T) {
 
 // Nobody is where it says itself that it is.
 func TestForgedAddress(t *testing.T) {
-	o := Options{Rules: rules(t, "bots=403", "GPTBot=allow")}
+	o := Options{Access: accessOptions{Rules: rules(t, "bots=403", "GPTBot=allow")}}
 	for name, c := range map[string]struct {
 		proxies []netip.Prefix
 		from    string
@@ -212,13 +212,13 @@ func TestForgedAddress(t *testing.T) {
 		"it is no proxy":      {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, nowhere, 403},
 		"a proxy says so":     {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "10.1.1.1", 200},
 	} {
-		o.Proxies = c.proxies
+		o.Access.Proxies = c.proxies
 		w := visitor(t, o)(c.from, "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs, "Forwarded", "for="+theirs, "X-Real-IP", theirs)
 		if w.Code != c.want {
 			t.Errorf("%s: %d", name, w.Code)
 		}
 	}
-	o.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	o.Access.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	if w := visitor(t, o)("10.1.1.1", "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs+", "+nowhere); w.Code != 403 {
 		t.Errorf("what the client has written before the proxy: %d", w.Code)
 	}
@@ -227,7 +227,7 @@ func TestForgedAddress(t *testing.T) {
 // What the policy refuses is refused, and no rule allows it.
 func TestPolicyRefuses(t *testing.T) {
 	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}, Consumers: []string{"ccbot"}}
-	ask := visitor(t, Options{Policy: p, Rules: rules(t, "ClaudeBot=402", "CCBot=allow", "search=2/s")})
+	ask := visitor(t, Options{Policy: p, Access: accessOptions{Rules: rules(t, "ClaudeBot=402", "CCBot=allow", "search=2/s")}})
 	for agent, want := range map[string]int{"GPTBot": 403, "ClaudeBot": 402, "CCBot": 200, "Googlebot": 200, "Claude-User": 200, "SomeBot": 200, browser: 200} {
 		if w := ask(nowhere, agent, "/a/"); w.Code != want {
 			t.Errorf("%s: %d, want %d", agent, w.Code, want)
@@ -239,7 +239,7 @@ func TestPolicyRefuses(t *testing.T) {
 	}
 	// What people are shown is no input of a model, unless the owner says so.
 	p = &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
-	ask = visitor(t, Options{Policy: p, Rules: rules(t, "facebookcatalog=403")})
+	ask = visitor(t, Options{Policy: p, Access: accessOptions{Rules: rules(t, "facebookcatalog=403")}})
 	for agent, want := range map[string]int{"ChatGPT-User": 403, "facebookexternalhit/1.1": 200, "FeedFetcher-Google": 200, "facebookcatalog/1.0": 403, "GPTBot": 200} {
 		if w := ask(theirs, agent, "/a/"); w.Code != want {
 			t.Errorf("%s: %d, want %d", agent, w.Code, want)
@@ -256,11 +256,11 @@ func TestPolicyRefuses(t *testing.T) {
 		{"NoSuchBot=403", "unknown-bot"},
 		{"Google-Extended=403", "robots-only"},
 	} {
-		if _, err := New(nil, &Options{Policy: p, Bots: known(t), Rules: rules(t, c.rule)}); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != c.want {
+		if _, err := New(nil, &Options{Policy: p, Access: accessOptions{Bots: known(t), Rules: rules(t, c.rule)}}); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != c.want {
 			t.Errorf("%s: %v: code %q, want %q", c.rule, err, millrace.ErrorCode(err), c.want)
 		}
 	}
-	if _, err := New(nil, &Options{Bots: known(t), Rules: rules(t, "GPTBot=403", "gptbot=402")}); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := New(nil, &Options{Access: accessOptions{Bots: known(t), Rules: rules(t, "GPTBot=403", "gptbot=402")}}); !errors.Is(err, millrace.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -268,7 +268,7 @@ func TestPolicyRefuses(t *testing.T) {
 // Whoever is turned away reads so in robots.txt, too.
 func TestRobotsOfClasses(t *testing.T) {
 	for _, p := range []*millrace.Policy{nil, {Purposes: map[millrace.Purpose]bool{millrace.Search: false}, Consumers: []string{"Googlebot"}}} {
-		text := visitor(t, Options{Policy: p, Rules: rules(t, "training=402", "ClaudeBot=1/s", "YouBot=403")})(nowhere, "GPTBot", "/robots.txt").Body.String()
+		text := visitor(t, Options{Policy: p, Access: accessOptions{Rules: rules(t, "training=402", "ClaudeBot=1/s", "YouBot=403")}})(nowhere, "GPTBot", "/robots.txt").Body.String()
 		for token, want := range map[string]bool{
 			"GPTBot": true, "Google-Extended": true, "YouBot": true, "ClaudeBot": false, "Claude-User": false, "Googlebot": false, "PerplexityBot": p != nil,
 		} {
@@ -300,7 +300,7 @@ func TestParseRule(t *testing.T) {
 
 // A bot has one rate wherever it comes from, unless its name is not its own.
 func TestClassRates(t *testing.T) {
-	ask := visitor(t, Options{Rules: rules(t, "training=1/s", "bots=1/s")})
+	ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "training=1/s", "bots=1/s")}})
 	for i, c := range []struct {
 		from, agent string
 		want        int
@@ -337,7 +337,7 @@ func TestClassRates(t *testing.T) {
 
 // With a limit of content, too, both are told.
 func TestTwoRates(t *testing.T) {
-	ask := visitor(t, Options{Rules: rules(t, "training=1/s"), Rate: 5})
+	ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "training=1/s"), Rate: 5}})
 	h := ask("192.0.2.1", "ClaudeBot", "/a/llm.json").Header()
 	if got := strings.Join(h["Ratelimit"], ", "); got != `"training";r=1;t=1, "client";r=9;t=1` || strings.Join(h["Ratelimit-Policy"], ", ") != `"training";q=2;w=2, "client";q=10;w=2` {
 		t.Errorf("%v", h)
@@ -355,7 +355,7 @@ func TestTwoRates(t *testing.T) {
 // Whoever has a key is of no class, a wrong one helps nobody.
 func TestKeysAndClasses(t *testing.T) {
 	k := newRing(t)
-	ask := visitor(t, Options{Rules: rules(t, "bots=403"), Keys: k})
+	ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "bots=403"), Keys: k}})
 	for key, want := range map[string]int{k.read: 200, k.update: 200, k.not: 403, k.expired: 403, "": 403, "x": 403} {
 		if w := ask(nowhere, "GPTBot", "/a/llm.json", "Authorization", "Bearer "+key); w.Code != want {
 			t.Errorf("%d, want %d", w.Code, want)
@@ -367,9 +367,9 @@ func TestKeysAndClasses(t *testing.T) {
 // among them tells nothing.
 func TestKeyGuessing(t *testing.T) {
 	k := newRing(t)
-	g := setup{files: site(), guarded: true, o: Options{Keys: k}}.gateway(t)
+	g := setup{files: site(), guarded: true, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
 	now := past
-	g.limits.start, g.limits.now = now, func() time.Time { return now }
+	g.guard.limits.start, g.guard.limits.now = now, func() time.Time { return now }
 	try := func(from, key string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "/a/llm.json", nil)
 		r.RemoteAddr = from

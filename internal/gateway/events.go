@@ -22,34 +22,6 @@ const (
 	composedRoom = "site" // what is composed of all, and of no protocol alone
 )
 
-// what is what is known of a request for its event.
-type what struct {
-	of     edition.Subject
-	size   int64 // of the body without coding; 0 = not known
-	told   bool  // size and made are known
-	made   bool  // the body was made for this request
-	page   bool  // a page or file of the site was asked for; of.Page is its identity, if it is a page
-	broken bool  // the answer broke off
-	quiet  bool  // it is no visit: nothing is recorded
-	// listens: how long it took is how long the client has listened.
-	listens bool
-}
-
-// Of implements [edition.Gate].
-func (w *response) Of(s edition.Subject) { w.what.of, w.what.page = s, false }
-
-// Sends implements [edition.Gate].
-func (w *response) Sends(size int64, made bool) {
-	w.what.size, w.what.made, w.what.told = size, made, true
-}
-
-// its notes whose error an answer is, unless more is known.
-func (w *response) its(room string) {
-	if of := &w.what.of; of.Room == "" || of.Room == composedRoom {
-		*of = edition.Subject{Room: room}
-	}
-}
-
 // guess notes what a request was for that is turned away before anybody looks.
 func (g *Gateway) guess(w *response, r *http.Request) {
 	if !g.timed || g.press == nil {
@@ -57,17 +29,17 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	}
 	if inner := under(r, g.docs); inner != nil {
 		if of, known := g.press.Known(inner); known {
-			w.what.of = of
+			w.of = of
 		} else if _, _, room := g.press.Refuse(inner, http.StatusForbidden, nil); room != nil {
-			w.what.of = edition.Subject{Room: room.Name}
+			w.of = edition.Subject{Protocol: room.Name}
 		}
 	}
 }
 
-// composed notes that an answer was composed of what all have.
-func (w *response) composed(size int) {
-	w.what.size, w.what.made, w.what.told = int64(size), true, true
-	w.what.of.Public, w.what.of.Found = w.what.of.Room == composedRoom, true
+// composed records that a response was composed of what all protocols have.
+func (q *Request) composed(size int) {
+	q.Sends(int64(size), true)
+	q.of.Public, q.of.Found = q.of.Protocol == composedRoom, true
 }
 
 // hint is what a room that answers a request itself tells of it, from any of its
@@ -89,13 +61,13 @@ func (l live) Annotate(s millrace.Subject) {
 func (w *response) served(told *hint, room string, scope millrace.Scope) {
 	told.mu.Lock()
 	defer told.mu.Unlock()
-	of := edition.Subject{Subject: told.of, Room: room, Found: true}
+	of := edition.Subject{Subject: told.of, Protocol: room, Found: true}
 	if !told.said {
 		// To listen is to be told of many pages.
 		of.Public = w.r.Method != http.MethodGet
 	}
-	w.what.of, w.what.made, w.what.told = of, true, true
-	w.what.quiet = scope != millrace.ScopeRead // a report of changes reads no content
+	w.of, w.made, w.sized = of, true, true
+	w.quiet = scope != millrace.ScopeRead // a report of changes reads no content
 }
 
 // signing is how many signatures are looked at when their requests have been
@@ -107,12 +79,12 @@ const (
 
 // event tells of an answer, if it was one to a machine, and counts it.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.what.quiet || g.o.Bots == nil && g.o.Metrics == nil {
+	if w.silent || w.quiet || g.guard.bots == nil && g.o.Metrics == nil {
 		return
 	}
 	wait := false
-	if !w.identified && g.o.Bots != nil {
-		if w.name(); g.signed(r) {
+	if !w.identified && g.guard.bots != nil {
+		if w.name(); g.guard.signed(r) {
 			wait = true
 		} else {
 			w.locate()
@@ -124,7 +96,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	}
 	e := g.outline(w, r)
 	if g.o.Metrics != nil {
-		g.o.Metrics.count(&e, family(id.bot), w.what.listens)
+		g.o.Metrics.count(&e, family(id.bot), w.listens)
 	}
 	if g.o.Events == nil || id.bot == nil && !wait {
 		return
@@ -171,17 +143,16 @@ func by(e *store.Event, id identity) {
 
 // outline gives what kind of request was answered, and how.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
-	what := &w.what
-	of := &what.of
-	e := store.Event{Time: w.start, Protocol: of.Room, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
+	of := &w.of
+	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
 	switch {
-	case what.broken:
+	case w.broken:
 		e.Status = 0
 	case w.status == 0 && r.Context().Err() == nil:
 		e.Status = http.StatusOK // the server writes an empty answer
 	}
 	switch {
-	case what.page || e.Protocol == "":
+	case w.page || e.Protocol == "":
 		e.Protocol, e.Endpoint = pageRoom, store.EndpointFile
 		kind := w.Header().Get("Content-Type")
 		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
@@ -189,7 +160,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		}
 	case of.Search:
 		e.Endpoint = store.EndpointSearch
-	case of.Public, of.Room == composedRoom:
+	case of.Public, of.Protocol == composedRoom:
 		e.Endpoint = store.EndpointDiscovery
 	case of.Page != "", !of.Found && store.OutcomeOf(e.Status) == store.Missing:
 		e.Endpoint = store.EndpointFetch
@@ -219,12 +190,11 @@ func isSitemap(name string) bool {
 
 // complete adds to an outline what was asked for.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
-	what, base := &w.what, g.docs
-	of := &what.of
-	e.Query, e.Cached, e.Size = of.Query, what.told && !what.made, what.size
+	of, base := &w.of, g.docs
+	e.Query, e.Cached, e.Size = of.Query, w.sized && !w.made, w.size
 	if e.Protocol == pageRoom {
 		base, e.Cached = g.base, false
-		if !what.told && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
+		if !w.sized && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
 			e.Size = e.Bytes
 		}
 	}
@@ -276,19 +246,13 @@ func (g *Gateway) identityAt(r *http.Request, query bool) string {
 	return canon.Relative(base, u)
 }
 
-// signed reports whether a request has a signature to look at.
-func (g *Gateway) signed(r *http.Request) bool {
-	h := r.Header
-	return g.o.Agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
-}
-
 // later tells of an answer once the signature of its request has been looked at.
 func (g *Gateway) later(e store.Event, r *http.Request) {
 	defer func() { <-g.signatures }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)
 	defer cancel()
-	w := &response{g: g, r: r.WithContext(ctx)}
-	if id := w.identify(); id.bot != nil {
+	q := Request{guard: g.guard, r: r.WithContext(ctx)}
+	if id := q.identify(); id.bot != nil {
 		by(&e, id)
 		g.o.Events.Record(e)
 	}

@@ -19,7 +19,7 @@ func TestEventsOfManyNames(t *testing.T) {
 	}
 	found := map[*bots.Bot]bool{}
 	for i := range n {
-		bot := g.o.Bots.Identify("Name" + strconv.Itoa(i) + "Bot/1.0 (+https://bot.example/)")
+		bot := g.o.Access.Bots.Identify("Name" + strconv.Itoa(i) + "Bot/1.0 (+https://bot.example/)")
 		if bot == nil {
 			t.Fatalf("number %d is no machine", i)
 		}

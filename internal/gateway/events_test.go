@@ -47,7 +47,7 @@ const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)
 func recorded(t *testing.T, o Options) (*Gateway, *events) {
 	t.Helper()
 	kept := new(events)
-	o.Events, o.Bots = kept, known(t)
+	o.Events, o.Access.Bots = kept, known(t)
 	return setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
 }
 
@@ -171,7 +171,7 @@ func TestNoEvents(t *testing.T) {
 // A class that is turned away is told of with what it has asked for, and a
 // signature counts, which is looked at when the answer is out.
 func TestEventsOfClasses(t *testing.T) {
-	g, kept := recorded(t, Options{Rules: rules(t, "training=403")})
+	g, kept := recorded(t, Options{Access: accessOptions{Rules: rules(t, "training=403")}})
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
 	ask(g, "GET", "/a/", "User-Agent", gptBot)
 	ask(g, "GET", "/notes?q=never+asked", "User-Agent", gptBot)
@@ -182,7 +182,7 @@ func TestEventsOfClasses(t *testing.T) {
 	}
 
 	signed := &signers{}
-	g, kept = recorded(t, Options{Agents: signed})
+	g, kept = recorded(t, Options{Access: accessOptions{Agents: signed}})
 	kept.new = make(chan struct{}, 1)
 	for _, tt := range []struct {
 		signature, agent, bot string
@@ -217,7 +217,7 @@ func (f fields) Verify(_ context.Context, r *http.Request) (string, error) {
 // with links has made of them.
 func TestEventsOfSignedFields(t *testing.T) {
 	seen := make(fields, 1)
-	g, _ := recorded(t, Options{Agents: seen})
+	g, _ := recorded(t, Options{Access: accessOptions{Agents: seen}})
 	sent := []string{"User-Agent", gptBot, "Signature", "x", "Range", "bytes=0-1", "If-None-Match", `"a", "b"`}
 	if w := ask(g, "GET", "/a/", sent...); w.Code != 206 {
 		t.Fatalf("%d", w.Code)
@@ -303,7 +303,7 @@ func TestEventsInFront(t *testing.T) {
 			}
 		}
 		_, _ = w.Write([]byte("<html><head></head><p>A page."))
-	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Bots: known(t)}}, nil)
+	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: accessOptions{Bots: known(t)}}}, nil)
 	for _, tt := range []struct {
 		target string
 		fields []string

@@ -9,9 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -39,15 +36,9 @@ type Options struct {
 	// Log is told of failures; nil = slog.Default().
 	Log *slog.Logger
 
-	// Keys are those that open what needs one, such as the content of the
-	// press's guarded rooms; nil = nobody has a key.
-	Keys store.Keys
-	// Rate is how many requests for content a second each client may make, by
-	// its key or its address, with bursts of twice as many; others get 429.
-	// 0 = no limit.
-	Rate float64
-	// Proxies are those whose X-Forwarded-For is believed; nil = nobody's.
-	Proxies []netip.Prefix
+	// Access says which requests are answered. Its Policy and Log are those
+	// below and above.
+	Access accessOptions
 	// Update does what [millrace.Live] says; nil = pages cannot be asked for
 	// singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
@@ -74,16 +65,6 @@ type Options struct {
 	// site's own sitemap loses them too, by their paths.
 	Visibility millrace.Visibility
 
-	// Bots recognises machines; nil = nobody is recognised. Rules say what each
-	// class of them gets, beside what Policy refuses; those of Agents, which may
-	// be nil, are who their signatures show.
-	Bots   *bots.Table
-	Rules  []Rule
-	Agents Agents
-	// FilesRate is how many bytes of large documents a second each client is
-	// sent, and FilesRateTotal all of them together; 0 = no limit.
-	FilesRate, FilesRateTotal float64
-
 	// Signer signs the documents that are composed here, as the press's signs
 	// those of the rooms; nil = nobody does.
 	Signer edition.Signer
@@ -106,14 +87,6 @@ type Options struct {
 	// it, it finds out itself. nil = there is none.
 	Dashboard     http.Handler
 	DashboardPath string
-
-	// Streams is told how many requests listen, whenever that changes. It must
-	// not wait for anything. nil = nobody is told.
-	Streams func(open int)
-
-	MaxRequests int // at once, others get 503; 0 = 1024
-	MaxStreams  int // requests that listen, at once, others get 503, or 429 who has many; 0 = 2048
-	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
 }
 
 // maxBody is the most bytes of a request's body, which nothing reads.
@@ -129,14 +102,8 @@ type Gateway struct {
 	mount    string // of the dashboard; "" = there is none
 	log      *slog.Logger
 	access   *accessLog
+	guard    *guard
 	o        Options
-	keys     *keyring // nil = there are none
-	limits   *limits
-	rate     *quota   // of requests for content; nil = no limit
-	guesses  *quota   // of keys that there are not
-	classes  *classes // nil = everybody is answered
-	pacing   *pacing  // nil = large documents go as fast as they can
-	searches *turns
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
 	timed    bool         // somebody wants to know how long requests take
@@ -144,10 +111,6 @@ type Gateway struct {
 	ending   context.Context
 	end      context.CancelFunc
 
-	maxActive int64
-	active    atomic.Int64
-	crowd     *streams // the second half of those that are active
-	streams   *streams
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // whoever finds out about home
 	told      told
@@ -157,7 +120,6 @@ type Gateway struct {
 	maps      siteMaps
 	names     ownNames
 	seals     seals
-	suspected atomic.Bool // a proxy has been told of that is not among Proxies
 	responses sync.Pool
 
 	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
@@ -189,26 +151,16 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.AccessLog != nil {
 		g.access = newAccessLog(o.AccessLog)
 	}
-	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams, o.Streams)
-	g.crowd = newStreams(int(g.maxActive-g.maxActive/2), nil)
-	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
-	if o.Keys != nil {
-		g.keys = newKeyring(o.Keys)
-	}
-	g.limits, g.guesses = newLimits(), newQuota(quotaGuesses, "keys", guessesPerSecond)
-	g.guesses.burst = guessesAtOnce
-	if o.Rate > 0 {
-		g.rate = newQuota(quotaContent, "client", o.Rate)
-	}
-	g.pacing = newPacing(o.FilesRate, o.FilesRateTotal, g.maxActive)
-	if g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses); err != nil {
+	access := o.Access
+	access.Policy, access.Log = o.Policy, g.log
+	if g.guard, err = newGuard(&access); err != nil {
 		return nil, err
 	}
 	var crawlers func(millrace.Purpose) []string
-	if o.Bots != nil {
-		crawlers = o.Bots.Crawlers
+	if g.guard.bots != nil {
+		crawlers = g.guard.bots.Crawlers
 	}
-	g.usage = newUsage(o.Policy, crawlers).refuse(g.classes.refused())
+	g.usage = newUsage(o.Policy, crawlers).refuse(g.guard.classes.refused())
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
@@ -244,7 +196,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	if w == nil {
 		w = new(response)
 	}
-	*w = response{ResponseWriter: to, g: g, r: r, owned: owned}
+	*w = response{ResponseWriter: to, g: g, Request: Request{guard: g.guard, r: r, owned: owned}}
 	if g.timed {
 		w.start = time.Now()
 	}
@@ -255,7 +207,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
 		}
-		if !w.what.broken { // somebody may still hold what was broken off
+		if !w.broken { // somebody may still hold what was broken off
 			*w = response{}
 			g.responses.Put(w)
 		}
@@ -278,7 +230,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	if aborted || w.status != 0 {
 		// Nobody is there any more, or half an answer is out: the connection
 		// must not look intact.
-		w.what.broken = true
+		w.broken = true
 		panic(http.ErrAbortHandler)
 	}
 	clear(w.Header())
@@ -317,14 +269,9 @@ func (g *Gateway) Publish(ctx context.Context) {
 func (g *Gateway) Tend(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	if g.keys != nil {
-		tasks.Go(func() { g.keys.run(ctx) })
-	}
+	tasks.Go(func() { g.guard.run(ctx) })
 	if g.access != nil {
 		tasks.Go(func() { g.access.run(ctx) })
-	}
-	if g.o.Bots != nil {
-		tasks.Go(func() { g.o.Bots.Run(ctx) })
 	}
 }
 

@@ -31,54 +31,54 @@ type identity struct {
 const mostWhy = 300
 
 // identify finds out who is there, once.
-func (w *response) identify() identity {
-	if w.identified || w.g.o.Bots == nil {
-		return w.id
+func (q *Request) identify() identity {
+	if q.identified || q.guard.bots == nil {
+		return q.id
 	}
-	w.name()
-	if w.g.signed(w.r) {
-		w.signed()
+	q.name()
+	if q.guard.signed(q.r) {
+		q.signed()
 	}
-	return w.locate()
+	return q.locate()
 }
 
 // name takes the name into account that a request gives itself.
-func (w *response) name() {
-	if agents := w.r.Header["User-Agent"]; len(agents) > 0 {
-		w.id.bot = w.g.o.Bots.Identify(agents[0])
+func (q *Request) name() {
+	if agents := q.r.Header["User-Agent"]; len(agents) > 0 {
+		q.id.bot = q.guard.bots.Identify(agents[0])
 	}
 }
 
 // locate takes the address into account, and gives who is there.
-func (w *response) locate() identity {
-	w.identified = true
-	if b := w.id.bot; b != nil && b != bots.Other && w.id.verdict == bots.Unknown && w.g.o.Bots.Located(b) {
-		w.id.verdict = w.g.o.Bots.Verify(b, w.client())
+func (q *Request) locate() identity {
+	q.identified = true
+	if b := q.id.bot; b != nil && b != bots.Other && q.id.verdict == bots.Unknown && q.guard.bots.Located(b) {
+		q.id.verdict = q.guard.bots.Verify(b, q.client())
 	}
-	return w.id
+	return q.id
 }
 
 // signed takes a signature into account.
-func (w *response) signed() {
-	table := w.g.o.Bots
-	agent, err := w.g.o.Agents.Verify(w.r.Context(), w.r)
+func (q *Request) signed() {
+	table := q.guard.bots
+	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)
 	switch {
 	case errors.Is(err, millrace.ErrUnavailable):
 		// This is nobody's lie.
-		w.id.why = "the directory of its keys cannot be had for now"
+		q.id.why = "the directory of its keys cannot be had for now"
 	case err != nil:
-		w.id.bot, w.id.verdict = cmp.Or(w.id.bot, bots.Other), bots.Forged
-		w.id.why = err.Error()
-		w.id.why = strings.ToValidUTF8(w.id.why[:min(len(w.id.why), mostWhy)], "")
+		q.id.bot, q.id.verdict = cmp.Or(q.id.bot, bots.Other), bots.Forged
+		q.id.why = err.Error()
+		q.id.why = strings.ToValidUTF8(q.id.why[:min(len(q.id.why), mostWhy)], "")
 	case agent != "":
-		w.id.agent, w.id.verdict = agent, bots.Verified
+		q.id.agent, q.id.verdict = agent, bots.Verified
 		by := cmp.Or(table.Agent(agent), bots.Other)
 		switch {
-		case w.id.bot == nil || w.id.bot == bots.Other:
-			w.id.bot = by
-		case by == bots.Other || by.Family != w.id.bot.Family:
-			w.id.verdict = bots.Forged // with another's name
-			w.id.why = "the key is one of " + agent + ", and the name is another's"
+		case q.id.bot == nil || q.id.bot == bots.Other:
+			q.id.bot = by
+		case by == bots.Other || by.Family != q.id.bot.Family:
+			q.id.verdict = bots.Forged // with another's name
+			q.id.why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
 }

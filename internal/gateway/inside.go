@@ -17,10 +17,10 @@ type inside struct{}
 // nobody else has, and which holds as long as this gateway; "" = there are no
 // keys here.
 func (g *Gateway) Inside() (h http.Handler, key string) {
-	if g.keys != nil {
+	if g.guard.keys != nil {
 		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}
 		key, own.Hash = store.NewKey()
-		g.keys.own.Store(own)
+		g.guard.keys.own.Store(own)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.answer(w, r.WithContext(context.WithValue(r.Context(), inside{}, true)), true)

@@ -323,65 +323,65 @@ func shown(part string) string {
 }
 
 // may returns the key of a request if it has a scope.
-func (w *response) may(scope millrace.Scope) (*store.Key, error) {
-	if !w.asked {
-		w.asked = true
-		w.key, w.keyErr = w.known()
+func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
+	if !q.asked {
+		q.asked = true
+		q.key, q.keyErr = q.known()
 	}
-	if w.keyErr != nil {
-		return nil, w.keyErr
+	if q.keyErr != nil {
+		return nil, q.keyErr
 	}
-	if !w.key.May(scope) {
+	if !q.key.May(scope) {
 		return nil, lacking(scope)
 	}
-	return w.key, nil
+	return q.key, nil
 }
 
 // known gives the key of a request. Who has tried many that there are not is
 // told nothing more of any for a while.
-func (w *response) known() (*store.Key, error) {
-	k, l, q := w.g.keys, w.g.limits, w.g.guesses
-	if k == nil || w.r.Header["Authorization"] == nil {
-		return k.key(w.r.Context(), w.r.Header)
+func (q *Request) known() (*store.Key, error) {
+	k, l, guesses := q.guard.keys, q.guard.limits, q.guard.guesses
+	if k == nil || q.r.Header["Authorization"] == nil {
+		return k.key(q.r.Context(), q.r.Header)
 	}
-	if wait := l.spent(q, w.network()); wait > 0 {
+	if wait := l.spent(guesses, q.network()); wait > 0 {
 		return nil, tooMany("too many wrong keys: try again later", wait)
 	}
-	key, err := k.key(w.r.Context(), w.r.Header)
+	key, err := k.key(q.r.Context(), q.r.Header)
 	if errors.Is(err, errUnknown) {
-		l.take(q, w.network())
+		l.take(guesses, q.network())
 	}
 	return key, err
 }
 
 // Key implements [edition.Gate].
-func (w *response) Key() error {
-	_, err := w.may(millrace.ScopeRead)
+func (q *Request) Key() error {
+	_, err := q.may(millrace.ScopeRead)
 	return err
 }
 
 // Brings implements [edition.Gate].
-func (w *response) Brings() bool {
-	token, err := bearer(w.r.Header)
+func (q *Request) Brings() bool {
+	token, err := bearer(q.r.Header)
 	return token != "" || err != nil
 }
 
 // Content implements [edition.Gate].
-func (w *response) Content(guarded bool) error {
+func (q *Request) Content(guarded bool) error {
 	if guarded {
-		if err := w.Key(); err != nil {
+		if err := q.Key(); err != nil {
 			return err
 		}
 	}
-	return w.charge()
+	return q.charge()
 }
 
 // Work implements [edition.Gate].
-func (w *response) Work() (end func(), err error) {
-	if err := w.charge(); err != nil {
+func (q *Request) Work() (end func(), err error) {
+	if err := q.charge(); err != nil {
 		return nil, err
 	}
-	return w.g.searches.enter(w.r.Context())
+	return q.guard.searches.enter(q.r.Context())
 }
 
 // requestError gives what an error says to whoever sent the request, nil if

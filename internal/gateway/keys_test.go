@@ -56,10 +56,10 @@ func closed(t testing.TB, k *ring, o Options, files Files) (*Gateway, *notes, *b
 	t.Helper()
 	n, log := new(notes), new(bytes.Buffer)
 	if k != nil {
-		o.Keys = k
+		o.Access.Keys = k
 	}
 	g := setup{guarded: true, files: files, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: o, log: log}.gateway(t)
-	g.guesses.burst = 1 << 20 // tests try many wrong keys
+	g.guard.guesses.burst = 1 << 20 // tests try many wrong keys
 	return g, n, log
 }
 
@@ -180,7 +180,7 @@ func TestKeyOpensContent(t *testing.T) {
 // A room that the owner has opened, and the site's own pages, need no key.
 func TestOpenRoom(t *testing.T) {
 	k := newRing(t)
-	o := Options{Keys: k}
+	o := Options{Access: accessOptions{Keys: k}}
 	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes), Guarded: true}}, o: o}.gateway(t)
 	for target, want := range map[string]int{
 		"/llm-pages.json": 200, "/a/llm.json": 200, "/a/": 200, "/": 200, "/style.css": 200, "/nothing": 404, "/nothing/llm.json": 404,
@@ -280,7 +280,7 @@ func TestRevoking(t *testing.T) {
 func TestStrangersMakeNobodyLook(t *testing.T) {
 	k := newRing(t)
 	n := new(notes)
-	g := setup{guarded: true, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Keys: k}}.gateway(t)
+	g := setup{guarded: true, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
 	for _, c := range []struct {
 		target, field string
 		status        int
@@ -312,9 +312,9 @@ func TestNewKey(t *testing.T) {
 	k := newRing(t)
 	b := &broken{ring: k}
 	g, _, _ := closed(t, k, Options{}, nil)
-	g.keys.keys = b
+	g.guard.keys.keys = b
 	now := time.Now()
-	g.keys.now = func() time.Time { return now }
+	g.guard.keys.now = func() time.Time { return now }
 	get := func(key string) int { return ask(g, "GET", "/notes", "Authorization", "Bearer "+key).Code }
 	if code := get(k.read); code != 200 {
 		t.Fatal(code)
@@ -337,7 +337,7 @@ func TestNewKey(t *testing.T) {
 	if most := int(time.Second / keysNew); b.asks > most {
 		t.Errorf("the store is asked %d times a second", b.asks)
 	}
-	g.keys.took = keysNew // a store that is slow is asked less often
+	g.guard.keys.took = keysNew // a store that is slow is asked less often
 	b.asks = 0
 	now = now.Add(keysNew)
 	if get(k.not); b.asks != 0 {
@@ -364,19 +364,19 @@ func TestKeysCannotBeRead(t *testing.T) {
 	k := newRing(t)
 	b := &broken{ring: k}
 	n := new(notes)
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Keys: b}}.gateway(t)
+	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: accessOptions{Keys: b}}}.gateway(t)
 	now := time.Now()
-	g.keys.now = func() time.Time { return now }
+	g.guard.keys.now = func() time.Time { return now }
 	get := func() *httptest.ResponseRecorder {
 		return ask(g, "GET", "/notes", "Authorization", "Bearer "+k.read)
 	}
 	if w := get(); w.Code != 200 {
 		t.Fatal(w.Code)
 	}
-	_, done := g.keys.lease(t.Context(), &store.Key{}, millrace.ScopeRead)
+	_, done := g.guard.keys.lease(t.Context(), &store.Key{}, millrace.ScopeRead)
 	defer done()
-	key, _ := g.keys.key(t.Context(), http.Header{"Authorization": {"Bearer " + k.read}})
-	ctx, done := g.keys.lease(t.Context(), key, millrace.ScopeRead)
+	key, _ := g.guard.keys.key(t.Context(), http.Header{"Authorization": {"Bearer " + k.read}})
+	ctx, done := g.guard.keys.lease(t.Context(), key, millrace.ScopeRead)
 	defer done()
 	b.down, b.asks = true, 0
 	for i := range 29 {
@@ -386,7 +386,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 				t.Fatalf("%d %s", w.Code, w.Body)
 			}
 		}
-		if g.keys.sweep(t.Context()); ctx.Err() != nil {
+		if g.guard.keys.sweep(t.Context()); ctx.Err() != nil {
 			t.Fatalf("ended after %d looks", i)
 		}
 	}
@@ -394,20 +394,20 @@ func TestKeysCannotBeRead(t *testing.T) {
 		t.Errorf("asked %d times", b.asks)
 	}
 	now = now.Add(keysFor)
-	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+	if g.guard.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
 		t.Error("goes on for ever")
 	}
 	// What is known of a key still counts: it ends when it expires.
-	g.keys.failed = 0
-	key = g.keys.held(hashOf(t, k.update))
-	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
+	g.guard.keys.failed = 0
+	key = g.guard.keys.held(hashOf(t, k.update))
+	ctx, done = g.guard.keys.lease(t.Context(), key, millrace.ScopeUpdate)
 	defer done()
-	if g.keys.sweep(t.Context()); ctx.Err() != nil {
+	if g.guard.keys.sweep(t.Context()); ctx.Err() != nil {
 		t.Error("ended before it expires")
 	}
 	was := now
 	now = now.Add(time.Hour)
-	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+	if g.guard.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
 		t.Error("an expired key holds as long as the store is down")
 	}
 	now = was
@@ -428,7 +428,7 @@ func TestUpdates(t *testing.T) {
 		gone bool
 	}
 	var calls []call
-	o := Options{Keys: k, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
+	o := Options{Access: accessOptions{Keys: k}, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		calls = append(calls, call{urls, gone})
 		if slices.Contains(urls, "/bad") {
 			return millrace.Counts{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is no page"}
@@ -471,11 +471,11 @@ func TestUpdates(t *testing.T) {
 		if len(calls) != 4 || calls[0].gone || len(calls[0].urls) != 2 || !calls[3].gone {
 			t.Errorf("%v", calls)
 		}
-		if g.active.Load() != 0 || g.streams.open != 0 || len(g.streams.each) != 0 || len(g.keys.leases) != 0 {
-			t.Errorf("%d active, %d leases", g.active.Load(), len(g.keys.leases))
+		if g.guard.active.Load() != 0 || g.guard.streams.open != 0 || len(g.guard.streams.each) != 0 || len(g.guard.keys.leases) != 0 {
+			t.Errorf("%d active, %d leases", g.guard.active.Load(), len(g.guard.keys.leases))
 		}
 	}
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Keys: k}}.gateway(t)
+	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
 	if w := ask(g, "POST", "/notes/update", "Authorization", "Bearer "+k.both); w.Code != 503 {
 		t.Errorf("a site that takes no updates: %d", w.Code)
 	}
@@ -485,7 +485,7 @@ func TestUpdates(t *testing.T) {
 // edition, and ends when the server does.
 func TestStream(t *testing.T) {
 	at := new(oneView)
-	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{MaxStreams: 2, MaxRequests: 1}}.gateway(t)
+	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
 	address, stop := serve(t, g, ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	var streams []*http.Response
 	for range 2 {

@@ -23,8 +23,8 @@ func limitedTo(t *testing.T, o Options) (from func(address, target string, field
 	t.Helper()
 	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	now := past
-	g.limits.now = func() time.Time { return now }
-	g.limits.start = now
+	g.guard.limits.now = func() time.Time { return now }
+	g.guard.limits.start = now
 	from = func(address, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = address
@@ -39,7 +39,7 @@ func limitedTo(t *testing.T, o Options) (from func(address, target string, field
 }
 
 func TestRate(t *testing.T) {
-	from, pass := limitedTo(t, Options{Rate: 2})
+	from, pass := limitedTo(t, Options{Access: accessOptions{Rate: 2}})
 	const a, b = "192.0.2.1:1000", "192.0.2.2:1000"
 	for i, target := range []string{"/a/llm.json", "/notes", "/notes?q=All", "/notes/all"} {
 		if w := from(a, target); w.Code != 200 {
@@ -89,7 +89,7 @@ func TestRate(t *testing.T) {
 // A key is one client wherever it comes from; a wrong one is nobody.
 func TestRateOfKeys(t *testing.T) {
 	k := newRing(t)
-	from, _ := limitedTo(t, Options{Rate: 1, Keys: k})
+	from, _ := limitedTo(t, Options{Access: accessOptions{Rate: 1, Keys: k}})
 	for i, c := range []struct {
 		address, key string
 		want         int
@@ -112,7 +112,7 @@ func TestRateOfKeys(t *testing.T) {
 }
 
 func TestProxies(t *testing.T) {
-	g := &Gateway{o: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}}
+	g := &guard{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 	for _, c := range []struct {
 		remote, forwarded, want string
 	}{
@@ -144,7 +144,7 @@ func TestProxies(t *testing.T) {
 			if n == 0 && c.forwarded != "" {
 				r.Header.Set("X-Forwarded-For", c.forwarded)
 			}
-			if got := (&response{g: g, r: r}).client().String(); got != c.want {
+			if got := (&Request{guard: g, r: r}).client().String(); got != c.want {
 				t.Errorf("%s, %q: %s, want %s", c.remote, r.Header["X-Forwarded-For"], got, c.want)
 			}
 		}
@@ -154,7 +154,7 @@ func TestProxies(t *testing.T) {
 // A proxy that nobody has named is told of, once; whoever is no neighbour is none.
 func TestUnnamedProxy(t *testing.T) {
 	var log strings.Builder
-	g := &Gateway{log: slog.New(slog.NewTextHandler(&log, nil)), o: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
+	g := &guard{log: slog.New(slog.NewTextHandler(&log, nil)), proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
 	for _, c := range []struct {
 		remote, forwarded string
 		want              int
@@ -169,7 +169,7 @@ func TestUnnamedProxy(t *testing.T) {
 		if r.RemoteAddr = c.remote; c.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
 		}
-		(&response{g: g, r: r}).client()
+		(&Request{guard: g, r: r}).client()
 		if got := strings.Count(log.String(), "level=WARN"); got != c.want {
 			t.Errorf("%s, %q: told %d times", c.remote, c.forwarded, got)
 		}
@@ -293,8 +293,8 @@ func TestLimits(t *testing.T) {
 // What is no search goes on.
 func TestSearchesAtOnce(t *testing.T) {
 	n := &notes{slow: make(chan struct{})}
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{MaxSearches: 2}}.gateway(t)
-	g.searches.wait = 50 * time.Millisecond
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{Access: accessOptions{MaxSearches: 2}}}.gateway(t)
+	g.guard.searches.wait = 50 * time.Millisecond
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -317,8 +317,8 @@ func TestSearchesAtOnce(t *testing.T) {
 	}
 	close(n.slow)
 	wg.Wait()
-	if w := ask(g, "GET", "/notes?q=All"); w.Code != 200 || len(g.searches.places) != 0 {
-		t.Errorf("afterwards: %d, %d", w.Code, len(g.searches.places))
+	if w := ask(g, "GET", "/notes?q=All"); w.Code != 200 || len(g.guard.searches.places) != 0 {
+		t.Errorf("afterwards: %d, %d", w.Code, len(g.guard.searches.places))
 	}
 }
 
@@ -405,9 +405,9 @@ func TestProtocolsForm(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	full := s
-	full.o.MaxRequests = 1
+	full.o.Access.MaxRequests = 1
 	g = full.gateway(t)
-	g.active.Add(1)
+	g.guard.active.Add(1)
 	if w := ask(g, "GET", "/notes"); w.Code != 503 || !strings.HasPrefix(w.Body.String(), `{"notes":`) || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}

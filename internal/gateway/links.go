@@ -37,7 +37,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		adds := g.additions(ed, at, r)
 		done, err := files.page(w, r, adds)
 		if done && adds != nothing {
-			w.what.of.Page = g.identityAt(r, false)
+			w.of.Page = g.identityAt(r, false)
 		}
 		if err != nil {
 			g.fail(w, r, err)
@@ -46,7 +46,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 			return
 		}
 	}
-	if g.signed(r) {
+	if g.guard.signed(r) {
 		// Fields are changed here, and what they were is looked at afterwards.
 		inner, outer := *r, *whole
 		inner.Header = r.Header.Clone()
@@ -73,10 +73,10 @@ func (g *Gateway) page(w *response, r *http.Request) {
 	}
 	origin.ServeHTTP(lw, whole)
 	if _, ours := origin.(welcome); ours && r.URL.Path == "/" {
-		w.its(composedRoom)
-		w.what.page = false
+		w.setErrorProtocol(composedRoom)
+		w.page = false
 	} else if lw.adds != nil && lw.adds != nothing {
-		w.what.of.Page = g.identityAt(r, g.front != nil)
+		w.of.Page = g.identityAt(r, g.front != nil)
 	}
 	if err := lw.close(); err != nil {
 		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))

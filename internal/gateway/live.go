@@ -99,8 +99,8 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 	// Whoever only listens takes no place away from the others.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
-		w.what.listens = true
-		end, err := g.streams.enter(w.who())
+		w.listens = true
+		end, err := g.guard.streams.enter(w.who())
 		if err != nil {
 			g.fail(w, r, err)
 			return
@@ -122,7 +122,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 			return
 		}
 		var done func()
-		ctx, done = g.keys.lease(ctx, key, scope)
+		ctx, done = g.guard.keys.lease(ctx, key, scope)
 		defer done()
 		w.keyed = true
 	}

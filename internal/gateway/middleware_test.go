@@ -15,8 +15,7 @@ import (
 func BenchmarkMiddleware(b *testing.B) {
 	const n = 10_000
 	all := Options{
-		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Rate: 1e7, FilesRate: 1e9,
-		Bots: known(b), Rules: rules(b, "training=10000000/s", "search=allow", "unverified=403"),
+		Access: accessOptions{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Rate: 1e7, FilesRate: 1e9, Bots: known(b), Rules: rules(b, "training=10000000/s", "search=allow", "unverified=403")},
 	}
 	for _, c := range []struct {
 		name, agent string

@@ -39,36 +39,39 @@ func newPacing(each, all float64, places int64) *pacing {
 }
 
 // Large implements [edition.Gate].
-func (w *response) Large() (end func(), err error) {
-	p := w.g.pacing
+func (q *Request) Large() (end func(), err error) {
+	p := q.guard.pacing
 	if p == nil {
 		return func() {}, nil
 	}
-	leave, err := p.places.enter(w.who())
+	leave, err := p.places.enter(q.who())
 	if err != nil {
 		return nil, tooMany("too many downloads at once: try again", 10*time.Second)
 	}
-	w.paced = true
-	return func() { w.paced = false; leave() }, nil
+	q.paced = true
+	return func() { q.paced = false; leave() }, nil
 }
+
+// slowly is send of the response's own writer.
+func (w *response) slowly(b []byte) (int, error) { return w.send(w.ResponseWriter, b) }
 
 // stall is how long a client may take for one chunk.
 const stall = time.Minute
 
 // send sends bytes slowly.
-func (w *response) send(b []byte) (sent int, err error) {
-	p, ctx, c := w.g.pacing, w.r.Context(), w.who()
-	control := http.NewResponseController(w.ResponseWriter)
+func (q *Request) send(w http.ResponseWriter, b []byte) (sent int, err error) {
+	p, ctx, c := q.guard.pacing, q.r.Context(), q.who()
+	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, int(p.chunk)) {
 		n := int64(len(chunk))
-		wait := p.count(w.g.limits, c, n)
+		wait := p.count(q.guard.limits, c, n)
 		// A writer without deadlines, as in tests, has none to move.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
-			p.count(w.g.limits, c, -n) // what is not sent is not counted
+			p.count(q.guard.limits, c, -n) // what is not sent is not counted
 			return sent, err
 		}
-		n1, err := w.ResponseWriter.Write(chunk)
+		n1, err := w.Write(chunk)
 		sent += n1
 		if err != nil {
 			return sent, err

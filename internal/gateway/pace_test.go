@@ -47,9 +47,9 @@ func TestFilesRate(t *testing.T) {
 		each, all float64
 		one, two  float64 // bytes a second, of one client, and of two at once
 	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
-		g := slowly(t, Options{FilesRate: c.each, FilesRateTotal: c.all})
+		g := slowly(t, Options{Access: accessOptions{FilesRate: c.each, FilesRateTotal: c.all}})
 		synctest.Test(t, func(t *testing.T) {
-			g.limits.start = time.Now()
+			g.guard.limits.start = time.Now()
 			whole, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
 			if whole < 10_000 {
 				t.Fatalf("%d bytes", whole)
@@ -81,9 +81,9 @@ func TestFilesRate(t *testing.T) {
 // Those who are sent something slowly take no places away from the others, and
 // one who leaves takes none at all.
 func TestFilesPlaces(t *testing.T) {
-	g := slowly(t, Options{FilesRate: 1000, MaxRequests: 8})
+	g := slowly(t, Options{Access: accessOptions{FilesRate: 1000, MaxRequests: 8}})
 	synctest.Test(t, func(t *testing.T) {
-		g.limits.start = time.Now()
+		g.guard.limits.start = time.Now()
 		ctx, leave := context.WithCancel(t.Context())
 		var slow sync.WaitGroup
 		for i := range 2 {
@@ -106,7 +106,7 @@ func TestFilesPlaces(t *testing.T) {
 		}
 		leave()
 		slow.Wait()
-		if n := g.pacing.places.open; n != 0 {
+		if n := g.guard.pacing.places.open; n != 0 {
 			t.Errorf("%d places are taken", n)
 		}
 	})
@@ -115,7 +115,7 @@ func TestFilesPlaces(t *testing.T) {
 // One client with many downloads leaves places to others, and whoever goes away
 // while it waits has used up nothing of what is for all.
 func TestFilesFlood(t *testing.T) {
-	g := slowly(t, Options{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64})
+	g := slowly(t, Options{Access: accessOptions{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64}})
 	get := func(ctx context.Context, from string) int {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/llm-pages.json", nil)
 		r.RemoteAddr = from + ":1"
@@ -124,7 +124,7 @@ func TestFilesFlood(t *testing.T) {
 		return w.Code
 	}
 	synctest.Test(t, func(t *testing.T) {
-		g.limits.start = time.Now()
+		g.guard.limits.start = time.Now()
 		ctx, leave := context.WithCancel(t.Context())
 		var flood sync.WaitGroup
 		var refused atomic.Int64
@@ -136,7 +136,7 @@ func TestFilesFlood(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if n := g.pacing.places.open; n != 8 || refused.Load() != 92 {
+		if n := g.guard.pacing.places.open; n != 8 || refused.Load() != 92 {
 			t.Errorf("one client has %d of 16 places, and was refused %d times", n, refused.Load())
 		}
 		leave()

@@ -20,12 +20,12 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 	if at.Do == Pay {
 		status, detail = http.StatusPaymentRequired, "this site asks for payment by "
 	}
-	if detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.classes.bots {
+	if detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.guard.classes.bots {
 		detail += "; sign your requests, or come from an address that your operator publishes"
 	}
 	h := w.Header()
 	clear(h)
-	if g.o.Agents != nil && id.verdict != bots.Verified {
+	if g.guard.agents != nil && id.verdict != bots.Verified {
 		h.Set("Accept-Signature", askToSign)
 	}
 	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))

@@ -294,20 +294,20 @@ func tooMany(text string, wait time.Duration) error {
 }
 
 // charge counts a request for content, once.
-func (w *response) charge() error {
-	if w.g.rate == nil || w.charged || w.owned {
+func (q *Request) charge() error {
+	if q.guard.rate == nil || q.charged || q.owned {
 		return nil
 	}
-	w.charged = true
-	return w.count(w.g.rate, w.who())
+	q.charged = true
+	return q.count(q.guard.rate, q.who())
 }
 
 // count takes one request from a quota.
-func (w *response) count(q *quota, c client) error {
-	left, full, wait := w.g.limits.take(q, c)
-	if w.counts < len(w.standings) {
-		w.standings[w.counts] = standing{q, left, full}
-		w.counts++
+func (q *Request) count(of *quota, c client) error {
+	left, full, wait := q.guard.limits.take(of, c)
+	if q.counts < len(q.standings) {
+		q.standings[q.counts] = standing{of, left, full}
+		q.counts++
 	}
 	if wait > 0 {
 		return tooMany("too many requests: slow down", wait)
@@ -326,9 +326,9 @@ type standing struct {
 // tell says in the header what is left of the quotas that the request has been
 // taken from (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
 // caches would keep it with what they hold (RFC 9111, section 3.2).
-func (w *response) tell(h http.Header) {
-	policies, limits := make([]string, w.counts), make([]string, w.counts)
-	for i, c := range w.standings[:w.counts] {
+func (q *Request) tell(h http.Header) {
+	policies, limits := make([]string, q.counts), make([]string, q.counts)
+	for i, c := range q.standings[:q.counts] {
 		policies[i] = c.q.policy
 		limits[i] = `"` + c.q.name + `";r=` + strconv.FormatInt(c.left, 10) + ";t=" + strconv.FormatInt(int64((c.full+time.Second-1)/time.Second), 10)
 	}
@@ -337,18 +337,18 @@ func (w *response) tell(h http.Header) {
 
 // who says whom a request counts for: a key, whatever else is wrong with it,
 // else an address.
-func (w *response) who() client {
-	if w.r.Header["Authorization"] != nil {
-		if _, err := w.may(millrace.ScopeRead); err == nil || w.key != nil {
-			return client{key: w.key.Name}
+func (q *Request) who() client {
+	if q.r.Header["Authorization"] != nil {
+		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
+			return client{key: q.key.Name}
 		}
 	}
-	return w.network()
+	return q.network()
 }
 
 // network gives the client by its address.
-func (w *response) network() client {
-	return client{from: customer(w.client())}
+func (q *Request) network() client {
+	return client{from: customer(q.client())}
 }
 
 // customer gives an address, of IPv6 the network that one customer has.

@@ -41,7 +41,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3), of which net/http reads the first line
 	}
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-		if w.what.quiet = true; onlyReads(w, r) {
+		if w.quiet = true; onlyReads(w, r) {
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		}
 	}
 	if g.o.Directory != nil && r.URL.Path == keysPath {
-		w.what.of.Room = composedRoom
+		w.of.Protocol = composedRoom
 		g.o.Directory.ServeHTTP(w, r)
 		return
 	}
@@ -107,7 +107,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		notFound(w, r)
 		return
 	}
-	w.what.of.Room = composedRoom
+	w.of.Protocol = composedRoom
 	if g.composed(w, r, inner) {
 		return
 	}
@@ -115,7 +115,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if inner == nil && strings.HasPrefix(r.URL.Path, "/.well-known/") { // which is at the root of a host (RFC 8615)
-		if done, err := g.press.Discovery(w, r, w); err != nil {
+		if done, err := g.press.Discovery(w, r, &w.Request); err != nil {
 			g.fail(w, r, err)
 			return
 		} else if done {
@@ -125,7 +125,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if g.front != nil {
 		w.leave() // what passes may take any time, and is counted there
 	}
-	w.what = what{page: true}
+	w.Record = Record{page: true}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
 		return
@@ -135,11 +135,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
-		w.what.of.Room, w.what.page = composedRoom, false
+		w.of.Protocol, w.page = composedRoom, false
 		leadsOn(w, r, g.base+"/")
 		return
 	}
-	w.what.page = true
+	w.page = true
 	notFound(w, r)
 }
 
@@ -155,7 +155,7 @@ func (g *Gateway) document(w *response, r, inner *http.Request) bool {
 			return true
 		}
 	}
-	done, err := g.press.Answer(w, inner, w)
+	done, err := g.press.Answer(w, inner, &w.Request)
 	switch {
 	case err != nil:
 		g.fail(w, r, err)
@@ -242,7 +242,7 @@ func (g *Gateway) admit(w *response, r *http.Request) bool {
 // fail answers an error. What it says of the inside stays in the log.
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
-		w.what.broken = true
+		w.broken = true
 		return // nobody is there to read an answer
 	}
 	status := millrace.Status(err)
@@ -287,7 +287,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	}
 	if header, body, room, ok := g.form(r, status, err); ok {
 		guarded := room.Guarded
-		w.its(room.Name)
+		w.setErrorProtocol(room.Name)
 		for name, values := range header {
 			switch name = http.CanonicalHeaderKey(name); {
 			case name == "Content-Length", name == "Transfer-Encoding", name == "Connection", h[name] != nil:

@@ -91,7 +91,7 @@ func TestAskedToSign(t *testing.T) {
 		{new(signers), "chatgpt.com", false, false}, // it is known, and not wanted
 		{nil, "", false, false},                     // nobody would look
 	} {
-		ask := visitor(t, Options{Rules: rules(t, "openai=403"), Agents: c.agents})
+		ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "openai=403"), Agents: c.agents}})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
 			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)

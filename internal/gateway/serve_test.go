@@ -148,7 +148,7 @@ func TestTooManyRequests(t *testing.T) {
 			<-release
 		}
 	})
-	g := setup{o: Options{Origin: origin, MaxRequests: 2}}.gateway(t)
+	g := setup{o: Options{Origin: origin, Access: accessOptions{MaxRequests: 2}}}.gateway(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { ask(g, "GET", "/slow") })
@@ -163,8 +163,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
-	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 || g.active.Load() != 0 {
-		t.Errorf("afterwards: %d, %d active", w.Code, g.active.Load())
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 || g.guard.active.Load() != 0 {
+		t.Errorf("afterwards: %d, %d active", w.Code, g.guard.active.Load())
 	}
 }
 

@@ -31,7 +31,7 @@ func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) boo
 		return false
 	}
 	if err != nil { // ours needs a key: theirs does not
-		w.what.of = edition.Subject{Room: composedRoom}
+		w.of = subject{Protocol: composedRoom}
 		g.origin.ServeHTTP(w, r)
 		return true
 	}

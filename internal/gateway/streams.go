@@ -59,36 +59,36 @@ var errCrowd = &refusal{err: millrace.RequestError{
 // enter takes a place among the requests that are answered. Once half of them
 // are taken it matters by whom, so that nobody who reads slowly keeps all
 // others out.
-func (w *response) enter() error {
-	g := w.g
+func (q *Request) enter() error {
+	g := q.guard
 	n := g.active.Add(1)
 	if n > g.maxActive {
 		g.active.Add(-1)
 		return errBusy
 	}
 	if n > g.maxActive/2 {
-		leave, err := g.crowd.enter(w.network())
+		leave, err := g.crowd.enter(q.network())
 		if err != nil {
 			g.active.Add(-1)
 			return errCrowd
 		}
-		w.crowded = leave
+		q.crowded = leave
 	}
-	w.inside = true
+	q.inside = true
 	return nil
 }
 
 // leave gives the place back, once.
-func (w *response) leave() {
-	if !w.inside {
+func (q *Request) leave() {
+	if !q.inside {
 		return
 	}
-	w.inside = false
-	if w.crowded != nil {
-		w.crowded()
-		w.crowded = nil
+	q.inside = false
+	if q.crowded != nil {
+		q.crowded()
+		q.crowded = nil
 	}
-	w.g.active.Add(-1)
+	q.guard.active.Add(-1)
 }
 
 // now gives how many there are.

@@ -69,7 +69,7 @@ func (s stuck) Write(b []byte) (int, error) {
 
 // One client that reads nothing does not keep the others out.
 func TestStuckClients(t *testing.T) {
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{MaxRequests: 40}}.gateway(t)
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{MaxRequests: 40}}}.gateway(t)
 	get := func(from, target string, w http.ResponseWriter) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = from + ":1"
@@ -93,8 +93,8 @@ func TestStuckClients(t *testing.T) {
 	}
 	close(end)
 	all.Wait()
-	if n := g.active.Load(); n != 0 || g.crowd.open != 0 {
-		t.Errorf("%d places are taken, %d of the last ones", n, g.crowd.open)
+	if n := g.guard.active.Load(); n != 0 || g.guard.crowd.open != 0 {
+		t.Errorf("%d places are taken, %d of the last ones", n, g.guard.crowd.open)
 	}
 }
 

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/store"
+)
+
+// accessOptions configure a [guard]. The zero value limits nothing but how many
+// requests are answered at once.
+type accessOptions struct {
+	// Keys are those that open what needs one, such as the content of guarded
+	// protocols; nil = no key is valid.
+	Keys store.Keys
+	// Rate is how many requests for content a second each client may make, by
+	// its key or its address, with bursts of twice as many; others get 429.
+	// 0 = no limit.
+	Rate float64
+	// Proxies are those whose X-Forwarded-For is believed.
+	Proxies []netip.Prefix
+
+	// Bots recognises machines; nil = none is recognised. Rules say what each
+	// class of them gets, beside what Policy refuses; those of Agents, which may
+	// be nil, are identified by their signatures.
+	Bots   *bots.Table
+	Rules  []Rule
+	Agents Agents
+	Policy *millrace.Policy
+	// FilesRate is how many bytes of large documents a second each client is
+	// sent, and FilesRateTotal all of them together; 0 = no limit.
+	FilesRate, FilesRateTotal float64
+
+	// Streams receives how many requests listen, whenever that changes. It must
+	// not block. nil = not called.
+	Streams func(open int)
+
+	MaxRequests int // at once, others get 503; 0 = 1024
+	MaxStreams  int // requests that listen, at once, others get 503, or 429 for a client with many; 0 = 2048
+	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
+
+	// Log receives warnings; nil = slog.Default().
+	Log *slog.Logger
+}
+
+// guard decides which requests are answered: by keys, rates, and rules for bots.
+type guard struct {
+	bots     *bots.Table
+	agents   Agents
+	proxies  []netip.Prefix
+	log      *slog.Logger
+	keys     *keyring // nil = there are none
+	limits   *limits
+	rate     *quota   // of requests for content; nil = no limit
+	guesses  *quota   // of keys that do not exist
+	classes  *classes // nil = every bot is answered
+	pacing   *pacing  // nil = large documents go as fast as they can
+	searches *turns
+
+	maxActive int64
+	active    atomic.Int64
+	crowd     *streams // the second half of those that are active
+	streams   *streams
+	suspected atomic.Bool // a proxy that is not among proxies was logged
+}
+
+// newGuard returns a guard. An error wraps [millrace.ErrInvalid].
+func newGuard(o *accessOptions) (*guard, error) {
+	g := &guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Log}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams, o.Streams)
+	g.crowd = newStreams(int(g.maxActive-g.maxActive/2), nil)
+	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
+	if o.Keys != nil {
+		g.keys = newKeyring(o.Keys)
+	}
+	g.limits, g.guesses = newLimits(), newQuota(quotaGuesses, "keys", guessesPerSecond)
+	g.guesses.burst = guessesAtOnce
+	if o.Rate > 0 {
+		g.rate = newQuota(quotaContent, "client", o.Rate)
+	}
+	g.pacing = newPacing(o.FilesRate, o.FilesRateTotal, g.maxActive)
+	var err error
+	g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses)
+	return g, err
+}
+
+// run keeps keys and the table of bots fresh until the context ends.
+func (g *guard) run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	if g.keys != nil {
+		tasks.Go(func() { g.keys.run(ctx) })
+	}
+	if g.bots != nil {
+		tasks.Go(func() { g.bots.Run(ctx) })
+	}
+}
+
+// signed reports whether a request has a signature to verify.
+func (g *guard) signed(r *http.Request) bool {
+	h := r.Header
+	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
+}
+
+// Request is one request: who sends it, what it may have, and what its response
+// turned out to be.
+type Request struct {
+	Record
+	guard *guard
+	r     *http.Request
+	owned bool // the owner's own: no limit counts it, and nothing is recorded
+
+	asked      bool // key and keyErr are known
+	charged    bool // it has been counted
+	key        *store.Key
+	keyErr     error
+	inside     bool   // it is counted among those that are answered
+	crowded    func() // gives back a place among the last ones; nil = it has none
+	located    bool   // address is known
+	address    netip.Addr
+	identified bool // id is known
+	id         identity
+	paced      bool // the body is sent slowly
+	standings  [2]standing
+	counts     int // of standings
+}
+
+type subject = edition.Subject
+
+// Record is what a response turned out to be, for events and metrics.
+type Record struct {
+	of     subject
+	size   int64 // of the body without coding; 0 = not known
+	sized  bool  // size and made are known
+	made   bool  // the body was made for this request
+	page   bool  // it is a page or file of the site itself; of.Page is its identity, if it is a page
+	broken bool  // the response broke off
+	quiet  bool  // it is no visit: nothing is recorded
+	// listens: how long it took is how long the client has listened.
+	listens bool
+}
+
+// Of records what the response is of, before it is begun. An error may
+// change it.
+func (q *Request) Of(s subject) {
+	if q != nil {
+		q.of, q.page = s, false
+	}
+}
+
+// Sends records the size of the response's body without coding, 0 = not known
+// or no body, and whether it was made for this request. Errors are not recorded.
+func (q *Request) Sends(size int64, made bool) {
+	if q != nil {
+		q.size, q.made, q.sized = size, made, true
+	}
+}
+
+// setErrorProtocol sets the protocol of an error response if none is known.
+func (q *Request) setErrorProtocol(name string) {
+	if q.of.Protocol == "" || q.of.Protocol == composedRoom {
+		q.of = subject{Protocol: name}
+	}
+}
