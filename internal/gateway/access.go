@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,20 +61,6 @@ func (l *accessLog) line(r *http.Request, host string, status int, bytes int64, 
 	b = append(b, '\n')
 	l.buf = b
 	_, _ = l.out.Write(b) // a full disk must not stop the site
-}
-
-// from says whom a request comes from, for the log.
-func (w *response) from() string {
-	if w.guard.proxies != nil {
-		if a := w.client(); a.IsValid() {
-			return a.String()
-		}
-	}
-	host, _, err := net.SplitHostPort(w.r.RemoteAddr)
-	if err != nil {
-		return "-"
-	}
-	return host
 }
 
 // appendQuoted escapes what would break the line or its quotes.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -61,4 +62,18 @@ func address(s string) netip.Addr {
 	}
 	a, _ := netip.ParseAddr(strings.Trim(s, "[]"))
 	return a.Unmap().WithZone("")
+}
+
+// Host returns the address that a request comes from, for a log; "-" if it has none.
+func (q *Request) Host() string {
+	if q.guard.proxies != nil {
+		if a := q.client(); a.IsValid() {
+			return a.String()
+		}
+	}
+	host, _, err := net.SplitHostPort(q.r.RemoteAddr)
+	if err != nil {
+		return "-"
+	}
+	return host
 }

@@ -25,6 +25,7 @@ type response struct {
 	Request
 
 	g *Gateway
+	r *http.Request // as it has come
 }
 
 // WriteHeader notes the final status.
@@ -34,7 +35,7 @@ func (w *response) WriteHeader(status int) {
 		if w.keyed {
 			private(w.Header())
 		}
-		if w.counts > 0 && status != http.StatusNotModified {
+		if status != http.StatusNotModified {
 			w.tell(w.Header())
 		}
 		if w.g != nil && w.g.usage != nil && status < 400 && !w.silent {
@@ -50,8 +51,8 @@ func (w *response) Write(b []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	write := w.ResponseWriter.Write
-	if w.paced {
-		write = w.slowly
+	if w.Paced() {
+		write = func(b []byte) (int, error) { return w.Send(w.ResponseWriter, b) }
 	} else if len(b) > collected && w.whole(b) {
 		write = w.once
 	}
@@ -96,7 +97,7 @@ func (w *response) out(err error) {
 
 // ReadFrom lets the server send a file without copying it.
 func (w *response) ReadFrom(r io.Reader) (int64, error) {
-	if w.paced {
+	if w.Paced() {
 		return io.Copy(struct{ io.Writer }{w}, r)
 	}
 	if w.status == 0 {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,8 +182,9 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 	return c, nil
 }
 
-// refused gives the tokens of those who are turned away.
-func (c *classes) refused() (tokens []string) {
+// Refused returns the product tokens of the bots that are turned away.
+func (g *guard) Refused() (tokens []string) {
+	c := g.classes
 	if c == nil {
 		return nil
 	}
@@ -194,20 +194,6 @@ func (c *classes) refused() (tokens []string) {
 		}
 	}
 	return tokens
-}
-
-// refuse has robots.txt say the same of these tokens. u may be nil.
-func (u *usage) refuse(tokens []string) *usage {
-	if len(tokens) > 0 && u == nil {
-		u = &usage{refused: make(map[string]bool)}
-	}
-	for _, token := range tokens {
-		if lower := strings.ToLower(token); !u.refused[lower] {
-			u.refused[lower] = true
-			u.tokens = append(u.tokens, token)
-		}
-	}
-	return u
 }
 
 // CheckRules says what is wrong with rules: names that nobody has, two rules for
@@ -232,7 +218,7 @@ func stricter(a, b *rule) *rule {
 }
 
 // of gives the rule for somebody; nil = there is none.
-func (c *classes) of(id identity) *rule {
+func (c *classes) of(id Identity) *rule {
 	r := c.byBot[id.bot]
 	if id.bot == bots.Other {
 		r = c.bots
@@ -255,23 +241,35 @@ func (c *classes) of(id identity) *rule {
 	return r
 }
 
-// let lets a request in, or answers what its class gets. Whoever has a key is
-// of no class. What says who may do what is there for everybody.
-func (g *Gateway) let(w *response, r *http.Request) bool {
-	if g.guard.classes == nil || g.saysWho(r) {
-		return true
+// TurnedAway is the error of a request whose bot a rule refuses.
+type TurnedAway struct {
+	Rule
+	Identity
+	Detail string // a sentence for people
+}
+
+// Error implements error.
+func (e *TurnedAway) Error() string { return e.Detail }
+
+// Bot returns an error if the rule for the bot that sends the request refuses it: a
+// [*TurnedAway], or that of too many requests. A request with a valid key is of no
+// class.
+func (q *Request) Bot() error {
+	g := q.guard
+	if g.classes == nil {
+		return nil
 	}
-	id := w.identify()
+	id := q.Verify()
 	if id.bot == nil {
-		return true
+		return nil
 	}
-	at := g.guard.classes.of(id)
+	at := g.classes.of(id)
 	if at == nil || at.Do == Allow {
-		return true
+		return nil
 	}
-	if r.Header["Authorization"] != nil {
-		if _, err := w.may(millrace.ScopeRead); err == nil || w.key != nil {
-			return true
+	if q.r.Header["Authorization"] != nil {
+		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
+			return nil
 		}
 	}
 	if at.Do == Limit {
@@ -280,33 +278,35 @@ func (g *Gateway) let(w *response, r *http.Request) bool {
 			c.bot = id.agent
 		}
 		if id.verdict == bots.Forged || c.bot == "" {
-			c = w.network() // whose quota it would use up is not known
+			c = q.network() // whose quota it would use up is not known
 		}
-		err := w.count(at.quota, c)
-		if err == nil {
-			return true
-		}
-		g.guess(w, r)
-		g.fail(w, r, err)
-		return false
+		return q.count(at.quota, c)
 	}
-	g.guess(w, r)
-	g.turnAway(w, r, id, at)
-	return false
+	e := &TurnedAway{Rule: at.Rule, Identity: id, Detail: "this site does not answer "}
+	if at.Do == Pay {
+		e.Detail = "this site asks for payment by "
+	}
+	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.classes.bots {
+		e.Detail += "; sign your requests, or come from an address that your operator publishes"
+	}
+	return e
 }
 
-// saysWho reports whether a request is for what tells machines what they may
-// have, or whose keys sign here.
-func (g *Gateway) saysWho(r *http.Request) bool {
-	path := r.URL.Path
-	if g.docs != "" {
-		if rest, ok := strings.CutPrefix(path, g.docs); ok && strings.HasPrefix(rest, "/") {
-			path = rest
-		}
+// whom says which bots a rule is about.
+func whom(id Identity, at *rule) string {
+	switch name := strings.ToLower(at.Name); {
+	case name == ClassBots:
+		return "bots"
+	case name == ClassUnverified:
+		return "bots that do not show who they are"
+	case name == string(bots.Training):
+		return "bots that come to train models"
+	case name == string(bots.Search):
+		return "bots of search engines"
+	case name == string(bots.User):
+		return "bots that come for what somebody has asked"
+	case name == id.bot.Family:
+		return "the bots of " + id.bot.Family
 	}
-	switch path {
-	case "/robots.txt", "/license.xml", "/llm-policy.json", "/.well-known/arc-policy.json", "/.well-known/http-message-signatures-directory":
-		return true
-	}
-	return false
+	return at.Name
 }

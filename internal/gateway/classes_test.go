@@ -73,7 +73,7 @@ func visitor(t *testing.T, o Options) func(from, agent, target string, fields ..
 
 func visit(g *Gateway) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 	now := past
-	g.guard.limits.start, g.guard.limits.now = now, func() time.Time { return now }
+	g.guard.limits.now = func() time.Time { return now }
 	return func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = from + ":1"
@@ -282,22 +282,6 @@ func TestRobotsOfClasses(t *testing.T) {
 	}
 }
 
-func TestParseRule(t *testing.T) {
-	for s, want := range map[string]Rule{
-		"training=403": {Name: "training", Do: Forbid}, "GPTBot = 2/s": {Name: "GPTBot", Do: Limit, Rate: 2},
-		"x=0.5/s": {Name: "x", Do: Limit, Rate: 0.5}, "bots=allow": {Name: "bots"}, "a.example=402": {Name: "a.example", Do: Pay},
-	} {
-		if got, err := ParseRule(s); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", s, got, err)
-		}
-	}
-	for _, s := range []string{"", "training", "=403", "x=", "x=404", "x=2", "x=0/s", "x=-1/s", "x=NaN/s", "x=Inf/s", "x=0.0001/s", "x=a/s"} {
-		if got, err := ParseRule(s); !errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%q: %+v, %v", s, got, err)
-		}
-	}
-}
-
 // A bot has one rate wherever it comes from, unless its name is not its own.
 func TestClassRates(t *testing.T) {
 	ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "training=1/s", "bots=1/s")}})
@@ -369,7 +353,7 @@ func TestKeyGuessing(t *testing.T) {
 	k := newRing(t)
 	g := setup{files: site(), guarded: true, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
 	now := past
-	g.guard.limits.start, g.guard.limits.now = now, func() time.Time { return now }
+	g.guard.limits.now = func() time.Time { return now }
 	try := func(from, key string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "/a/llm.json", nil)
 		r.RemoteAddr = from

@@ -37,9 +37,16 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 }
 
 // composed records that a response was composed of what all protocols have.
-func (q *Request) composed(size int) {
-	q.Sends(int64(size), true)
-	q.of.Public, q.of.Found = q.of.Protocol == composedRoom, true
+func (w *response) composed(size int) {
+	w.Sends(int64(size), true)
+	w.of.Public, w.of.Found = w.of.Protocol == composedRoom, true
+}
+
+// setErrorProtocol sets the protocol of an error response if none is known.
+func (w *response) setErrorProtocol(name string) {
+	if w.of.Protocol == "" || w.of.Protocol == composedRoom {
+		w.of = subject{Protocol: name}
+	}
 }
 
 // hint is what a room that answers a request itself tells of it, from any of its
@@ -79,18 +86,10 @@ const (
 
 // event tells of an answer, if it was one to a machine, and counts it.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.quiet || g.guard.bots == nil && g.o.Metrics == nil {
+	if w.silent || w.quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
 		return
 	}
-	wait := false
-	if !w.identified && g.guard.bots != nil {
-		if w.name(); g.guard.signed(r) {
-			wait = true
-		} else {
-			w.locate()
-		}
-	}
-	id := w.id
+	id, wait := w.Identity()
 	if id.bot == nil && !wait && g.o.Metrics == nil || w.owned {
 		return
 	}
@@ -128,7 +127,7 @@ func family(b *bots.Bot) string {
 }
 
 // by notes who has asked.
-func by(e *store.Event, id identity) {
+func by(e *store.Event, id Identity) {
 	e.Bot, e.Family = id.bot.Token, id.bot.Family
 	if e.Bot == "" {
 		e.Bot = id.bot.Name
@@ -251,8 +250,8 @@ func (g *Gateway) later(e store.Event, r *http.Request) {
 	defer func() { <-g.signatures }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)
 	defer cancel()
-	q := Request{guard: g.guard, r: r.WithContext(ctx)}
-	if id := q.identify(); id.bot != nil {
+	q := g.guard.Request(r.WithContext(ctx))
+	if id := q.Verify(); id.bot != nil {
 		by(&e, id)
 		g.o.Events.Record(e)
 	}

@@ -157,10 +157,10 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		return nil, err
 	}
 	var crawlers func(millrace.Purpose) []string
-	if g.guard.bots != nil {
-		crawlers = g.guard.bots.Crawlers
+	if o.Access.Bots != nil {
+		crawlers = o.Access.Bots.Crawlers
 	}
-	g.usage = newUsage(o.Policy, crawlers).refuse(g.guard.classes.refused())
+	g.usage = newUsage(o.Policy, crawlers).refuse(g.guard.Refused())
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
@@ -196,13 +196,14 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	if w == nil {
 		w = new(response)
 	}
-	*w = response{ResponseWriter: to, g: g, Request: Request{guard: g.guard, r: r, owned: owned}}
+	*w = response{ResponseWriter: to, g: g, r: r, Request: g.guard.Request(r)}
+	w.owned = owned
 	if g.timed {
 		w.start = time.Now()
 	}
 	defer func() {
 		if g.access != nil {
-			g.access.line(r, w.from(), w.status, w.bytes, w.start)
+			g.access.line(r, w.Host(), w.status, w.bytes, w.start)
 		}
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)

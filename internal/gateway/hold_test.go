@@ -122,7 +122,7 @@ func TestWholeBody(t *testing.T) {
 			to.Header().Set("Content-Length", size)
 		}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		w := &response{ResponseWriter: to, Request: Request{r: r.WithContext(withConn(r.Context(), c))}}
+		w := &response{ResponseWriter: to, r: r.WithContext(withConn(r.Context(), c))}
 		if n, err := w.Write(body); n != len(body) || err != nil {
 			t.Errorf("%s: %d, %v", size, n, err)
 		}

@@ -19,8 +19,8 @@ type Agents interface {
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
-// identity is who a request says it is from, as far as that is known.
-type identity struct {
+// Identity is who a request says it is from, as far as that is known.
+type Identity struct {
 	bot     *bots.Bot // nil = it says nothing of a bot
 	agent   string    // the host whose keys have signed the request; "" = nobody's
 	verdict bots.Verdict
@@ -30,13 +30,14 @@ type identity struct {
 // mostWhy bounds what is repeated of a signature.
 const mostWhy = 300
 
-// identify finds out who is there, once.
-func (q *Request) identify() identity {
+// Verify returns who sends the request. It verifies the signature, once, which may wait
+// for the directory of its keys.
+func (q *Request) Verify() Identity {
 	if q.identified || q.guard.bots == nil {
 		return q.id
 	}
 	q.name()
-	if q.guard.signed(q.r) {
+	if q.guard.Signed(q.r) {
 		q.signed()
 	}
 	return q.locate()
@@ -50,7 +51,7 @@ func (q *Request) name() {
 }
 
 // locate takes the address into account, and gives who is there.
-func (q *Request) locate() identity {
+func (q *Request) locate() Identity {
 	q.identified = true
 	if b := q.id.bot; b != nil && b != bots.Other && q.id.verdict == bots.Unknown && q.guard.bots.Located(b) {
 		q.id.verdict = q.guard.bots.Verify(b, q.client())
@@ -81,4 +82,17 @@ func (q *Request) signed() {
 			q.id.why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
+}
+
+// Identity returns who sends the request, as far as that is known without waiting.
+// pending: its signature has not been verified, which [Request.Verify] does.
+func (q *Request) Identity() (_ Identity, pending bool) {
+	if q.identified || q.guard.bots == nil {
+		return q.id, false
+	}
+	q.name()
+	if q.guard.Signed(q.r) {
+		return q.id, true
+	}
+	return q.locate(), false
 }

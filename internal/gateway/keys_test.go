@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -303,121 +302,6 @@ func TestStrangersMakeNobodyLook(t *testing.T) {
 		if asked := n.asked.Load() - before; asked != c.finds {
 			t.Errorf("%s with %.10q: the room is asked %d times, want %d", c.target, c.field, asked, c.finds)
 		}
-	}
-}
-
-// A key opens at once what it was given out for, and whoever makes keys up does
-// not keep the store busy.
-func TestNewKey(t *testing.T) {
-	k := newRing(t)
-	b := &broken{ring: k}
-	g, _, _ := closed(t, k, Options{}, nil)
-	g.guard.keys.keys = b
-	now := time.Now()
-	g.guard.keys.now = func() time.Time { return now }
-	get := func(key string) int { return ask(g, "GET", "/notes", "Authorization", "Bearer "+key).Code }
-	if code := get(k.read); code != 200 {
-		t.Fatal(code)
-	}
-	key, hash := store.NewKey()
-	if err := k.Add(t.Context(), store.Key{Name: "new", Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(keysNew)
-	if code := get(key); code != 200 {
-		t.Errorf("a new key: %d", code)
-	}
-	b.asks = 0
-	for range 1000 { // in a second
-		now = now.Add(time.Millisecond)
-		if code := get(k.not); code != 401 {
-			t.Fatal(code)
-		}
-	}
-	if most := int(time.Second / keysNew); b.asks > most {
-		t.Errorf("the store is asked %d times a second", b.asks)
-	}
-	g.guard.keys.took = keysNew // a store that is slow is asked less often
-	b.asks = 0
-	now = now.Add(keysNew)
-	if get(k.not); b.asks != 0 {
-		t.Errorf("a slow store is asked again after %v", keysNew)
-	}
-}
-
-// broken is a store that cannot be read.
-type broken struct {
-	*ring
-	down bool
-	asks int
-}
-
-func (b *broken) List(ctx context.Context) ([]store.Key, error) {
-	if b.asks++; b.down {
-		return nil, errors.New("secret disk")
-	}
-	return b.ring.List(ctx)
-}
-
-// A store that cannot be read opens nothing, and is not asked for each request.
-func TestKeysCannotBeRead(t *testing.T) {
-	k := newRing(t)
-	b := &broken{ring: k}
-	n := new(notes)
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: accessOptions{Keys: b}}}.gateway(t)
-	now := time.Now()
-	g.guard.keys.now = func() time.Time { return now }
-	get := func() *httptest.ResponseRecorder {
-		return ask(g, "GET", "/notes", "Authorization", "Bearer "+k.read)
-	}
-	if w := get(); w.Code != 200 {
-		t.Fatal(w.Code)
-	}
-	_, done := g.guard.keys.lease(t.Context(), &store.Key{}, millrace.ScopeRead)
-	defer done()
-	key, _ := g.guard.keys.key(t.Context(), http.Header{"Authorization": {"Bearer " + k.read}})
-	ctx, done := g.guard.keys.lease(t.Context(), key, millrace.ScopeRead)
-	defer done()
-	b.down, b.asks = true, 0
-	for i := range 29 {
-		now = now.Add(keysFor)
-		for range 5 {
-			if w := get(); w.Code != 503 || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "secret") {
-				t.Fatalf("%d %s", w.Code, w.Body)
-			}
-		}
-		if g.guard.keys.sweep(t.Context()); ctx.Err() != nil {
-			t.Fatalf("ended after %d looks", i)
-		}
-	}
-	if b.asks != 29 {
-		t.Errorf("asked %d times", b.asks)
-	}
-	now = now.Add(keysFor)
-	if g.guard.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
-		t.Error("goes on for ever")
-	}
-	// What is known of a key still counts: it ends when it expires.
-	g.guard.keys.failed = 0
-	key = g.guard.keys.held(hashOf(t, k.update))
-	ctx, done = g.guard.keys.lease(t.Context(), key, millrace.ScopeUpdate)
-	defer done()
-	if g.guard.keys.sweep(t.Context()); ctx.Err() != nil {
-		t.Error("ended before it expires")
-	}
-	was := now
-	now = now.Add(time.Hour)
-	if g.guard.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
-		t.Error("an expired key holds as long as the store is down")
-	}
-	now = was
-	b.down, now = false, now.Add(keysFor)
-	if w := get(); w.Code != 200 {
-		t.Errorf("afterwards: %d", w.Code)
-	}
-	now = now.Add(-time.Hour) // a clock that is set back does not keep old keys alive
-	if b.asks = 0; get().Code != 200 || b.asks != 1 {
-		t.Errorf("asked %d times", b.asks)
 	}
 }
 

@@ -2,11 +2,8 @@ package gateway
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +21,6 @@ func limitedTo(t *testing.T, o Options) (from func(address, target string, field
 	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	now := past
 	g.guard.limits.now = func() time.Time { return now }
-	g.guard.limits.start = now
 	from = func(address, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = address
@@ -108,184 +104,6 @@ func TestRateOfKeys(t *testing.T) {
 		if w := from(c.address, "/notes", "Authorization", "Bearer "+c.key); w.Code != c.want {
 			t.Errorf("%d: %d, want %d", i, w.Code, c.want)
 		}
-	}
-}
-
-func TestProxies(t *testing.T) {
-	g := &guard{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
-	for _, c := range []struct {
-		remote, forwarded, want string
-	}{
-		{"192.0.2.1:80", "198.51.100.1", "192.0.2.1"}, // no proxy
-		{"10.0.0.1:80", "", "10.0.0.1"},
-		{"10.0.0.1:80", "198.51.100.1", "198.51.100.1"},
-		{"10.0.0.1:80", "203.0.113.9, 198.51.100.1", "198.51.100.1"}, // what the client has written itself
-		{"10.0.0.1:80", "203.0.113.9, 198.51.100.1, 10.2.3.4", "198.51.100.1"},
-		{"10.0.0.1:80", "203.0.113.9|198.51.100.1", "10.0.0.1"},
-		{"10.0.0.1:80", "198.51.100.1, unknown", "10.0.0.1"},
-		{"10.0.0.1:80", "198.51.100.1,", "10.0.0.1"},
-		{"10.0.0.1:80", "10.0.0.7", "10.0.0.7"},
-		{"[::1]:80", "[2001:db8::1]:443", "2001:db8::1"},
-		{"[::1]:80", "2001:db8::1", "2001:db8::1"},
-		{"[::ffff:10.0.0.1]:80", "198.51.100.1:99", "198.51.100.1"},
-		{"nonsense", "198.51.100.1", "invalid IP"},
-		{"10.0.0.1:80", `fe80::1%"x\ y`, "fe80::1"}, // a zone may be any text, which would stand in the log
-		{"[::1%lo]:80", "198.51.100.1", "198.51.100.1"},
-	} {
-		for n := range 2 {
-			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			r.RemoteAddr = c.remote
-			for i, part := range strings.SplitN(c.forwarded, ", ", n+1) { // in one field, or in two
-				if i == 0 && c.forwarded == "" {
-					continue
-				}
-				r.Header.Add("X-Forwarded-For", part)
-			}
-			if n == 0 && c.forwarded != "" {
-				r.Header.Set("X-Forwarded-For", c.forwarded)
-			}
-			if got := (&Request{guard: g, r: r}).client().String(); got != c.want {
-				t.Errorf("%s, %q: %s, want %s", c.remote, r.Header["X-Forwarded-For"], got, c.want)
-			}
-		}
-	}
-}
-
-// A proxy that nobody has named is told of, once; whoever is no neighbour is none.
-func TestUnnamedProxy(t *testing.T) {
-	var log strings.Builder
-	g := &guard{log: slog.New(slog.NewTextHandler(&log, nil)), proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
-	for _, c := range []struct {
-		remote, forwarded string
-		want              int
-	}{
-		{"192.0.2.1:80", "198.51.100.1", 0},
-		{"127.0.0.1:80", "", 0},
-		{"10.0.0.1:80", "198.51.100.1", 0},
-		{"10.0.0.2:80", "198.51.100.1", 1},
-		{"127.0.0.1:80", "198.51.100.1", 1},
-	} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		if r.RemoteAddr = c.remote; c.forwarded != "" {
-			r.Header.Set("X-Forwarded-For", c.forwarded)
-		}
-		(&Request{guard: g, r: r}).client()
-		if got := strings.Count(log.String(), "level=WARN"); got != c.want {
-			t.Errorf("%s, %q: told %d times", c.remote, c.forwarded, got)
-		}
-	}
-}
-
-// However many networks ask, memory is bounded, nobody's limit is forgotten
-// while there is room, and never that of who asks all the time.
-func TestRateMemory(t *testing.T) {
-	n, most := 1_000_000, int64(100<<20)
-	if testing.Short() {
-		n = 100_000
-	}
-	l := newLimits()
-	now := past
-	l.start, l.now = now, func() time.Time { return now }
-	q := newQuota(1, "test", 0.01)
-	busy := client{from: netip.MustParseAddr("192.0.2.1")}
-	l.take(q, busy)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	network := func(i int) client { // 2001:db8:…/48 and 20.0.0.0/24, and so on
-		if i%2 == 0 {
-			return client{from: netip.AddrFrom4([4]byte{20 + byte(i>>17), byte(i >> 9), byte(i >> 1), 7})}
-		}
-		return client{from: netip.AddrFrom16([16]byte{0x20, 1, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})}
-	}
-	for i := range n {
-		if _, _, wait := l.take(q, network(i)); wait != 0 {
-			t.Fatalf("%d: a new client waits", i)
-		}
-		if i%1000 == 0 {
-			if _, _, wait := l.take(q, busy); wait == 0 {
-				t.Fatalf("after %d others the limit is forgotten", i)
-			}
-		}
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > most {
-		t.Errorf("%d networks take %d bytes", n, grown)
-	}
-	forgotten := 0
-	for i := range n {
-		if _, _, wait := l.take(q, network(i)); wait == 0 {
-			forgotten++
-		}
-	}
-	if forgotten > n/100 {
-		t.Errorf("%d of %d are forgotten", forgotten, n)
-	}
-	runtime.KeepAlive(l)
-}
-
-// With more debtors than there is room for, those are forgotten who owe least.
-func TestRateForgets(t *testing.T) {
-	s := &limitShard{}
-	for i := range uint64(3 * mostSlots) {
-		s.add(1+i*0x9e3779b97f4a7c15, 0, int64(1+i%1000), 1000)
-	}
-	if len(s.slots) != mostSlots {
-		t.Fatalf("%d slots", len(s.slots))
-	}
-	sum := int64(0)
-	for _, e := range s.slots {
-		sum += e.paid
-	}
-	if mean := sum / mostSlots; mean < 700 {
-		t.Errorf("who stays owes %d of 1000 in the mean", mean)
-	}
-}
-
-// What is given back, and what has been paid back, counts no more.
-func TestLimits(t *testing.T) {
-	l := newLimits()
-	now := past
-	l.start, l.now = now, func() time.Time { return now }
-	q, other := newQuota(1, "a", 1), newQuota(2, "b", 1)
-	c := client{from: netip.MustParseAddr("192.0.2.1")}
-	if q.policy != `"a";q=2;w=2` {
-		t.Error(q.policy)
-	}
-	for i, want := range []struct {
-		left       int64
-		full, wait time.Duration
-	}{{1, time.Second, 0}, {0, 2 * time.Second, 0}, {0, 2 * time.Second, time.Second}, {0, 2 * time.Second, time.Second}} {
-		if left, full, wait := l.take(q, c); left != want.left || full != want.full || wait != want.wait {
-			t.Errorf("%d: %d left, full in %v, wait %v", i, left, full, wait)
-		}
-	}
-	if l.spent(q, c) != time.Second || l.spent(other, c) != 0 {
-		t.Errorf("%v, %v", l.spent(q, c), l.spent(other, c))
-	}
-	if now = now.Add(time.Second); l.spent(q, c) != 0 {
-		t.Error(l.spent(q, c))
-	}
-	now = now.Add(time.Hour)
-	if left, _, _ := l.take(q, c); left != 1 {
-		t.Errorf("after an hour: %d left", left)
-	}
-	// All of a network share what sixteen have.
-	now = now.Add(time.Hour)
-	for i := range 256 {
-		c := client{from: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
-		if _, _, wait := l.take(q, c); (wait != 0) != (i >= wide*2) {
-			t.Fatalf("address %d of a network: %v", i, wait)
-		}
-	}
-	for i := range 256 {
-		if _, _, wait := l.take(q, client{key: fmt.Sprint("key ", i)}); wait != 0 {
-			t.Fatalf("key %d: %v", i, wait)
-		}
-	}
-	if l.pace(q, c, 5) != 3*time.Second || l.pace(q, c, 1) != 4*time.Second {
-		t.Error("what is sent is not paid for")
 	}
 }
 

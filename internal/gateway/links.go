@@ -46,7 +46,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 			return
 		}
 	}
-	if g.guard.signed(r) {
+	if g.guard.Signed(r) {
 		// Fields are changed here, and what they were is looked at afterwards.
 		inner, outer := *r, *whole
 		inner.Header = r.Header.Clone()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/store"
 )
 
 // live is what rooms that answer requests themselves have of the gateway.
@@ -100,7 +99,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.listens = true
-		end, err := g.guard.streams.enter(w.who())
+		end, err := w.Listen()
 		if err != nil {
 			g.fail(w, r, err)
 			return
@@ -115,15 +114,13 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 	}
 	ctx := r.Context()
 	if room.Guarded || scope != millrace.ScopeRead {
-		var key *store.Key
-		var err error
-		if key, err = w.may(scope); err != nil {
+		held, done, err := w.Lease(ctx, scope)
+		if err != nil {
 			g.fail(w, r, err)
 			return
 		}
-		var done func()
-		ctx, done = g.guard.keys.lease(ctx, key, scope)
 		defer done()
+		ctx = held
 		w.keyed = true
 	}
 	if err := w.charge(); err != nil {

@@ -174,8 +174,8 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 		gauge(at, float64(t.UnixMilli())/1000)
 		gauge(age, max(0, now.Sub(t).Seconds()))
 	}
-	gauge(activeDesc, float64(g.guard.active.Load()))
-	gauge(streamsDesc, float64(g.guard.streams.now()))
+	gauge(activeDesc, float64(g.guard.Active()))
+	gauge(streamsDesc, float64(g.guard.Listening()))
 	var ed *edition.Edition
 	if g.press != nil {
 		ed = g.press.Current()
@@ -252,7 +252,7 @@ func (w *response) near() bool {
 		if r.Header[name] == nil {
 			continue
 		}
-		if from := address(r.RemoteAddr); !w.guard.trusted(from) || r.Header["X-Forwarded-For"] == nil || w.client() == from {
+		if from := address(r.RemoteAddr); !w.g.guard.trusted(from) || r.Header["X-Forwarded-For"] == nil || w.client() == from {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // pacing is how fast large documents are sent: to each client, and to all.
 type pacing struct {
 	each, all *quota // of bytes; nil = as fast as they go
-	chunk     int64  // bytes that are sent at once
+	chunk     int    // bytes that are sent at once
 	places    *streams
 }
 
@@ -34,7 +34,12 @@ func newPacing(each, all float64, places int64) *pacing {
 			rate = all
 		}
 	}
-	p.chunk = int64(min(max(rate/8, 1<<10), 256<<10))
+	p.chunk = int(min(max(rate/8, 1<<10), 256<<10))
+	for _, q := range []*quota{p.each, p.all} {
+		if q != nil {
+			q.burst = max(q.burst, p.chunk)
+		}
+	}
 	return p
 }
 
@@ -52,23 +57,22 @@ func (q *Request) Large() (end func(), err error) {
 	return func() { q.paced = false; leave() }, nil
 }
 
-// slowly is send of the response's own writer.
-func (w *response) slowly(b []byte) (int, error) { return w.send(w.ResponseWriter, b) }
-
 // stall is how long a client may take for one chunk.
 const stall = time.Minute
 
-// send sends bytes slowly.
-func (q *Request) send(w http.ResponseWriter, b []byte) (sent int, err error) {
+// Paced reports whether the body is sent slowly, by [Request.Send].
+func (q *Request) Paced() bool { return q.paced }
+
+// Send writes part of the body of a large document, as fast as the limits allow.
+func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	p, ctx, c := q.guard.pacing, q.r.Context(), q.who()
 	control := http.NewResponseController(w)
-	for chunk := range slices.Chunk(b, int(p.chunk)) {
-		n := int64(len(chunk))
-		wait := p.count(q.guard.limits, c, n)
+	for chunk := range slices.Chunk(b, p.chunk) {
+		wait, undo := p.count(q.guard.limits, c, len(chunk))
 		// A writer without deadlines, as in tests, has none to move.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
-			p.count(q.guard.limits, c, -n) // what is not sent is not counted
+			undo() // what is not sent is not counted
 			return sent, err
 		}
 		n1, err := w.Write(chunk)
@@ -80,15 +84,20 @@ func (q *Request) send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	return sent, nil
 }
 
-// count counts n bytes, and says how long to wait before they are sent.
-func (p *pacing) count(l *limits, c client, n int64) (wait time.Duration) {
+// count counts n bytes, and returns how long to wait before they are sent. undo
+// gives them back.
+func (p *pacing) count(l *limits, c client, n int) (wait time.Duration, undo func()) {
+	none := func() {}
+	each, all := none, none
 	if p.each != nil {
-		wait = l.pace(p.each, c, n)
+		wait, each = l.pace(p.each, c, n)
 	}
 	if p.all != nil {
-		wait = max(wait, l.pace(p.all, everybody, n))
+		var rest time.Duration
+		rest, all = l.pace(p.all, everybody, n)
+		wait = max(wait, rest)
 	}
-	return wait
+	return wait, func() { each(); all() }
 }
 
 func rest(ctx context.Context, d time.Duration) error {

@@ -49,7 +49,6 @@ func TestFilesRate(t *testing.T) {
 	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
 		g := slowly(t, Options{Access: accessOptions{FilesRate: c.each, FilesRateTotal: c.all}})
 		synctest.Test(t, func(t *testing.T) {
-			g.guard.limits.start = time.Now()
 			whole, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
 			if whole < 10_000 {
 				t.Fatalf("%d bytes", whole)
@@ -83,7 +82,6 @@ func TestFilesRate(t *testing.T) {
 func TestFilesPlaces(t *testing.T) {
 	g := slowly(t, Options{Access: accessOptions{FilesRate: 1000, MaxRequests: 8}})
 	synctest.Test(t, func(t *testing.T) {
-		g.guard.limits.start = time.Now()
 		ctx, leave := context.WithCancel(t.Context())
 		var slow sync.WaitGroup
 		for i := range 2 {
@@ -124,7 +122,6 @@ func TestFilesFlood(t *testing.T) {
 		return w.Code
 	}
 	synctest.Test(t, func(t *testing.T) {
-		g.guard.limits.start = time.Now()
 		ctx, leave := context.WithCancel(t.Context())
 		var flood sync.WaitGroup
 		var refused atomic.Int64

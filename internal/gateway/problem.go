@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,17 +16,14 @@ const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expi
 
 // turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
 // rule it was, what is wrong with its signature, and where the terms, the price and the owner are.
-func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) {
-	status, detail := http.StatusForbidden, "this site does not answer "
-	if at.Do == Pay {
-		status, detail = http.StatusPaymentRequired, "this site asks for payment by "
-	}
-	if detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.guard.classes.bots {
-		detail += "; sign your requests, or come from an address that your operator publishes"
+func (g *Gateway) turnAway(w *response, r *http.Request, e *TurnedAway) {
+	status := http.StatusForbidden
+	if e.Do == Pay {
+		status = http.StatusPaymentRequired
 	}
 	h := w.Header()
 	clear(h)
-	if g.guard.agents != nil && id.verdict != bots.Verified {
+	if g.o.Access.Agents != nil && e.verdict != bots.Verified {
 		h.Set("Accept-Signature", askToSign)
 	}
 	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))
@@ -37,11 +35,11 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 			b = canon.AppendString(append(b, `":`...), value)
 		}
 	}
-	member("detail", detail)
-	member("reason", strings.ToLower(at.Name))
-	member("signature", id.why)
-	member("bot", id.bot.Name)
-	member("purpose", string(id.bot.Of()))
+	member("detail", e.Detail)
+	member("reason", strings.ToLower(e.Name))
+	member("signature", e.why)
+	member("bot", e.bot.Name)
+	member("purpose", string(e.bot.Of()))
 	if p := g.o.Policy; p != nil {
 		member("policy", p.Terms)
 		member("payment", p.Payment)
@@ -53,7 +51,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 		}
 	}
 	kind, b := "application/problem+json", append(b, "}\n"...)
-	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: detail}); ok { // what its clients read
+	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // what its clients read
 		for name, values := range own {
 			h[http.CanonicalHeaderKey(name)] = values
 		}
@@ -62,21 +60,37 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 	answer(w, r, status, kind, b)
 }
 
-// whom says which bots a rule is about.
-func whom(id identity, at *rule) string {
-	switch name := strings.ToLower(at.Name); {
-	case name == ClassBots:
-		return "bots"
-	case name == ClassUnverified:
-		return "bots that do not show who they are"
-	case name == string(bots.Training):
-		return "bots that come to train models"
-	case name == string(bots.Search):
-		return "bots of search engines"
-	case name == string(bots.User):
-		return "bots that come for what somebody has asked"
-	case name == id.bot.Family:
-		return "the bots of " + id.bot.Family
+// let lets a request in, or answers what the rule for its bot says. Documents that say
+// what machines may have are for all.
+func (g *Gateway) let(w *response, r *http.Request) bool {
+	if g.saysWho(r) {
+		return true
 	}
-	return at.Name
+	err := w.Bot()
+	if err == nil {
+		return true
+	}
+	g.guess(w, r)
+	if turned, ok := errors.AsType[*TurnedAway](err); ok {
+		g.turnAway(w, r, turned)
+	} else {
+		g.fail(w, r, err)
+	}
+	return false
+}
+
+// saysWho reports whether a request is for what tells machines what they may
+// have, or whose keys sign here.
+func (g *Gateway) saysWho(r *http.Request) bool {
+	path := r.URL.Path
+	if g.docs != "" {
+		if rest, ok := strings.CutPrefix(path, g.docs); ok && strings.HasPrefix(rest, "/") {
+			path = rest
+		}
+	}
+	switch path {
+	case "/robots.txt", "/license.xml", "/llm-policy.json", "/.well-known/arc-policy.json", "/.well-known/http-message-signatures-directory":
+		return true
+	}
+	return false
 }

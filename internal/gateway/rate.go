@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/maphash"
 	"math"
 	"net/http"
@@ -11,61 +10,45 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
+
 	"github.com/millrace/millrace"
 )
 
-// limits remembers what clients have taken, in bounded memory: some sixteen
-// bytes for each that has not paid it back yet, and 32 MB at most. Whoever has
-// paid back is as good as new and needs no place. Should there be more than two
-// million who have not, those are forgotten first who owe the least.
-type limits struct {
-	now    func() time.Time
-	start  time.Time
-	seed   maphash.Seed
-	shards [1 << shardBits]limitShard
-}
+// mostBuckets bounds how many clients are remembered, each in some 220 bytes. When
+// there are more, those are forgotten that asked least recently.
+const mostBuckets = 1 << 18
 
-// A shard is a hash table. An entry may stand in one of two buckets; a table
-// grows when it finds no place in either.
 const (
-	shardBits  = 6
-	ways       = 8                     // entries of a bucket: two lines of the processor's cache
-	leastSlots = 8 * ways              // of a shard
-	mostSlots  = 1 << (21 - shardBits) // the same, two million in all
-	burstTime  = 2                     // seconds whose share a client may take at once
-	wide       = 16                    // times what one client may take, for all around it
+	burstTime = 2  // seconds whose share a client may take at once
+	wide      = 16 // times what one client may take, for all of its network
 )
 
-type limitShard struct {
-	mu    sync.Mutex
-	slots []slot
-	_     [32]byte // a line of its own
+// limits holds the token buckets of clients.
+type limits struct {
+	now  func() time.Time
+	seed maphash.Seed
+
+	mu      sync.Mutex
+	buckets *simplelru.LRU[uint64, *rate.Limiter]
 }
 
-// slot is what a client owes: it has paid back at a time, in nanoseconds since
-// the start.
-type slot struct {
-	id   uint64 // 0 = nobody's
-	paid int64
-}
-
-// quota is how much each client may take: burst at once, and one unit more every
-// so often.
+// quota is how much each client may take.
 type quota struct {
-	number int           // tells quotas apart
-	every  time.Duration // for one unit
-	burst  int64         // units, at least 1
-	name   string        // as RateLimit fields have it
-	policy string        // the value of RateLimit-Policy
+	number int        // tells quotas apart
+	rate   rate.Limit // units a second
+	burst  int        // units at once, at least 1
+	name   string     // as RateLimit fields have it
+	policy string     // the value of RateLimit-Policy
 }
 
 // newQuota makes a quota of a rate per second.
 func newQuota(number int, name string, perSecond float64) *quota {
-	every := max(time.Duration(float64(time.Second)/perSecond), 1)
-	burst := int64(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32))
-	q := &quota{number: number, every: every, burst: burst, name: name}
-	window := int64(math.Ceil((time.Duration(burst) * every).Seconds()))
-	q.policy = `"` + name + `";q=` + strconv.FormatInt(burst, 10) + ";w=" + strconv.FormatInt(max(1, window), 10)
+	burst := int(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32/wide))
+	q := &quota{number: number, rate: rate.Limit(perSecond), burst: burst, name: name}
+	window := int64(math.Ceil(float64(burst) / perSecond))
+	q.policy = `"` + name + `";q=` + strconv.Itoa(burst) + ";w=" + strconv.FormatInt(max(1, window), 10)
 	return q
 }
 
@@ -91,198 +74,89 @@ type client struct {
 	from netip.Addr // of IPv6 its network, which one customer has
 }
 
-func newLimits() *limits { return &limits{now: time.Now, start: time.Now(), seed: maphash.MakeSeed()} }
-
-// id gives the name under which a client's debt is remembered, of which nobody
-// outside can find two that are the same. bits are those of an address that
-// count.
-func (l *limits) id(q *quota, c client, bits int) uint64 {
-	var b [24]byte
-	b[0], b[1] = byte(bits), byte(q.number)
-	b[3], b[4] = byte(q.number>>8), byte(q.number>>16)
-	switch {
-	case c.key != "":
-		b[2] = 1
-		binary.LittleEndian.PutUint64(b[8:], maphash.String(l.seed, c.key))
-	case c.bot != "":
-		b[2] = 2
-		binary.LittleEndian.PutUint64(b[8:], maphash.String(l.seed, c.bot))
-	case c.from.Is4():
-		a := c.from.As4()
-		copy(b[8:], a[:])
-		mask(b[8:12], bits)
-	default:
-		b[2] = 3
-		a := c.from.As16()
-		copy(b[8:], a[:])
-		mask(b[8:], bits)
-	}
-	return max(1, maphash.Bytes(l.seed, b[:]))
+func newLimits() *limits {
+	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](mostBuckets, nil) // an error is for a size below 1
+	return &limits{now: time.Now, seed: maphash.MakeSeed(), buckets: buckets}
 }
 
-func mask(b []byte, bits int) {
-	for i := range b {
-		if keep := bits - 8*i; keep < 8 {
-			b[i] &= ^byte(0) << (8 - max(0, keep))
-		}
+// of returns the bucket of a client, and that of the network around it: a /24, or
+// of IPv6 a /48, whose clients share sixteen times what one has. It is nil for a key
+// or a bot.
+func (l *limits) of(q *quota, c client) (one, around *rate.Limiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.key != "" || c.bot != "" || !c.from.IsValid() {
+		return l.bucket(q, c, netip.Prefix{}, 1), nil
 	}
+	bits, network := 64, 48
+	if c.from.Is4() {
+		bits, network = 32, 24
+	}
+	return l.bucket(q, c, netip.PrefixFrom(c.from, bits), 1), l.bucket(q, c, netip.PrefixFrom(c.from, network), wide)
 }
 
-// take counts a request. wait is 0 if it is let in, with what the client has
-// left and when it has paid back; else it is when the next one will be, and
-// nothing is counted. Many clients of one network share sixteen times what one
-// has: a /24, or of IPv6 a /48.
+// bucket returns the bucket of a client with an address in a network. The lock is
+// held.
+func (l *limits) bucket(q *quota, c client, network netip.Prefix, times int) *rate.Limiter {
+	id := maphash.Comparable(l.seed, struct {
+		quota    int
+		key, bot string
+		network  netip.Prefix
+	}{q.number, c.key, c.bot, network.Masked()})
+	b, ok := l.buckets.Get(id)
+	if !ok {
+		b = rate.NewLimiter(q.rate*rate.Limit(times), q.burst*times)
+		l.buckets.Add(id, b)
+	}
+	return b
+}
+
+// take counts a request. wait is 0 if it is let in, with how many more the client
+// may make at once and when it has all of them again; else it is when the next one
+// will be let in, and nothing is counted.
 func (l *limits) take(q *quota, c client) (left int64, full, wait time.Duration) {
-	now := int64(l.now().Sub(l.start))
-	most := q.burst * int64(q.every)
-	ids, costs := l.ids(q, c)
-	one, around := ids[0], ids[1]
-	owed, wait := l.shard(one).add(one, now, costs[0], most)
-	if wait > 0 {
-		return 0, time.Duration(owed), wait
+	now := l.now()
+	one, around := l.of(q, c)
+	if full, wait = until(one, now, q.burst), until(one, now, 1); wait > 0 {
+		return 0, full, wait
 	}
-	if around != 0 {
-		if _, wait = l.shard(around).add(around, now, costs[1], most); wait > 0 {
-			l.shard(one).add(one, now, -costs[0], most)
-			return 0, wait, wait
+	if around != nil {
+		if wait = until(around, now, 1); wait > 0 || !around.AllowN(now, 1) {
+			return 0, wait, max(wait, 1)
 		}
 	}
-	return (most - owed) / costs[0], time.Duration(owed), 0
+	one.AllowN(now, 1) // another request may have been faster: then the bucket is empty
+	return int64(one.TokensAt(now)), until(one, now, q.burst), 0
 }
 
-// ids gives the names of a client and of the network around it, 0 if there is
-// none, and what a request costs each of them.
-func (l *limits) ids(q *quota, c client) (ids [2]uint64, costs [2]int64) {
-	costs = [2]int64{int64(q.every), max(1, int64(q.every)/wide)}
-	switch {
-	case c.key != "" || c.bot != "":
-		ids[0] = l.id(q, c, 128)
-	case c.from.Is4():
-		ids = [2]uint64{l.id(q, c, 32), l.id(q, c, 24)}
-	default:
-		ids = [2]uint64{l.id(q, c, 64), l.id(q, c, 48)}
-	}
-	return ids, costs
+// until returns how long it takes until a bucket has n tokens.
+func until(b *rate.Limiter, now time.Time, n int) time.Duration {
+	lacking := float64(n) - b.TokensAt(now)
+	return max(0, time.Duration(math.Ceil(lacking/float64(b.Limit())*float64(time.Second))))
 }
 
-// spent says when a client could take something again, 0 if at once.
+// spent returns when a client could take something again, 0 if at once.
 func (l *limits) spent(q *quota, c client) (wait time.Duration) {
-	now := int64(l.now().Sub(l.start))
-	most := q.burst * int64(q.every)
-	ids, costs := l.ids(q, c)
-	for i, id := range ids {
-		if id != 0 {
-			wait = max(wait, l.shard(id).owes(id, now)+time.Duration(costs[i]-most))
-		}
+	now := l.now()
+	one, around := l.of(q, c)
+	if wait = until(one, now, 1); around != nil {
+		wait = max(wait, until(around, now, 1))
 	}
-	return max(0, wait)
+	return wait
 }
 
-// pace counts n units in any case, and says how long to wait before they are
-// spent. Less than none are given back.
-func (l *limits) pace(q *quota, c client, n int64) (wait time.Duration) {
-	now := int64(l.now().Sub(l.start))
-	id := l.id(q, c, 128)
-	owed, _ := l.shard(id).add(id, now, n*int64(q.every), math.MaxInt64)
-	return time.Duration(max(0, owed-q.burst*int64(q.every)))
-}
-
-func (l *limits) shard(id uint64) *limitShard { return &l.shards[id>>(64-shardBits)] }
-
-// add makes a client owe more time, unless that were more than it may: then it
-// says when it would not be. A client that is given back owes less.
-func (s *limitShard) add(id uint64, now, cost, most int64) (owed int64, wait time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.find(id)
-	if e == nil {
-		e = s.place(id, now)
+// pace counts n units, at most the burst of the quota, and returns how long to wait
+// before they are spent. undo gives them back.
+func (l *limits) pace(q *quota, c client, n int) (wait time.Duration, undo func()) {
+	now := l.now()
+	one, around := l.of(q, c)
+	first := one.ReserveN(now, n)
+	wait = first.DelayFrom(now)
+	if around == nil {
+		return wait, func() { first.CancelAt(now) }
 	}
-	paid := max(e.paid, now) + cost
-	if paid-now > most {
-		return max(0, e.paid-now), time.Duration(paid - now - most)
-	}
-	e.id, e.paid = id, paid
-	return paid - now, 0
-}
-
-// owes gives what a client owes.
-func (s *limitShard) owes(id uint64, now int64) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.find(id); e != nil {
-		return time.Duration(max(0, e.paid-now))
-	}
-	return 0
-}
-
-// buckets gives the two buckets of a client.
-func (s *limitShard) buckets(id uint64) (one, other []slot) {
-	n := uint64(len(s.slots) / ways)
-	i, j := id%n, (id>>24)%n
-	return s.slots[i*ways : (i+1)*ways], s.slots[j*ways : (j+1)*ways]
-}
-
-func (s *limitShard) find(id uint64) *slot {
-	if s.slots == nil {
-		s.slots = make([]slot, leastSlots)
-	}
-	one, other := s.buckets(id)
-	for _, b := range [2][]slot{one, other} {
-		for i := range b {
-			if b[i].id == id {
-				return &b[i]
-			}
-		}
-	}
-	return nil
-}
-
-// place finds a place for a client that has none: an empty one, one of a client
-// that has paid back, or that of who owes the least. What is in it has gone.
-func (s *limitShard) place(id uint64, now int64) *slot {
-	for {
-		one, other := s.buckets(id)
-		var least *slot
-		for _, b := range [2][]slot{one, other} {
-			for i := range b {
-				e := &b[i]
-				if e.id == 0 || e.paid <= now {
-					*e = slot{}
-					return e
-				}
-				if least == nil || e.paid < least.paid {
-					least = e
-				}
-			}
-		}
-		if len(s.slots) >= mostSlots {
-			*least = slot{}
-			return least
-		}
-		s.grow(now)
-	}
-}
-
-// grow doubles the table.
-func (s *limitShard) grow(now int64) {
-	was := s.slots
-	s.slots = make([]slot, 2*len(was))
-	for _, e := range was {
-		if e.id == 0 || e.paid <= now {
-			continue
-		}
-		one, other := s.buckets(e.id)
-		put := false
-		for _, b := range [2][]slot{one, other} {
-			for i := range b {
-				if !put && b[i].id == 0 {
-					b[i], put = e, true
-				}
-			}
-		}
-		// Who finds no place in a table that is half empty begins anew.
-	}
+	second := around.ReserveN(now, n)
+	return max(wait, second.DelayFrom(now)), func() { first.CancelAt(now); second.CancelAt(now) }
 }
 
 // tooMany is the refusal of a request too many.
@@ -327,6 +201,9 @@ type standing struct {
 // taken from (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
 // caches would keep it with what they hold (RFC 9111, section 3.2).
 func (q *Request) tell(h http.Header) {
+	if q.counts == 0 {
+		return
+	}
 	policies, limits := make([]string, q.counts), make([]string, q.counts)
 	for i, c := range q.standings[:q.counts] {
 		policies[i] = c.q.policy

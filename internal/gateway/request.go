@@ -108,8 +108,8 @@ func (g *guard) run(ctx context.Context) {
 	}
 }
 
-// signed reports whether a request has a signature to verify.
-func (g *guard) signed(r *http.Request) bool {
+// Signed reports whether a request has a signature to verify.
+func (g *guard) Signed(r *http.Request) bool {
 	h := r.Header
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
@@ -131,11 +131,14 @@ type Request struct {
 	located    bool   // address is known
 	address    netip.Addr
 	identified bool // id is known
-	id         identity
+	id         Identity
 	paced      bool // the body is sent slowly
 	standings  [2]standing
 	counts     int // of standings
 }
+
+// Request returns a request that has just come.
+func (g *guard) Request(r *http.Request) Request { return Request{guard: g, r: r} }
 
 type subject = edition.Subject
 
@@ -165,12 +168,5 @@ func (q *Request) Of(s subject) {
 func (q *Request) Sends(size int64, made bool) {
 	if q != nil {
 		q.size, q.made, q.sized = size, made, true
-	}
-}
-
-// setErrorProtocol sets the protocol of an error response if none is known.
-func (q *Request) setErrorProtocol(name string) {
-	if q.of.Protocol == "" || q.of.Protocol == composedRoom {
-		q.of = subject{Protocol: name}
 	}
 }

@@ -327,3 +327,10 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	header, body, room = g.press.Refuse(inner, status, err)
 	return header, body, room, room != nil
 }
+
+// requestError gives what an error says to whoever sent the request, nil if
+// it says nothing.
+func requestError(err error) *millrace.RequestError {
+	said, _ := errors.AsType[*millrace.RequestError](err)
+	return said
+}

@@ -78,6 +78,10 @@ func (q *Request) enter() error {
 	return nil
 }
 
+// Listen takes a place among the requests that listen, which take none from the
+// others. Call end to give it back.
+func (q *Request) Listen() (end func(), err error) { return q.guard.streams.enter(q.who()) }
+
 // leave gives the place back, once.
 func (q *Request) leave() {
 	if !q.inside {
@@ -91,11 +95,14 @@ func (q *Request) leave() {
 	q.guard.active.Add(-1)
 }
 
-// now gives how many there are.
-func (s *streams) now() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
+// Active returns how many requests are answered now.
+func (g *guard) Active() int64 { return g.active.Load() }
+
+// Listening returns how many requests listen now.
+func (g *guard) Listening() int {
+	g.streams.mu.Lock()
+	defer g.streams.mu.Unlock()
+	return g.streams.open
 }
 
 // count adds n streams of a client. The lock is held.

@@ -163,3 +163,17 @@ func (u *usage) group(own *ownWords) string {
 	}
 	return b.String()
 }
+
+// refuse has robots.txt say the same of these tokens. u may be nil.
+func (u *usage) refuse(tokens []string) *usage {
+	if len(tokens) > 0 && u == nil {
+		u = &usage{refused: make(map[string]bool)}
+	}
+	for _, token := range tokens {
+		if lower := strings.ToLower(token); !u.refused[lower] {
+			u.refused[lower] = true
+			u.tokens = append(u.tokens, token)
+		}
+	}
+	return u
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// counting is a store of keys that counts how often it is asked, and may fail.
+type counting struct {
+	store.Keys
+	down bool
+	asks int
+}
+
+func (c *counting) List(ctx context.Context) ([]store.Key, error) {
+	if c.asks++; c.down {
+		return nil, errors.New("secret disk")
+	}
+	return c.Keys.List(ctx)
+}
+
+// guarded returns a guard with keys and a clock, and a way to ask whether a key may
+// read.
+func guarded(t *testing.T, now *time.Time) (g *guard, keys *counting, status func(key string) int) {
+	t.Helper()
+	keys = &counting{Keys: memory.New(nil).Keys()}
+	g, err := newGuard(&accessOptions{Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.keys.now = func() time.Time { return *now }
+	return g, keys, func(key string) int {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+key)
+		q := g.Request(r)
+		if err := q.Key(); err != nil {
+			return millrace.Status(err)
+		}
+		return http.StatusOK
+	}
+}
+
+func addKey(t *testing.T, keys store.Keys, name string, expires time.Time, scope millrace.Scope) (string, store.KeyHash) {
+	t.Helper()
+	key, hash := store.NewKey()
+	if err := keys.Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: []millrace.Scope{scope}, Expires: expires}); err != nil {
+		t.Fatal(err)
+	}
+	return key, hash
+}
+
+// A new key works at once, and requests with made-up keys do not keep the store busy.
+func TestNewKey(t *testing.T) {
+	now := time.Now()
+	g, keys, status := guarded(t, &now)
+	g.guesses.burst = 1 << 20
+	if key, _ := addKey(t, keys, "read", time.Time{}, millrace.ScopeRead); status(key) != 200 {
+		t.Fatal(status(key))
+	}
+	key, _ := addKey(t, keys, "new", time.Time{}, millrace.ScopeRead)
+	now = now.Add(keysNew)
+	if code := status(key); code != 200 {
+		t.Errorf("a new key: %d", code)
+	}
+	keys.asks = 0
+	unknown, _ := store.NewKey()
+	for range 1000 { // in a second
+		now = now.Add(time.Millisecond)
+		if code := status(unknown); code != 401 {
+			t.Fatal(code)
+		}
+	}
+	if most := int(time.Second / keysNew); keys.asks > most {
+		t.Errorf("the store is asked %d times a second", keys.asks)
+	}
+	g.keys.took = keysNew // a store that is slow is asked less often
+	keys.asks = 0
+	now = now.Add(keysNew)
+	if status(unknown); keys.asks != 0 {
+		t.Errorf("a slow store is asked again after %v", keysNew)
+	}
+}
+
+// A store that cannot be read opens nothing, and is not asked for each request.
+func TestKeysCannotBeRead(t *testing.T) {
+	now := time.Now()
+	g, keys, status := guarded(t, &now)
+	read, _ := addKey(t, keys, "read", time.Time{}, millrace.ScopeRead)
+	_, hash := addKey(t, keys, "update", now.Add(time.Hour), millrace.ScopeUpdate)
+	if code := status(read); code != 200 {
+		t.Fatal(code)
+	}
+	_, done := g.keys.lease(t.Context(), &store.Key{}, millrace.ScopeRead)
+	defer done()
+	key, _ := g.keys.key(t.Context(), http.Header{"Authorization": {"Bearer " + read}}, false)
+	ctx, done := g.keys.lease(t.Context(), key, millrace.ScopeRead)
+	defer done()
+	keys.down, keys.asks = true, 0
+	for i := range 29 {
+		now = now.Add(keysFor)
+		for range 5 {
+			if code := status(read); code != 503 {
+				t.Fatal(code)
+			}
+		}
+		if g.keys.sweep(t.Context()); ctx.Err() != nil {
+			t.Fatalf("ended after %d looks", i)
+		}
+	}
+	if keys.asks != 29 {
+		t.Errorf("asked %d times", keys.asks)
+	}
+	now = now.Add(keysFor)
+	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+		t.Error("goes on for ever")
+	}
+	// What is known of a key still counts: it ends when it expires.
+	g.keys.failed = 0
+	key = g.keys.held(hash)
+	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
+	defer done()
+	if g.keys.sweep(t.Context()); ctx.Err() != nil {
+		t.Error("ended before it expires")
+	}
+	was := now
+	now = now.Add(time.Hour)
+	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+		t.Error("an expired key holds as long as the store is down")
+	}
+	now = was
+	keys.down, now = false, now.Add(keysFor)
+	if code := status(read); code != 200 {
+		t.Errorf("afterwards: %d", code)
+	}
+	now = now.Add(-time.Hour) // a clock that is set back does not keep old keys alive
+	if keys.asks = 0; status(read) != 200 || keys.asks != 1 {
+		t.Errorf("asked %d times", keys.asks)
+	}
+}
