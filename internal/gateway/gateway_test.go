@@ -353,7 +353,7 @@ func TestAccessLog(t *testing.T) {
 		t.Fatalf("%q", out.String())
 	}
 	for i, form := range []string{`"GET /a/llm.json HTTP/1.1" 200 `, `"GET /%22\"\xc3\xa9 HTTP/1.1" 404 `, `"HEAD /a/llm.json HTTP/1.1" 200 0 0.`} {
-		if !strings.HasPrefix(lines[i], "192.0.2.1 - - [") || !strings.Contains(lines[i], form) {
+		if !strings.HasPrefix(lines[i], "2001:db8:") || !strings.Contains(lines[i], form) {
 			t.Errorf("%q, want %q", lines[i], form)
 		}
 	}

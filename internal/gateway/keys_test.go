@@ -58,7 +58,6 @@ func closed(t testing.TB, k *ring, o Options, files Files) (*Gateway, *notes, *b
 		o.Access.Keys = k
 	}
 	g := setup{guarded: true, files: files, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: o, log: log}.gateway(t)
-	g.guard.guesses.burst = 1 << 20 // tests try many wrong keys
 	return g, n, log
 }
 
@@ -355,8 +354,8 @@ func TestUpdates(t *testing.T) {
 		if len(calls) != 4 || calls[0].gone || len(calls[0].urls) != 2 || !calls[3].gone {
 			t.Errorf("%v", calls)
 		}
-		if g.guard.active.Load() != 0 || g.guard.streams.open != 0 || len(g.guard.streams.each) != 0 || len(g.guard.keys.leases) != 0 {
-			t.Errorf("%d active, %d leases", g.guard.active.Load(), len(g.guard.keys.leases))
+		if g.guard.Active() != 0 || g.guard.Listening() != 0 {
+			t.Errorf("%d active, %d listen", g.guard.Active(), g.guard.Listening())
 		}
 	}
 	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)

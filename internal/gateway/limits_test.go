@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -18,9 +19,9 @@ import (
 // it from an address.
 func limitedTo(t *testing.T, o Options) (from func(address, target string, fields ...string) *httptest.ResponseRecorder, pass func(time.Duration)) {
 	t.Helper()
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	now := past
-	g.guard.limits.now = func() time.Time { return now }
+	o.Access.Now = func() time.Time { return now }
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	from = func(address, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = address
@@ -109,10 +110,11 @@ func TestRateOfKeys(t *testing.T) {
 
 // A few searches run at once; the others wait, and are then told to come back.
 // What is no search goes on.
-func TestSearchesAtOnce(t *testing.T) {
+func TestSearchesAtOnce(t *testing.T) { synctest.Test(t, searchesAtOnce) }
+
+func searchesAtOnce(t *testing.T) {
 	n := &notes{slow: make(chan struct{})}
 	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{Access: accessOptions{MaxSearches: 2}}}.gateway(t)
-	g.guard.searches.wait = 50 * time.Millisecond
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -121,9 +123,7 @@ func TestSearchesAtOnce(t *testing.T) {
 			}
 		})
 	}
-	for n.finds.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	w := ask(g, "GET", "/notes?q=All")
 	if w.Code != 429 || w.Header().Get("Retry-After") == "" || !strings.HasPrefix(w.Body.String(), `{"notes":{"code":"RATE_LIMITED"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -135,8 +135,8 @@ func TestSearchesAtOnce(t *testing.T) {
 	}
 	close(n.slow)
 	wg.Wait()
-	if w := ask(g, "GET", "/notes?q=All"); w.Code != 200 || len(g.guard.searches.places) != 0 {
-		t.Errorf("afterwards: %d, %d", w.Code, len(g.guard.searches.places))
+	if w := ask(g, "GET", "/notes?q=All"); w.Code != 200 || g.guard.Active() != 0 {
+		t.Errorf("afterwards: %d, %d", w.Code, g.guard.Active())
 	}
 }
 
@@ -223,9 +223,8 @@ func TestProtocolsForm(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	full := s
-	full.o.Access.MaxRequests = 1
+	full.o.Access.MaxRequests = -1 // less than one
 	g = full.gateway(t)
-	g.guard.active.Add(1)
 	if w := ask(g, "GET", "/notes"); w.Code != 503 || !strings.HasPrefix(w.Body.String(), `{"notes":`) || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/bots"
@@ -48,8 +49,8 @@ type accessOptions struct {
 	MaxStreams  int // requests that listen, at once, others get 503, or 429 for a client with many; 0 = 2048
 	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
 
-	// Log receives warnings; nil = slog.Default().
-	Log *slog.Logger
+	Now func() time.Time // the clock of the limits; nil = time.Now
+	Log *slog.Logger     // receives warnings; nil = slog.Default()
 }
 
 // guard decides which requests are answered: by keys, rates, and rules for bots.
@@ -85,7 +86,11 @@ func newGuard(o *accessOptions) (*guard, error) {
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)
 	}
-	g.limits, g.guesses = newLimits(), newQuota(quotaGuesses, "keys", guessesPerSecond)
+	g.limits = newLimits()
+	if o.Now != nil {
+		g.limits.now = o.Now
+	}
+	g.guesses = newQuota(quotaGuesses, "keys", guessesPerSecond)
 	g.guesses.burst = guessesAtOnce
 	if o.Rate > 0 {
 		g.rate = newQuota(quotaContent, "client", o.Rate)

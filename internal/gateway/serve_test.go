@@ -163,8 +163,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
-	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 || g.guard.active.Load() != 0 {
-		t.Errorf("afterwards: %d, %d active", w.Code, g.guard.active.Load())
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 || g.guard.Active() != 0 {
+		t.Errorf("afterwards: %d, %d active", w.Code, g.guard.Active())
 	}
 }
 

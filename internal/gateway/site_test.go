@@ -3,12 +3,14 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -176,6 +178,7 @@ func page(id, title string) *millrace.Page {
 // ask sends a request; header fields come in pairs.
 func ask(g http.Handler, method, target string, fields ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
+	r.RemoteAddr = fmt.Sprintf("[2001:db8:%x::1]:1", asked.Add(1)%0xffff) // no two share a limit of wrong keys
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
@@ -183,3 +186,5 @@ func ask(g http.Handler, method, target string, fields ...string) *httptest.Resp
 	g.ServeHTTP(w, r)
 	return w
 }
+
+var asked atomic.Int64
