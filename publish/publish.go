@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
@@ -192,8 +193,8 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	v.Gateway, err = gateway.New(v.Press, &gateway.Options{
-		Base: base, Origin: whole(base, o.Next), Log: s.log, Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies,
-		Policy: o.Policy, Visibility: o.Visibility, Bots: table,
+		Base: base, Origin: whole(base, o.Next), Log: s.log, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
+		Policy: o.Policy, Visibility: o.Visibility,
 		Update: func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 			return origin.Update(ctx, site, v.Press, urls, gone)
 		},

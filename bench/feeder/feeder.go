@@ -21,6 +21,7 @@ import (
 
 	"github.com/millrace/millrace"
 	artifactdir "github.com/millrace/millrace/artifact/dir"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
@@ -90,7 +91,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Room{room}, artifacts, pressO)
 	o := &gateway.Options{Base: t.Base, Log: log}
 	if t.Memory == 0 { // as `millrace serve` does
-		o.Streams = gateway.Collect(400)
+		o.Access.Streams = access.Collect(400)
 	}
 	g, err := gateway.New(press, o)
 	if err != nil {

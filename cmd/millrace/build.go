@@ -274,7 +274,7 @@ func (o *origin) read(ctx context.Context, p *process, site store.Site, r *build
 func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *edition.Press, r *buildReport) (_ *gateway.Gateway, err error) {
 	gateO := &gateway.Options{Base: o.Base, Docs: r.URL, Log: p.log}
 	s.speak(gateO)
-	if gateO.Bots, err = bots.New(&bots.Options{Files: c.Bots, Log: p.log}); err != nil {
+	if gateO.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Log: p.log}); err != nil {
 		return nil, err
 	}
 	if o.folder != nil {

@@ -55,7 +55,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.Press,
 		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Gate: &dashboard.Gate{
-			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.FilesRate, FilesRateTotal: o.FilesRateTotal, Bots: o.Bots,
+			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
 	site.Gateway = func() http.Handler { return s.inside }

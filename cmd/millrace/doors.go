@@ -117,9 +117,9 @@ func (c *doors) off(name string) bool { return serving.Off(name, c.closed(name))
 
 // hold gives the gateway what it needs to know of keys and limits.
 func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
-	o.Keys, o.Rate = keys, c.Rate
+	o.Access.Keys, o.Access.Rate = keys, c.Rate
 	var err error
-	if o.Proxies, err = c.networks(); err != nil {
+	if o.Access.Proxies, err = c.networks(); err != nil {
 		return err
 	}
 	if err = c.keep(p, o); err != nil || !c.RequireKey {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/gateway"
 )
@@ -31,10 +32,10 @@ func (c *gatekeeping) validate() error {
 	return errors.Join(err, rerr, ferr)
 }
 
-func (c *gatekeeping) botRules() ([]gateway.Rule, error) {
-	var out []gateway.Rule
+func (c *gatekeeping) botRules() ([]access.Rule, error) {
+	var out []access.Rule
 	for _, s := range c.Bot {
-		r, err := gateway.ParseRule(s)
+		r, err := access.ParseRule(s)
 		if err != nil {
 			return nil, usageError("--bot: " + err.Error())
 		}
@@ -90,21 +91,21 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Log: p.log}); err != nil {
+	if o.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Log: p.log}); err != nil {
 		return err
 	}
-	if o.Rules, err = c.botRules(); err != nil {
+	if o.Access.Rules, err = c.botRules(); err != nil {
 		return err
 	}
-	if o.FilesRate, o.FilesRateTotal, err = c.filesRates(); err != nil {
+	if o.Access.FilesRate, o.Access.FilesRateTotal, err = c.filesRates(); err != nil {
 		return err
 	}
 	o.Policy = cmp.Or(o.Policy, p.policy)
-	if err := gateway.CheckRules(o.Bots, o.Rules, p.policy); err != nil {
+	if err := access.CheckRules(o.Access.Bots, o.Access.Rules, p.policy); err != nil {
 		return usageError("--bot: " + err.Error())
 	}
-	believed(p, o.Bots, o.Rules)
-	if paid := slices.ContainsFunc(o.Rules, func(r gateway.Rule) bool { return r.Do == gateway.Pay }); paid && (p.policy == nil || p.policy.Payment == "") {
+	believed(p, o.Access.Bots, o.Access.Rules)
+	if paid := slices.ContainsFunc(o.Access.Rules, func(r access.Rule) bool { return r.Action == access.PaymentRequired }); paid && (p.policy == nil || p.policy.Payment == "") {
 		p.log.Warn("bots are asked to pay, and are not told where: name the page as payment of the policy")
 	}
 	return nil
@@ -112,9 +113,9 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 
 // believed tells of the bots that rules let in by their names alone, although
 // their operators say where they come from.
-func believed(p *process, table *bots.Table, rules []gateway.Rule) {
+func believed(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {
-		if r.Do >= gateway.Pay {
+		if r.Action >= access.PaymentRequired {
 			continue
 		}
 		for _, b := range table.Named(r.Name) {

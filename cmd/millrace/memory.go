@@ -3,7 +3,7 @@ package main
 import (
 	"runtime/debug"
 
-	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // memoryLimit is what the heap and its administration stay within as long as
@@ -37,5 +37,5 @@ func (p *process) listening() func(open int) {
 	if p.limited() {
 		return nil
 	}
-	return gateway.Collect(lazily)
+	return access.Collect(lazily)
 }

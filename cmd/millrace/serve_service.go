@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	artifactdir "github.com/millrace/millrace/artifact/dir"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
@@ -176,7 +177,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 // surface makes the gateway.
 func (s *service) surface(ctx context.Context, published []edition.Room) (err error) {
 	c, p, o := s.c, s.p, s.origin
-	gateO := &gateway.Options{Base: o.Base, Docs: s.docs, Log: p.log, Streams: p.listening()}
+	gateO := &gateway.Options{Base: o.Base, Docs: s.docs, Log: p.log, Access: access.Options{Streams: p.listening()}}
 	if s.events != nil {
 		gateO.Events = s.events
 	}

@@ -97,11 +97,11 @@ func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webau
 		return nil, err
 	}
 	if now = c.verifier(p, r, was, bases...); now != nil {
-		o.Agents = now
+		o.Access.Agents = now
 		return now, nil
 	}
-	for _, r := range o.Rules {
-		if strings.Contains(r.Name, ".") && o.Bots.Named(r.Name) == nil {
+	for _, r := range o.Access.Rules {
+		if strings.Contains(r.Name, ".") && o.Access.Bots.Named(r.Name) == nil {
 			return nil, usageError(fmt.Sprintf("--bot: %s is a host whose keys sign, and no signatures are verified: add --web-bot-auth, or name a bot or its operator", r.Name))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/mirror"
@@ -100,9 +101,9 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Rate: 1, Policy: policy}
+	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Access: access.Options{Rate: 1}, Policy: policy}
 	if guarded {
-		gateO.Keys = h.store.Keys()
+		gateO.Access.Keys = h.store.Keys()
 	}
 	g, err := gateway.New(press, gateO)
 	if err != nil {

@@ -10,42 +10,6 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Gate decides about one request for what is published. Its errors are those
-// that [Press.Answer] gives.
-type Gate interface {
-	// Key gives an error unless the request has a key that may read. It is
-	// asked before a room that is guarded shows what it has.
-	Key() error
-	// Brings reports whether the request has what may be a key, good or not.
-	Brings() bool
-	// Content is asked before the content of a room is answered; guarded says
-	// that it needs the key.
-	Content(guarded bool) error
-	// Work is asked before a room looks for what a query of its protocol
-	// names, which may be a search. end is called when it has.
-	Work() (end func(), err error)
-	// Of is told what the answer is of, before it is begun. It may be told again,
-	// when there is an error.
-	Of(s Subject)
-	// Sends is told of an answer's body before it is sent: its size without
-	// coding, 0 = not known, or there is none; and whether it was made for this
-	// request. It is not told of errors.
-	Sends(size int64, made bool)
-	// Large is asked before a large document is sent. end is called when it has
-	// been; meanwhile the writer may take its time.
-	Large() (end func(), err error)
-}
-
-// errGuarded is for those who have no gate to show a key to.
-var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this needs a key"}
-
-func hasKey(gate Gate) error {
-	if gate == nil {
-		return errGuarded
-	}
-	return gate.Key()
-}
-
 func (p *Press) guarded(room string) bool {
 	return slices.ContainsFunc(p.rooms, func(r Room) bool { return r.Guarded && r.Name == room })
 }

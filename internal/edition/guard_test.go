@@ -1,46 +1,63 @@
 package edition
 
 import (
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
 )
 
-// Whoever forgets the gate of a guarded room opens nothing, warm or cold,
-// large or small.
-func TestGuardedWithoutGate(t *testing.T) {
+// Without a key, a guarded protocol opens nothing, warm or cold, large or small.
+func TestGuardedWithoutKey(t *testing.T) {
 	room := &memRoom{vary: "Accept"}
 	p := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
 	publish(t, p)
 	room.renders.Store(0)
+	g, key := keyed(t)
 	for _, target := range []string{"/even.txt", "/1.txt", "/1.txt?x"} {
-		for _, gate := range []Gate{nil, open{}, nil} {
+		for _, q := range []*access.Request{nil, asking(t, g, key), nil} {
 			w := httptest.NewRecorder()
-			_, err := p.Answer(w, httptest.NewRequest(http.MethodGet, target, nil), gate)
+			_, err := p.Answer(w, httptest.NewRequest(http.MethodGet, target, nil), q)
 			switch {
-			case gate == nil && (millrace.Status(err) != http.StatusUnauthorized || len(w.Header()) > 0 || w.Body.Len() > 0):
+			case q == nil && (millrace.Status(err) != http.StatusUnauthorized || len(w.Header()) > 0 || w.Body.Len() > 0):
 				t.Errorf("%s: %v, %v", target, err, w.Header())
-			case gate != nil && (err != nil || w.Code != http.StatusOK):
+			case q != nil && (err != nil || w.Code != http.StatusOK):
 				t.Errorf("%s with a key: %d %v", target, w.Code, err)
 			}
 		}
 	}
 }
 
-// open is a gate that lets everybody in.
-type open struct{}
+// asking is a request with a key, or without one if that is "".
+func asking(t *testing.T, g *access.Guard, key string) *access.Request {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	q := g.Request(r)
+	return &q
+}
 
-func (open) Key() error             { return nil }
-func (open) Brings() bool           { return true }
-func (open) Content(bool) error     { return nil }
-func (open) Large() (func(), error) { return func() {}, nil }
-func (open) Of(Subject)             {}
-func (open) Sends(int64, bool)      {}
-func (open) Work() (func(), error)  { return nil, errors.New("there is nothing to work for") }
+// keyed returns a guard and a key that may read.
+func keyed(t *testing.T) (*access.Guard, string) {
+	t.Helper()
+	keys := memory.New(nil).Keys()
+	key, hash := store.NewKey()
+	if err := keys.Add(t.Context(), store.Key{Name: "read", Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := access.New(&access.Options{Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, key
+}
 
 func TestPrivate(t *testing.T) {
 	for in, want := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // twoForms is a room whose list of odd pages says more to those with a key,
@@ -45,27 +46,6 @@ func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millr
 	}
 }
 
-// keyGate is the gate of one request: what it brings, and whether it is good.
-type keyGate struct {
-	open
-	brings, good bool
-}
-
-func (g keyGate) Brings() bool { return g.brings }
-func (g keyGate) Key() error {
-	if !g.good {
-		return errGuarded
-	}
-	return nil
-}
-
-func (g keyGate) Content(guarded bool) error {
-	if guarded {
-		return g.Key()
-	}
-	return nil
-}
-
 func TestKeyedForm(t *testing.T) {
 	for _, own := range []string{"", "own-tag"} {
 		t.Run("tag "+own, func(t *testing.T) { keyedForm(t, own) })
@@ -76,22 +56,24 @@ func keyedForm(t *testing.T, own string) {
 	dir, site, room := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
 	p := pressIn(t, site, room, dir, nil)
 	publish(t, p)
-	get := func(p *Press, path string, gate Gate, fields ...string) (*httptest.ResponseRecorder, error) {
+	guard, key := keyed(t)
+	none, good, bad := asking(t, guard, ""), asking(t, guard, key), asking(t, guard, key+"x")
+	get := func(p *Press, path string, q *access.Request, fields ...string) (*httptest.ResponseRecorder, error) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		for i := 0; i < len(fields); i += 2 {
 			r.Header.Set(fields[i], fields[i+1])
 		}
 		w := httptest.NewRecorder()
-		_, err := p.Answer(w, r, gate)
+		_, err := p.Answer(w, r, q)
 		return w, err
 	}
 	check := func(p *Press) {
 		t.Helper()
 		tags := map[string]string{}
 		for _, path := range []string{"/odd.txt", "/twin.txt"} {
-			for name, gate := range map[string]Gate{"nobody": nil, "without": keyGate{}, "good": keyGate{brings: true, good: true}} {
-				w, err := get(p, path, gate)
+			for name, q := range map[string]*access.Request{"nil": nil, "without": none, "good": good} {
+				w, err := get(p, path, q)
 				h := w.Header()
 				if err != nil || w.Code != http.StatusOK {
 					t.Fatalf("%s, %s: %d %v", path, name, w.Code, err)
@@ -112,18 +94,18 @@ func keyedForm(t *testing.T, own string) {
 					t.Errorf("%s, %s: two tags, %s and %s", path, name, tag, h.Get("ETag"))
 				}
 				tags[name] = h.Get("ETag")
-				if w, err := get(p, path, gate, "If-None-Match", h.Get("ETag")); err != nil || w.Code != http.StatusNotModified {
+				if w, err := get(p, path, q, "If-None-Match", h.Get("ETag")); err != nil || w.Code != http.StatusNotModified {
 					t.Errorf("%s, %s: its own tag gives %d %v", path, name, w.Code, err)
 				}
 			}
-			if w, err := get(p, path, keyGate{brings: true, good: true}, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
+			if w, err := get(p, path, good, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
 				t.Errorf("%s: everybody's tag stands for what a key opens: %d %v", path, w.Code, err)
 			}
-			if w, err := get(p, path, keyGate{brings: true}); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
+			if w, err := get(p, path, bad); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
 				t.Errorf("%s with a bad key: %v, %q", path, err, w.Body)
 			}
 		}
-		if w, err := get(p, "/even.txt", keyGate{brings: true}); err != nil || strings.Contains(w.Header().Get("Vary"), "Authorization") {
+		if w, err := get(p, "/even.txt", bad); err != nil || strings.Contains(w.Header().Get("Vary"), "Authorization") {
 			t.Errorf("a document with one form: %v, %v", err, w.Header())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // ErrChanged is the error of [millrace.Document.Write] when the bytes are no longer
@@ -18,7 +19,7 @@ var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavail
 // one for a document, from the same cache. name and variant name the page, and
 // state what it is made of: document is called if the cache has the page in another
 // state, or if state is "".
-func (p *Press) Page(w http.ResponseWriter, r *http.Request, gate Gate, name, variant, state string, document func() (*millrace.Document, error)) error {
+func (p *Press) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
 	for range attempts {
@@ -26,7 +27,7 @@ func (p *Press) Page(w http.ResponseWriter, r *http.Request, gate Gate, name, va
 		if e, err = p.page(key{path: name, raw: " page", query: variant}, state, document); err != nil {
 			return err
 		}
-		if err = e.respond(w, r, &p.enc, p.cache, gate); !errors.Is(err, ErrChanged) {
+		if err = e.respond(w, r, &p.enc, p.cache, q); !errors.Is(err, ErrChanged) {
 			return err
 		}
 		p.cache.remove(e)
@@ -36,12 +37,12 @@ func (p *Press) Page(w http.ResponseWriter, r *http.Request, gate Gate, name, va
 
 // Prepared is [Press.Page] for a page that the cache has in this state. It reports
 // false, with nothing answered, if it does not.
-func (p *Press) Prepared(w http.ResponseWriter, r *http.Request, gate Gate, name, variant, state string) (bool, error) {
+func (p *Press) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := p.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.standing.Load().state != state {
 		return false, nil
 	}
-	err := e.respond(w, r, &p.enc, p.cache, gate)
+	err := e.respond(w, r, &p.enc, p.cache, q)
 	return !errors.Is(err, ErrChanged), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // Respond answers one request for a document, as RFC 9110 has it: GET, HEAD,
@@ -70,7 +71,7 @@ func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (
 // reads reports whether a request is for a document's bytes.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, gate Gate) error {
+func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, q *access.Request) error {
 	if done, err := Method(w, r, allow, !e.private); done || err != nil {
 		return err
 	}
@@ -81,9 +82,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		h := w.Header()
 		e.common(h, with)
 		e.tell(h, e.reps[with].Load(), false)
-		if gate != nil {
-			gate.Sends(0, false)
-		}
+		q.Sends(0, false)
 		w.WriteHeader(status)
 		return nil
 	case http.StatusPreconditionFailed:
@@ -91,13 +90,11 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	}
 	if r.Method == http.MethodHead {
 		e.head(w.Header(), c)
-		if gate != nil {
-			gate.Sends(0, false)
-		}
+		q.Sends(0, false)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	return e.get(w, r, c, enc, k, gate)
+	return e.get(w, r, c, enc, k, q)
 }
 
 // common sets what a 200 and a 304 both say.
@@ -154,7 +151,7 @@ func (r *rep) known() []string {
 	return r.digest[:]
 }
 
-func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, gate Gate) error {
+func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, q *access.Request) error {
 	rp, fresh, err := e.render(r.Context(), c, enc, k)
 	if err != nil {
 		return err
@@ -197,9 +194,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", rp.size))
 		return errRange
 	}
-	if gate != nil {
-		gate.Sends(rp.plainPart(n), fresh)
-	}
+	q.Sends(rp.plainPart(n), fresh)
 	if rp.content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
@@ -209,13 +204,11 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		}
 		return nil
 	}
-	if gate != nil {
-		end, err := gate.Large()
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := q.Large()
+	if err != nil {
+		return err
 	}
+	defer end()
 	return e.sendLarge(w, n, status, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // Serve is Answer for a request that has no key, and without limits.
@@ -26,14 +27,14 @@ const maxLink = 1024
 // when there is no such document. A query that the protocols do not define is
 // ignored, as hosts of files ignore it; the answer then names the document's own
 // URL in Link. An error means that nothing has been answered, unless it wraps
-// [ErrBroken]; [millrace.Status] gives its status. If gate is nil, no request
-// has a key, and nothing is limited.
-func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
+// [ErrBroken]; [millrace.Status] gives its status. If q is nil, the
+// request has no key, and nothing is limited.
+func (p *Press) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
-		return p.Discovery(w, r, gate)
+		return p.Discovery(w, r, q)
 	}
-	e, err := p.lookUp(ed, r, gate)
+	e, err := p.lookUp(ed, r, q)
 	if _, gone := ed.manifest.Gone[r.URL.Path]; gone && e == nil {
 		return true, errGone
 	}
@@ -44,7 +45,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 	if e.large {
 		bodies = nil
 	}
-	if full := ed.keyed[e.key]; full != nil && gate != nil && gate.Brings() {
+	if full := ed.keyed[e.key]; full != nil && q.Brings() {
 		e = full
 	}
 	if keyOf(r.URL) != e.key && reads(r) && !e.variant() && !e.canonical() {
@@ -53,12 +54,12 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 			w.Header()["Link"] = []string{own}
 		}
 	}
-	return p.give(w, r, e, bodies, gate)
+	return p.give(w, r, e, bodies, q)
 }
 
 // Discovery answers a request for a document of discovery, before the first
 // edition as well. It reports false, with nothing answered, for others.
-func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
+func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
 		head, err := (*p.publication.Load()).Head(r.Context())
@@ -77,38 +78,36 @@ func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, gate Gate) (bo
 	}
 	e.about(d, room.Name)
 	e.key = keyOf(r.URL)
-	return p.give(w, r, e, nil, gate)
+	return p.give(w, r, e, nil, q)
 }
 
 // give answers with a document.
-func (p *Press) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, gate Gate) (bool, error) {
-	if gate != nil {
-		gate.Of(e.subject())
-	}
+func (p *Press) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
+	q.About(e.subject())
 	if !e.public {
-		if err := e.admit(gate); err != nil {
+		if err := q.Content(e.guarded); err != nil {
 			return true, err
 		}
 	}
-	return true, e.respond(w, r, &p.enc, bodies, gate)
+	return true, e.respond(w, r, &p.enc, bodies, q)
 }
 
 // lookUp finds the document that a request names, nil if there is none. A query
 // that names none is ignored. So is any query where the document is not read:
 // which methods it has does not depend on parameters.
-func (p *Press) lookUp(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
+func (p *Press) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
-		return p.at(ed, r, gate)
+		return p.at(ed, r, q)
 	}
 	first, second := r, withoutQuery(r)
 	if !reads(r) {
 		first, second = second, first
 	}
-	e, err := p.at(ed, first, gate)
+	e, err := p.at(ed, first, q)
 	if e != nil || err != nil {
 		return e, err
 	}
-	e, err = p.at(ed, second, gate)
+	e, err = p.at(ed, second, q)
 	if e != nil && e.variant() {
 		return nil, err // the URL is that of a page of the site, whose server knows the query
 	}
@@ -119,7 +118,7 @@ func (p *Press) lookUp(ed *Edition, r *http.Request, gate Gate) (*entry, error) 
 }
 
 // at finds the document of exactly the target of a request, nil if there is none.
-func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
+func (p *Press) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := p.known(ed, k)
 	if e != nil && (e.large || e.standing.Load().number >= ed.number) {
@@ -138,7 +137,7 @@ func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
 	// Of guarded rooms, what is there depends on who asks; what a query names
 	// may be work, which is counted.
 	none := may && e == nil && k.query == "" && !p.Guarded()
-	e, err := p.find(ed, k, e, r, gate)
+	e, err := p.find(ed, k, e, r, q)
 	switch {
 	case err != nil || e != nil && e.variant() && !reads(r):
 		return nil, err
@@ -158,20 +157,10 @@ func (p *Press) known(ed *Edition, k key) *entry {
 	return p.cache.get(k)
 }
 
-func (e *entry) admit(gate Gate) error {
-	switch {
-	case gate != nil:
-		return gate.Content(e.guarded)
-	case e.guarded:
-		return errGuarded
-	}
-	return nil
-}
-
 // find asks the rooms for a target. old is the entry that an earlier edition
 // had there, or nil.
-func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, gate Gate) (*entry, error) {
-	d, room, err := p.ask(ed, r, gate)
+func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
+	d, room, err := p.ask(ed, r, q)
 	if err != nil || d == nil {
 		if old != nil && err == nil {
 			p.cache.remove(old)
@@ -213,26 +202,26 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, gate Gate)
 // ask gives the first room's document, nil if no room has one. Those who may
 // not read a guarded room hear of it whether a path is discovery, and nothing
 // else.
-func (p *Press) ask(ed *Edition, r *http.Request, gate Gate) (*millrace.Document, *Room, error) {
+func (p *Press) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Room, error) {
 	for i := range p.rooms {
 		room := &p.rooms[i]
 		req, denied := r, error(nil)
 		if room.Guarded {
-			if denied = hasKey(gate); denied != nil {
+			if denied = q.Key(); denied != nil {
 				req = withoutQuery(r)
 			}
 		}
-		d, err := room.find(r.Context(), ed.View, req, gate)
+		d, err := room.find(r.Context(), ed.View, req, q)
 		switch {
 		case errors.Is(err, millrace.ErrNotFound) && !said(err):
 			continue
 		case denied != nil && err == nil && d.Variant != "":
 			continue // whoever may not have it has the page
 		case denied != nil && (err != nil || !d.Public):
-			room.failed(gate, false, nil)
+			room.failed(q, false, nil)
 			return nil, nil, denied
 		case err != nil:
-			room.failed(gate, room.works(r), err)
+			room.failed(q, room.works(r), err)
 			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, room.Name, err)
 		case d.Large:
 			// A large document is served from the edition or not at all.
@@ -254,9 +243,9 @@ func requestError(err error) *millrace.RequestError {
 }
 
 // find looks a document up, which may take work.
-func (room *Room) find(ctx context.Context, v millrace.View, r *http.Request, gate Gate) (*millrace.Document, error) {
-	if gate != nil && room.works(r) {
-		end, err := gate.Work()
+func (room *Room) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
+	if room.works(r) {
+		end, err := q.Work()
 		if err != nil {
 			return nil, err
 		}

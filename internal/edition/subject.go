@@ -5,14 +5,8 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
-
-// Subject is what an answer is of.
-type Subject struct {
-	millrace.Subject
-	Protocol string // whose it is
-	Found bool   // there is such a document; false = the answer is an error of its room's
-}
 
 // aside is what few documents have to say of themselves.
 type aside struct {
@@ -31,8 +25,8 @@ func (e *entry) about(d *millrace.Document, room string) {
 }
 
 // subject gives what the entry is of.
-func (e *entry) subject() Subject {
-	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.room, Found: true}
+func (e *entry) subject() access.Subject {
+	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.room, Found: true}
 	if a := e.aside; a != nil {
 		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
 	}
@@ -42,26 +36,23 @@ func (e *entry) subject() Subject {
 // Known gives what a request is for, as far as that is known without looking it
 // up: false for what nobody has asked for of late. The path of r is relative to
 // the documents' base.
-func (p *Press) Known(r *http.Request) (Subject, bool) {
+func (p *Press) Known(r *http.Request) (access.Subject, bool) {
 	ed := p.current.Load()
 	if ed == nil {
-		return Subject{}, false
+		return access.Subject{}, false
 	}
 	e := p.known(ed, keyOf(r.URL))
 	if e == nil {
-		return Subject{}, false
+		return access.Subject{}, false
 	}
 	return e.subject(), true
 }
 
 // failed tells whose error an answer is.
-func (room *Room) failed(gate Gate, search bool, err error) {
-	if gate == nil {
-		return
-	}
-	s := Subject{Subject: millrace.Subject{Search: search}, Protocol: room.Name}
+func (room *Room) failed(q *access.Request, search bool, err error) {
+	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: room.Name}
 	if said := requestError(err); said != nil {
 		s.Page = said.Page
 	}
-	gate.Of(s)
+	q.About(s)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/internal/access"
 )
 
 // accessLog writes one line per request in the common log format, with the
@@ -46,10 +48,10 @@ func (l *accessLog) line(r *http.Request, host string, status int, bytes int64, 
 	b = append(b, " - - "...)
 	b = append(b, l.stamp...)
 	b = append(b, ` "`...)
-	b = appendQuoted(b, shown(r.Method))
+	b = appendQuoted(b, access.Redact(r.Method))
 	b = append(b, ' ')
 	target, _, _ := strings.Cut(r.RequestURI, "?")
-	b = appendQuoted(b, shown(target))
+	b = appendQuoted(b, access.Redact(target))
 	b = append(b, ' ')
 	b = append(b, r.Proto...)
 	b = append(b, `" `...)

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -169,7 +170,7 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 			failed = err
 			if ctx.Err() == nil {
 				// The page itself is worth more than its links.
-				g.log.Error("links of a page", "page", shown(page), "err", err)
+				g.log.Error("links of a page", "page", access.Redact(page), "err", err)
 			}
 		}
 		out = append(out, links...)

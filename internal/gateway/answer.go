@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 )
 
@@ -22,7 +23,7 @@ type response struct {
 	silent bool // it is the owner's: nothing is said of the policy, and nothing counted
 	keyed  bool // it is answered by its key: other clients may not have the response
 	start  time.Time
-	Request
+	access.Request
 
 	g *Gateway
 	r *http.Request // as it has come
@@ -36,7 +37,7 @@ func (w *response) WriteHeader(status int) {
 			private(w.Header())
 		}
 		if status != http.StatusNotModified {
-			w.tell(w.Header())
+			w.SetRateLimit(w.Header())
 		}
 		if w.g != nil && w.g.usage != nil && status < 400 && !w.silent {
 			w.g.usage.state(w.Header())
@@ -90,8 +91,8 @@ func (w *response) once(b []byte) (int, error) {
 
 // out notes an answer that does not go out to its end. Who listens ends it so.
 func (w *response) out(err error) {
-	if err != nil && !w.listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
-		w.broken = true
+	if err != nil && !w.Listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
+		w.Broken = true
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -94,7 +95,7 @@ func TestEventOfSitemap(t *testing.T) {
 		inMemory("index.html", "<p>home", "sitemap.xml", "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'></urlset>"),
 	} {
 		kept := new(events)
-		g := setup{files: files, rooms: []edition.Room{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Access: accessOptions{Bots: known(t)}}}.gateway(t)
+		g := setup{files: files, rooms: []edition.Room{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}.gateway(t)
 		w := ask(g, "GET", "/sitemap.xml", "User-Agent", gptBot)
 		got := kept.last()
 		if w.Code != 200 || len(got) != 1 || got[0].Protocol != "site" || got[0].Endpoint != store.EndpointIndex || got[0].Path != "/sitemap.xml" || got[0].Bytes == 0 {

@@ -122,17 +122,17 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 		return false
 	}
 	w.silent = true
-	if err := w.enter(); err != nil {
+	if err := w.Enter(); err != nil {
 		g.fail(w, r, err)
 		return true
 	}
-	defer w.leave()
+	defer w.Leave()
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	switch {
 	case r.ContentLength > maxBody:
-		failure(w, r, http.StatusRequestEntityTooLarge, &errLarge.err)
+		failure(w, r, http.StatusRequestEntityTooLarge, &errLarge.Err)
 	case inner == nil:
 		h.Set("Location", g.mount+"/")
 		plain(w, r, http.StatusFound, "")
@@ -140,7 +140,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 		notFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		inner.RemoteAddr = netip.AddrPortFrom(w.client(), 0).String() // also behind a proxy
+		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // also behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
 	return true

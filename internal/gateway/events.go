@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
 
@@ -29,9 +29,9 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	}
 	if inner := under(r, g.docs); inner != nil {
 		if of, known := g.press.Known(inner); known {
-			w.of = of
+			w.Of = of
 		} else if _, _, room := g.press.Refuse(inner, http.StatusForbidden, nil); room != nil {
-			w.of = edition.Subject{Protocol: room.Name}
+			w.Of = access.Subject{Protocol: room.Name}
 		}
 	}
 }
@@ -39,13 +39,13 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 // composed records that a response was composed of what all protocols have.
 func (w *response) composed(size int) {
 	w.Sends(int64(size), true)
-	w.of.Public, w.of.Found = w.of.Protocol == composedRoom, true
+	w.Of.Public, w.Of.Found = w.Of.Protocol == composedRoom, true
 }
 
 // setErrorProtocol sets the protocol of an error response if none is known.
 func (w *response) setErrorProtocol(name string) {
-	if w.of.Protocol == "" || w.of.Protocol == composedRoom {
-		w.of = subject{Protocol: name}
+	if w.Of.Protocol == "" || w.Of.Protocol == composedRoom {
+		w.Of = access.Subject{Protocol: name}
 	}
 }
 
@@ -68,13 +68,13 @@ func (l live) Annotate(s millrace.Subject) {
 func (w *response) served(told *hint, room string, scope millrace.Scope) {
 	told.mu.Lock()
 	defer told.mu.Unlock()
-	of := edition.Subject{Subject: told.of, Protocol: room, Found: true}
+	of := access.Subject{Subject: told.of, Protocol: room, Found: true}
 	if !told.said {
 		// To listen is to be told of many pages.
 		of.Public = w.r.Method != http.MethodGet
 	}
-	w.of, w.made, w.sized = of, true, true
-	w.quiet = scope != millrace.ScopeRead // a report of changes reads no content
+	w.Of, w.Made, w.Sized = of, true, true
+	w.Quiet = scope != millrace.ScopeRead // a report of changes reads no content
 }
 
 // signing is how many signatures are looked at when their requests have been
@@ -86,18 +86,18 @@ const (
 
 // event tells of an answer, if it was one to a machine, and counts it.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
+	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
 		return
 	}
 	id, wait := w.Identity()
-	if id.bot == nil && !wait && g.o.Metrics == nil || w.owned {
+	if id.Bot == nil && !wait && g.o.Metrics == nil || w.Owned {
 		return
 	}
 	e := g.outline(w, r)
 	if g.o.Metrics != nil {
-		g.o.Metrics.count(&e, family(id.bot), w.listens)
+		g.o.Metrics.count(&e, family(id.Bot), w.Listens)
 	}
-	if g.o.Events == nil || id.bot == nil && !wait {
+	if g.o.Events == nil || id.Bot == nil && !wait {
 		return
 	}
 	g.complete(&e, w, r)
@@ -108,7 +108,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 			go g.later(e, r)
 			return
 		default: // many are looked at: nobody can tell of this one
-			id.bot = cmp.Or(id.bot, bots.Other)
+			id.Bot = cmp.Or(id.Bot, bots.Other)
 		}
 	}
 	by(&e, id)
@@ -127,12 +127,12 @@ func family(b *bots.Bot) string {
 }
 
 // by notes who has asked.
-func by(e *store.Event, id Identity) {
-	e.Bot, e.Family = id.bot.Token, id.bot.Family
+func by(e *store.Event, id access.Identity) {
+	e.Bot, e.Family = id.Bot.Token, id.Bot.Family
 	if e.Bot == "" {
-		e.Bot = id.bot.Name
+		e.Bot = id.Bot.Name
 	}
-	switch id.verdict {
+	switch id.Verdict {
 	case bots.Verified:
 		e.Identity = store.Verified
 	case bots.Forged:
@@ -142,16 +142,16 @@ func by(e *store.Event, id Identity) {
 
 // outline gives what kind of request was answered, and how.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
-	of := &w.of
+	of := &w.Of
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
 	switch {
-	case w.broken:
+	case w.Broken:
 		e.Status = 0
 	case w.status == 0 && r.Context().Err() == nil:
 		e.Status = http.StatusOK // the server writes an empty answer
 	}
 	switch {
-	case w.page || e.Protocol == "":
+	case w.SitePage || e.Protocol == "":
 		e.Protocol, e.Endpoint = pageRoom, store.EndpointFile
 		kind := w.Header().Get("Content-Type")
 		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
@@ -189,11 +189,11 @@ func isSitemap(name string) bool {
 
 // complete adds to an outline what was asked for.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
-	of, base := &w.of, g.docs
-	e.Query, e.Cached, e.Size = of.Query, w.sized && !w.made, w.size
+	of, base := &w.Of, g.docs
+	e.Query, e.Cached, e.Size = of.Query, w.Sized && !w.Made, w.Size
 	if e.Protocol == pageRoom {
 		base, e.Cached = g.base, false
-		if !w.sized && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
+		if !w.Sized && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
 			e.Size = e.Bytes
 		}
 	}
@@ -221,11 +221,11 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 			e.Path = inner.URL.EscapedPath()
 		}
 	}
-	e.Path = shown(e.Path)
-	if holdsKey(e.Query) {
+	e.Path = access.Redact(e.Path)
+	if access.HoldsKey(e.Query) {
 		e.Query = "(a key)"
 	}
-	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !holdsKey(intent[0]) {
+	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !access.HoldsKey(intent[0]) {
 		e.Intent = intent[0]
 	}
 }
@@ -251,7 +251,7 @@ func (g *Gateway) later(e store.Event, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)
 	defer cancel()
 	q := g.guard.Request(r.WithContext(ctx))
-	if id := q.Verify(); id.bot != nil {
+	if id := q.Verify(); id.Bot != nil {
 		by(&e, id)
 		g.o.Events.Record(e)
 	}

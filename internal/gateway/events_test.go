@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -171,7 +172,7 @@ func TestNoEvents(t *testing.T) {
 // A class that is turned away is told of with what it has asked for, and a
 // signature counts, which is looked at when the answer is out.
 func TestEventsOfClasses(t *testing.T) {
-	g, kept := recorded(t, Options{Access: accessOptions{Rules: rules(t, "training=403")}})
+	g, kept := recorded(t, Options{Access: access.Options{Rules: rules(t, "training=403")}})
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
 	ask(g, "GET", "/a/", "User-Agent", gptBot)
 	ask(g, "GET", "/notes?q=never+asked", "User-Agent", gptBot)
@@ -182,7 +183,7 @@ func TestEventsOfClasses(t *testing.T) {
 	}
 
 	signed := &signers{}
-	g, kept = recorded(t, Options{Access: accessOptions{Agents: signed}})
+	g, kept = recorded(t, Options{Access: access.Options{Agents: signed}})
 	kept.new = make(chan struct{}, 1)
 	for _, tt := range []struct {
 		signature, agent, bot string
@@ -217,7 +218,7 @@ func (f fields) Verify(_ context.Context, r *http.Request) (string, error) {
 // with links has made of them.
 func TestEventsOfSignedFields(t *testing.T) {
 	seen := make(fields, 1)
-	g, _ := recorded(t, Options{Access: accessOptions{Agents: seen}})
+	g, _ := recorded(t, Options{Access: access.Options{Agents: seen}})
 	sent := []string{"User-Agent", gptBot, "Signature", "x", "Range", "bytes=0-1", "If-None-Match", `"a", "b"`}
 	if w := ask(g, "GET", "/a/", sent...); w.Code != 206 {
 		t.Fatalf("%d", w.Code)
@@ -303,7 +304,7 @@ func TestEventsInFront(t *testing.T) {
 			}
 		}
 		_, _ = w.Write([]byte("<html><head></head><p>A page."))
-	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: accessOptions{Bots: known(t)}}}, nil)
+	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}, nil)
 	for _, tt := range []struct {
 		target string
 		fields []string

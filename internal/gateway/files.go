@@ -148,7 +148,7 @@ func (s *static) page(w *response, r *http.Request, adds *additions) (bool, erro
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
 		if info, err := s.files.Peek(file); err == nil {
-			if done, err := w.g.press.Prepared(w, r, w, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
+			if done, err := w.g.press.Prepared(w, r, &w.Request, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
 				return true, err
 			}
 		}
@@ -162,7 +162,7 @@ func (s *static) page(w *response, r *http.Request, adds *additions) (bool, erro
 		return false, nil //nolint:nilerr // the file server answers
 	}
 	state := filetree.Version(adds.sum, info, time.Now())
-	return true, w.g.press.Page(w, r, w, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
+	return true, w.g.press.Page(w, r, &w.Request, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
 		html, modified, err := s.read(file)
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ func (g *Gateway) fixed(w *response, r *http.Request) bool {
 	}
 	text, ok := g.o.Fixed[inner.URL.Path]
 	if ok {
-		w.of.Protocol = composedRoom
+		w.Of.Protocol = composedRoom
 		plain(w, r, http.StatusOK, text)
 	}
 	return ok

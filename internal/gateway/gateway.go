@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -38,7 +39,7 @@ type Options struct {
 
 	// Access says which requests are answered. Its Policy and Log are those
 	// below and above.
-	Access accessOptions
+	Access access.Options
 	// Update does what [millrace.Live] says; nil = pages cannot be asked for
 	// singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
@@ -102,7 +103,7 @@ type Gateway struct {
 	mount    string // of the dashboard; "" = there is none
 	log      *slog.Logger
 	access   *accessLog
-	guard    *guard
+	guard    *access.Guard
 	o        Options
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
@@ -151,9 +152,9 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.AccessLog != nil {
 		g.access = newAccessLog(o.AccessLog)
 	}
-	access := o.Access
-	access.Policy, access.Log = o.Policy, g.log
-	if g.guard, err = newGuard(&access); err != nil {
+	allowed := o.Access
+	allowed.Policy, allowed.Log = o.Policy, g.log
+	if g.guard, err = access.New(&allowed); err != nil {
 		return nil, err
 	}
 	var crawlers func(millrace.Purpose) []string
@@ -197,7 +198,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		w = new(response)
 	}
 	*w = response{ResponseWriter: to, g: g, r: r, Request: g.guard.Request(r)}
-	w.owned = owned
+	w.Owned = owned
 	if g.timed {
 		w.start = time.Now()
 	}
@@ -208,7 +209,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
 		}
-		if !w.broken { // somebody may still hold what was broken off
+		if !w.Broken { // somebody may still hold what was broken off
 			*w = response{}
 			g.responses.Put(w)
 		}
@@ -226,12 +227,12 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	err, ok := cause.(error)
 	aborted := ok && errors.Is(err, http.ErrAbortHandler)
 	if !aborted {
-		g.log.Error("panic", "path", shown(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
+		g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
 		// Nobody is there any more, or half an answer is out: the connection
 		// must not look intact.
-		w.broken = true
+		w.Broken = true
 		panic(http.ErrAbortHandler)
 	}
 	clear(w.Header())
@@ -270,7 +271,7 @@ func (g *Gateway) Publish(ctx context.Context) {
 func (g *Gateway) Tend(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	tasks.Go(func() { g.guard.run(ctx) })
+	tasks.Go(func() { g.guard.Run(ctx) })
 	if g.access != nil {
 		tasks.Go(func() { g.access.run(ctx) })
 	}

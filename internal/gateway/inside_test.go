@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/millrace/millrace/internal/access"
 )
 
 // The owner's own requests are let in and not counted; the key that they bring
 // is good for nobody else.
 func TestInside(t *testing.T) {
-	g, _, _ := closed(t, newRing(t), Options{Access: accessOptions{Rate: 1}}, nil)
+	g, _, _ := closed(t, newRing(t), Options{Access: access.Options{Rate: 1}}, nil)
 	inside, key := g.Inside()
 	ask := func(h http.Handler, key string) int {
 		r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
@@ -31,7 +33,7 @@ func TestInside(t *testing.T) {
 	if got := ask(g, key); got != http.StatusUnauthorized {
 		t.Errorf("somebody else with the owner's key gets %d", got)
 	}
-	open := setup{o: Options{Access: accessOptions{Rate: 1}}}.gateway(t)
+	open := setup{o: Options{Access: access.Options{Rate: 1}}}.gateway(t)
 	if _, key := open.Inside(); key != "" {
 		t.Error("a key is made where there are none")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
@@ -178,7 +179,7 @@ func TestKeyOpensContent(t *testing.T) {
 // A room that the owner has opened, and the site's own pages, need no key.
 func TestOpenRoom(t *testing.T) {
 	k := newRing(t)
-	o := Options{Access: accessOptions{Keys: k}}
+	o := Options{Access: access.Options{Keys: k}}
 	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes), Guarded: true}}, o: o}.gateway(t)
 	for target, want := range map[string]int{
 		"/llm-pages.json": 200, "/a/llm.json": 200, "/a/": 200, "/": 200, "/style.css": 200, "/nothing": 404, "/nothing/llm.json": 404,
@@ -278,7 +279,7 @@ func TestRevoking(t *testing.T) {
 func TestStrangersMakeNobodyLook(t *testing.T) {
 	k := newRing(t)
 	n := new(notes)
-	g := setup{guarded: true, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
+	g := setup{guarded: true, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
 	for _, c := range []struct {
 		target, field string
 		status        int
@@ -311,7 +312,7 @@ func TestUpdates(t *testing.T) {
 		gone bool
 	}
 	var calls []call
-	o := Options{Access: accessOptions{Keys: k}, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
+	o := Options{Access: access.Options{Keys: k}, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		calls = append(calls, call{urls, gone})
 		if slices.Contains(urls, "/bad") {
 			return millrace.Counts{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is no page"}
@@ -358,7 +359,7 @@ func TestUpdates(t *testing.T) {
 			t.Errorf("%d active, %d listen", g.guard.Active(), g.guard.Listening())
 		}
 	}
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{Keys: k}}}.gateway(t)
+	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
 	if w := ask(g, "POST", "/notes/update", "Authorization", "Bearer "+k.both); w.Code != 503 {
 		t.Errorf("a site that takes no updates: %d", w.Code)
 	}
@@ -368,7 +369,7 @@ func TestUpdates(t *testing.T) {
 // edition, and ends when the server does.
 func TestStream(t *testing.T) {
 	at := new(oneView)
-	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: accessOptions{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
+	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
 	address, stop := serve(t, g, ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	var streams []*http.Response
 	for range 2 {

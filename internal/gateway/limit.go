@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/millrace/millrace/internal/access"
 )
 
 // limit gives a listener that has at most most connections at once. Others are
@@ -36,7 +38,7 @@ func (l *limited) few() int { return max(4, l.most/16) }
 
 // enter takes a place for an address, if there is one.
 func (l *limited) enter(address netip.Addr) bool {
-	from := customer(address)
+	from := access.Network(address)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.most || l.open >= l.most/2 && l.each[from] >= l.few() && address.IsValid() && !l.proxy(address) {
@@ -48,7 +50,7 @@ func (l *limited) enter(address netip.Addr) bool {
 }
 
 func (l *limited) leave(address netip.Addr) {
-	from := customer(address)
+	from := access.Network(address)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--

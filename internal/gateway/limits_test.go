@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -36,7 +37,7 @@ func limitedTo(t *testing.T, o Options) (from func(address, target string, field
 }
 
 func TestRate(t *testing.T) {
-	from, pass := limitedTo(t, Options{Access: accessOptions{Rate: 2}})
+	from, pass := limitedTo(t, Options{Access: access.Options{Rate: 2}})
 	const a, b = "192.0.2.1:1000", "192.0.2.2:1000"
 	for i, target := range []string{"/a/llm.json", "/notes", "/notes?q=All", "/notes/all"} {
 		if w := from(a, target); w.Code != 200 {
@@ -86,7 +87,7 @@ func TestRate(t *testing.T) {
 // A key is one client wherever it comes from; a wrong one is nobody.
 func TestRateOfKeys(t *testing.T) {
 	k := newRing(t)
-	from, _ := limitedTo(t, Options{Access: accessOptions{Rate: 1, Keys: k}})
+	from, _ := limitedTo(t, Options{Access: access.Options{Rate: 1, Keys: k}})
 	for i, c := range []struct {
 		address, key string
 		want         int
@@ -114,7 +115,7 @@ func TestSearchesAtOnce(t *testing.T) { synctest.Test(t, searchesAtOnce) }
 
 func searchesAtOnce(t *testing.T) {
 	n := &notes{slow: make(chan struct{})}
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{Access: accessOptions{MaxSearches: 2}}}.gateway(t)
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{Access: access.Options{MaxSearches: 2}}}.gateway(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {

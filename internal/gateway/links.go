@@ -37,7 +37,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		adds := g.additions(ed, at, r)
 		done, err := files.page(w, r, adds)
 		if done && adds != nothing {
-			w.of.Page = g.identityAt(r, false)
+			w.Of.Page = g.identityAt(r, false)
 		}
 		if err != nil {
 			g.fail(w, r, err)
@@ -74,9 +74,9 @@ func (g *Gateway) page(w *response, r *http.Request) {
 	origin.ServeHTTP(lw, whole)
 	if _, ours := origin.(welcome); ours && r.URL.Path == "/" {
 		w.setErrorProtocol(composedRoom)
-		w.page = false
+		w.SitePage = false
 	} else if lw.adds != nil && lw.adds != nothing {
-		w.of.Page = g.identityAt(r, g.front != nil)
+		w.Of.Page = g.identityAt(r, g.front != nil)
 	}
 	if err := lw.close(); err != nil {
 		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))

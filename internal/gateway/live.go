@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -98,7 +99,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 	// Whoever only listens takes no place away from the others.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
-		w.listens = true
+		w.Listens = true
 		end, err := w.Listen()
 		if err != nil {
 			g.fail(w, r, err)
@@ -106,11 +107,11 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 		}
 		defer end()
 	} else {
-		if err := w.enter(); err != nil {
+		if err := w.Enter(); err != nil {
 			g.fail(w, r, err)
 			return
 		}
-		defer w.leave()
+		defer w.Leave()
 	}
 	ctx := r.Context()
 	if room.Guarded || scope != millrace.ScopeRead {
@@ -123,7 +124,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 		ctx = held
 		w.keyed = true
 	}
-	if err := w.charge(); err != nil {
+	if err := w.Charge(); err != nil {
 		g.fail(w, r, err)
 		return
 	}
@@ -152,11 +153,11 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 		case w.status != 0:
 			// What was to be said has been said in the stream itself.
 			if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
-				g.log.Error("stream failed", "path", shown(r.URL.Path), "err", err)
+				g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 			}
 			err = errors.Join(edition.ErrBroken, err)
-		case errors.Is(context.Cause(ctx), errRevoked):
-			err = denied("the key holds no more")
+		case errors.Is(context.Cause(ctx), access.ErrRevoked):
+			err = access.Denied("the key holds no more")
 		}
 		g.fail(w, r, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -252,11 +253,11 @@ func (w *response) near() bool {
 		if r.Header[name] == nil {
 			continue
 		}
-		if from := address(r.RemoteAddr); !w.g.guard.trusted(from) || r.Header["X-Forwarded-For"] == nil || w.client() == from {
+		if from := access.ParseAddress(r.RemoteAddr); !w.g.guard.Trusted(from) || r.Header["X-Forwarded-For"] == nil || w.Address() == from {
 			return false
 		}
 	}
-	a := w.client()
+	a := w.Address()
 	return a.IsValid() && (a.IsLoopback() || a.IsPrivate() ||
 		slices.ContainsFunc(w.g.o.MetricsOptions.From, func(p netip.Prefix) bool { return p.Contains(a) }))
 }

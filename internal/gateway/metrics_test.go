@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -52,7 +53,7 @@ func fromHere(g http.Handler, target string, fields ...string) *httptest.Respons
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
 	looked := time.Now().Add(-time.Minute)
-	o := Options{Access: accessOptions{Bots: known(t)}, Metrics: m, MetricsOptions: MetricsOptions{
+	o := Options{Access: access.Options{Bots: known(t)}, Metrics: m, MetricsOptions: MetricsOptions{
 		Looked:  func() (time.Time, bool) { return looked, true },
 		Dropped: func() uint64 { return 7 },
 		Behind: func() []Behind {
@@ -122,7 +123,7 @@ func TestMetrics(t *testing.T) {
 // Whoever asks from elsewhere, or for somebody else, finds what the site has.
 func TestMetricsAreNear(t *testing.T) {
 	const proxy = "10.1.1.1"
-	o := Options{Metrics: NewMetrics(), Access: accessOptions{Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}}
+	o := Options{Metrics: NewMetrics(), Access: access.Options{Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}}
 	o.MetricsOptions.From = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 	g := setup{files: site(), o: o}.gateway(t)
 	for _, tt := range []struct {

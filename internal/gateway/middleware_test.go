@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // A 304 with everything that looks at who is there, and without.
 func BenchmarkMiddleware(b *testing.B) {
 	const n = 10_000
 	all := Options{
-		Access: accessOptions{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Rate: 1e7, FilesRate: 1e9, Bots: known(b), Rules: rules(b, "training=10000000/s", "search=allow", "unverified=403")},
+		Access: access.Options{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Rate: 1e7, FilesRate: 1e9, Bots: known(b), Rules: rules(b, "training=10000000/s", "search=allow", "unverified=403")},
 	}
 	for _, c := range []struct {
 		name, agent string

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/internal/access"
 )
 
 // Names that many make documents at, so that a site may have its own, which then
@@ -50,7 +52,7 @@ func (g *Gateway) ownName(r *http.Request) bool {
 	return g.names.there(r.URL.Path, func(was bool) (there, known bool) {
 		there, known = g.hasFile(r)
 		if there && !was && g.names.first(kind) {
-			g.log.Info("the site has a file of its own at a name of ours, and it is served", "path", shown(r.URL.Path), "kind", kind)
+			g.log.Info("the site has a file of its own at a name of ours, and it is served", "path", access.Redact(r.URL.Path), "kind", kind)
 		}
 		return there, known
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // slowly is a gateway with a list of some length, and limits of its speed.
@@ -47,14 +48,14 @@ func TestFilesRate(t *testing.T) {
 		each, all float64
 		one, two  float64 // bytes a second, of one client, and of two at once
 	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
-		g := slowly(t, Options{Access: accessOptions{FilesRate: c.each, FilesRateTotal: c.all}})
+		g := slowly(t, Options{Access: access.Options{FilesRate: c.each, FilesRateTotal: c.all}})
 		synctest.Test(t, func(t *testing.T) {
 			whole, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
 			if whole < 10_000 {
 				t.Fatalf("%d bytes", whole)
 			}
 			expect := func(rate float64) time.Duration {
-				return time.Duration((float64(whole)/rate - burstTime) * float64(time.Second))
+				return time.Duration((float64(whole)/rate - 2) * float64(time.Second))
 			}
 			near("one", took, expect(c.one))
 			time.Sleep(time.Hour)
@@ -63,7 +64,7 @@ func TestFilesRate(t *testing.T) {
 				both.Go(func() {
 					_, took := get(g, "GET", "/llm-pages.json", fmt.Sprintf("192.0.2.%d", 8+i))
 					// The last one of those who share comes last.
-					if want := expect(c.two); took > want+2*time.Second || took < want-2*time.Second-time.Duration(float64(burstTime)*float64(time.Second)) {
+					if want := expect(c.two); took > want+2*time.Second || took < want-2*time.Second-time.Duration(float64(2)*float64(time.Second)) {
 						t.Errorf("two: %v, want %v", took, want)
 					}
 				})
@@ -80,7 +81,7 @@ func TestFilesRate(t *testing.T) {
 // Those who are sent something slowly take no places away from the others, and
 // one who leaves takes none at all.
 func TestFilesPlaces(t *testing.T) {
-	g := slowly(t, Options{Access: accessOptions{FilesRate: 1000, MaxRequests: 8}})
+	g := slowly(t, Options{Access: access.Options{FilesRate: 1000, MaxRequests: 8}})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		var slow sync.WaitGroup
@@ -113,7 +114,7 @@ func TestFilesPlaces(t *testing.T) {
 // One client with many downloads leaves places to others, and whoever goes away
 // while it waits has used up nothing of what is for all.
 func TestFilesFlood(t *testing.T) {
-	g := slowly(t, Options{Access: accessOptions{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64}})
+	g := slowly(t, Options{Access: access.Options{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64}})
 	get := func(ctx context.Context, from string) int {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/llm-pages.json", nil)
 		r.RemoteAddr = from + ":1"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 )
@@ -16,14 +17,14 @@ const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expi
 
 // turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
 // rule it was, what is wrong with its signature, and where the terms, the price and the owner are.
-func (g *Gateway) turnAway(w *response, r *http.Request, e *TurnedAway) {
+func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 	status := http.StatusForbidden
-	if e.Do == Pay {
+	if e.Action == access.PaymentRequired {
 		status = http.StatusPaymentRequired
 	}
 	h := w.Header()
 	clear(h)
-	if g.o.Access.Agents != nil && e.verdict != bots.Verified {
+	if g.o.Access.Agents != nil && e.Verdict != bots.Verified {
 		h.Set("Accept-Signature", askToSign)
 	}
 	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))
@@ -37,9 +38,9 @@ func (g *Gateway) turnAway(w *response, r *http.Request, e *TurnedAway) {
 	}
 	member("detail", e.Detail)
 	member("reason", strings.ToLower(e.Name))
-	member("signature", e.why)
-	member("bot", e.bot.Name)
-	member("purpose", string(e.bot.Of()))
+	member("signature", e.Why)
+	member("bot", e.Bot.Name)
+	member("purpose", string(e.Bot.Of()))
 	if p := g.o.Policy; p != nil {
 		member("policy", p.Terms)
 		member("payment", p.Payment)
@@ -71,7 +72,7 @@ func (g *Gateway) let(w *response, r *http.Request) bool {
 		return true
 	}
 	g.guess(w, r)
-	if turned, ok := errors.AsType[*TurnedAway](err); ok {
+	if turned, ok := errors.AsType[*access.TurnedAway](err); ok {
 		g.turnAway(w, r, turned)
 	} else {
 		g.fail(w, r, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -64,7 +65,7 @@ type Proxy struct {
 	loop     string // this proxy in CDN-Loop (RFC 8586)
 	log      *slog.Logger
 	reverse  httputil.ReverseProxy
-	places   *streams
+	places   *access.Places
 	failing  atomic.Bool
 	said     atomic.Int64 // when failures were last told of, in seconds
 	idle     func()
@@ -90,7 +91,7 @@ func NewProxy(target string, o *ProxyOptions) (*Proxy, error) {
 	p := &Proxy{
 		target: at, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
 		patience: cmp.Or(o.Patience, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
-		log: o.Log, places: newStreams(cmp.Or(o.MaxOpen, 4096), nil),
+		log: o.Log, places: access.NewPlaces(cmp.Or(o.MaxOpen, 4096), nil),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
@@ -200,10 +201,10 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 		failure(w, r, said.Status, said)
 		return
 	}
-	end, err := p.places.enter(p.client(r))
+	end, err := p.places.Enter(access.ClientAt(access.Sender(r, p.proxies)))
 	if err != nil {
 		said := errPassing
-		if errors.Is(err, errStreams) {
+		if errors.Is(err, access.ErrCrowded) {
 			said = errOpen
 		}
 		w.Header().Set("Retry-After", "5")
@@ -225,29 +226,6 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 		in.Header.Del("Http2-Settings")
 	}
 	p.reverse.ServeHTTP(to, &in)
-}
-
-// client is whom a request counts for: an address, or the network that one
-// customer has.
-func (p *Proxy) client(r *http.Request) client {
-	from := address(r.RemoteAddr)
-	if p.trusts(from) {
-		for _, hop := range slices.Backward(strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")) {
-			next := address(strings.TrimSpace(hop))
-			if !next.IsValid() {
-				break
-			}
-			if from = next; !p.trusts(from) {
-				break
-			}
-		}
-	}
-	if from.Is6() {
-		if network, err := from.Prefix(64); err == nil {
-			from = network.Addr()
-		}
-	}
-	return client{from: from}
 }
 
 func (p *Proxy) trusts(a netip.Addr) bool {
@@ -286,7 +264,7 @@ func (p *Proxy) tell(r *http.Request, err error) {
 	p.failing.Store(true)
 	now := time.Now().Unix()
 	if last := p.said.Load(); now-last >= retell && p.said.CompareAndSwap(last, now) {
-		p.log.Warn("the site's own server does not answer", "origin", p.target.Host, "path", shown(r.URL.Path), "err", err)
+		p.log.Warn("the site's own server does not answer", "origin", p.target.Host, "path", access.Redact(r.URL.Path), "err", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -25,7 +26,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.URL.RawQuery = in.URL.RawQuery // as it has come
 	out.Host = in.Host
 	out.Trailer = in.Trailer // it is filled as the body is read
-	from := address(in.RemoteAddr)
+	from := access.ParseAddress(in.RemoteAddr)
 	trusted := p.trusts(from)
 	for name := range out.Header {
 		if dashed := strings.ReplaceAll(name, "_", "-"); forwarding(dashed) && (!trusted || dashed != name) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
@@ -217,7 +218,7 @@ func TestHealth(t *testing.T) {
 
 // A bot that is turned away hears so in the form of the protocol that it speaks.
 func TestTurnedAwayInForm(t *testing.T) {
-	g, _ := everything(t, &Options{Access: accessOptions{Bots: known(t), Rules: rules(t, "training=402")}})
+	g, _ := everything(t, &Options{Access: access.Options{Bots: known(t), Rules: rules(t, "training=402")}})
 	for target, part := range map[string]string{"/openfeeder?q=x": `{"schema":"openfeeder/1.0","error":{`, "/llm-pages.json": `{"title":"Payment Required"`} {
 		w := ask(g, "GET", target, "User-Agent", "CCBot/2.0")
 		if w.Code != 402 || !strings.HasPrefix(w.Body.String(), part) || (w.Header()["X-Openfeeder-Cache"] != nil) != strings.HasPrefix(target, "/openfeeder") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -41,7 +42,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3), of which net/http reads the first line
 	}
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-		if w.quiet = true; onlyReads(w, r) {
+		if w.Quiet = true; onlyReads(w, r) {
 			return
 		}
 	}
@@ -78,15 +79,15 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		}
 	}
 	if g.o.Directory != nil && r.URL.Path == keysPath {
-		w.of.Protocol = composedRoom
+		w.Of.Protocol = composedRoom
 		g.o.Directory.ServeHTTP(w, r)
 		return
 	}
 	if g.fixed(w, r) {
 		return
 	}
-	if holdsKey(r.URL.RawQuery) || holdsKey(r.URL.Path) || r.URL.Host != "" && holdsKey(r.RequestURI) {
-		g.fail(w, r, errInURL)
+	if access.HoldsKey(r.URL.RawQuery) || access.HoldsKey(r.URL.Path) || r.URL.Host != "" && access.HoldsKey(r.RequestURI) {
+		g.fail(w, r, access.ErrInURL)
 		return
 	}
 	if !g.let(w, r) {
@@ -102,12 +103,12 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if !g.admit(w, r) {
 		return
 	}
-	defer w.leave()
+	defer w.Leave()
 	if g.press == nil {
 		notFound(w, r)
 		return
 	}
-	w.of.Protocol = composedRoom
+	w.Of.Protocol = composedRoom
 	if g.composed(w, r, inner) {
 		return
 	}
@@ -123,9 +124,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		}
 	}
 	if g.front != nil {
-		w.leave() // what passes may take any time, and is counted there
+		w.Leave() // what passes may take any time, and is counted there
 	}
-	w.Record = Record{page: true}
+	w.Record = access.Record{SitePage: true}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
 		return
@@ -135,11 +136,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
-		w.of.Protocol, w.page = composedRoom, false
+		w.Of.Protocol, w.SitePage = composedRoom, false
 		leadsOn(w, r, g.base+"/")
 		return
 	}
-	w.page = true
+	w.SitePage = true
 	notFound(w, r)
 }
 
@@ -207,16 +208,13 @@ func under(r *http.Request, prefix string) *http.Request {
 // Errors of requests that there is no room for. Without a code, they are told
 // by each protocol in its own words.
 var (
-	errBusy = &refusal{err: millrace.RequestError{
-		Status: http.StatusServiceUnavailable, Text: "too many requests at once",
-	}, retry: 1}
-	errEarly = &refusal{err: millrace.RequestError{
+	errEarly = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusServiceUnavailable, Text: "no edition is published yet",
-	}, retry: 5}
-	errBody = &refusal{err: millrace.RequestError{
+	}, Retry: 5}
+	errBody = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusRequestEntityTooLarge, Text: "the request has a body, which nothing here takes",
 	}}
-	errLarge = &refusal{err: millrace.RequestError{
+	errLarge = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusRequestEntityTooLarge, Text: "the request's body is too large",
 	}}
 )
@@ -224,13 +222,13 @@ var (
 // admit lets a request in, or answers that there are too many or that it
 // brings too much.
 func (g *Gateway) admit(w *response, r *http.Request) bool {
-	if err := w.enter(); err != nil {
+	if err := w.Enter(); err != nil {
 		g.fail(w, r, err)
 		return false
 	}
 	if r.ContentLength != 0 && g.front == nil {
 		if r.ContentLength > maxBody {
-			w.leave()
+			w.Leave()
 			g.fail(w, r, errBody)
 			return false
 		}
@@ -242,13 +240,13 @@ func (g *Gateway) admit(w *response, r *http.Request) bool {
 // fail answers an error. What it says of the inside stays in the log.
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
-		w.broken = true
+		w.Broken = true
 		return // nobody is there to read an answer
 	}
 	status := millrace.Status(err)
 	said := requestError(err)
 	if status >= 500 && said == nil {
-		g.log.Error("request failed", "path", shown(r.URL.Path), "err", err)
+		g.log.Error("request failed", "path", access.Redact(r.URL.Path), "err", err)
 	}
 	h := w.Header()
 	methods, size := h["Allow"], h["Content-Range"]
@@ -265,12 +263,12 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if status == http.StatusRequestEntityTooLarge {
 		h.Set("Connection", "close") // the rest of the body is not read
 	}
-	if why, ok := errors.AsType[*refusal](err); ok {
-		if why.challenge != "" {
-			h.Set("Www-Authenticate", why.challenge)
+	if why, ok := errors.AsType[*access.Refusal](err); ok {
+		if why.Challenge != "" {
+			h.Set("Www-Authenticate", why.Challenge)
 		}
-		if why.retry > 0 {
-			h.Set("Retry-After", strconv.Itoa(why.retry))
+		if why.Retry > 0 {
+			h.Set("Retry-After", strconv.Itoa(why.Retry))
 		}
 	}
 	g.refuse(w, r, status, err)
@@ -320,7 +318,7 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			g.log.Error("panic", "path", shown(r.URL.Path), "cause", cause)
+			g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause)
 			ok = false
 		}
 	}()

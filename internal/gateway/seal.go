@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 )
 
@@ -23,7 +24,7 @@ func (s sealed) WriteHeader(status int) {
 	case status == http.StatusOK && s.r.Method == http.MethodGet:
 		h.Set("Content-Digest", digest)
 		if err := s.g.seals.add(s.response, digest); err != nil {
-			s.g.log.Error("a document is not signed", "path", shown(s.r.URL.Path), "err", err)
+			s.g.log.Error("a document is not signed", "path", access.Redact(s.r.URL.Path), "err", err)
 		}
 	case status == http.StatusOK, status == http.StatusPartialContent:
 		h.Set("Repr-Digest", digest)

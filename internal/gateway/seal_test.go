@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 )
@@ -79,7 +80,7 @@ func TestDirectoryPath(t *testing.T) {
 // Who is turned away and has not shown who he is learns how he could.
 func TestAskedToSign(t *testing.T) {
 	for _, c := range []struct {
-		agents Agents
+		agents access.Agents
 		signed string
 		asked  bool
 		told   bool // what is wrong with the signature
@@ -91,7 +92,7 @@ func TestAskedToSign(t *testing.T) {
 		{new(signers), "chatgpt.com", false, false}, // it is known, and not wanted
 		{nil, "", false, false},                     // nobody would look
 	} {
-		ask := visitor(t, Options{Access: accessOptions{Rules: rules(t, "openai=403"), Agents: c.agents}})
+		ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "openai=403"), Agents: c.agents}})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
 			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // serve runs a gateway on loopback and gives its address, and what ends it.
@@ -148,7 +149,7 @@ func TestTooManyRequests(t *testing.T) {
 			<-release
 		}
 	})
-	g := setup{o: Options{Origin: origin, Access: accessOptions{MaxRequests: 2}}}.gateway(t)
+	g := setup{o: Options{Origin: origin, Access: access.Options{MaxRequests: 2}}}.gateway(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { ask(g, "GET", "/slow") })

@@ -153,7 +153,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	}
 	server.Protocols.SetHTTP1(true)
 	most := cmp.Or(s.o.MaxConnections, 4096)
-	proxy := func(a netip.Addr) bool { return s.now.Load().g.guard.trusted(a) }
+	proxy := func(a netip.Addr) bool { return s.now.Load().g.guard.Trusted(a) }
 	listen := func() error { return server.Serve(limit(ln, most, busy, proxy)) }
 	if s.o.TLS != nil {
 		server.Protocols.SetHTTP2(true)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -22,7 +23,7 @@ const (
 // when ours is to be served as it is: the site has none, or one that is no list
 // of pages; see [Gateway.mapOf].
 func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) bool {
-	ours, there, err := g.ours(r, w)
+	ours, there, err := g.ours(r, &w.Request)
 	if !there && err == nil {
 		return false // the site's own is the only one
 	}
@@ -31,7 +32,7 @@ func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) boo
 		return false
 	}
 	if err != nil { // ours needs a key: theirs does not
-		w.of = subject{Protocol: composedRoom}
+		w.Of = access.Subject{Protocol: composedRoom}
 		g.origin.ServeHTTP(w, r)
 		return true
 	}
@@ -45,12 +46,12 @@ func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) boo
 
 // ours gives how our sitemap begins, for a request whose path is relative to the
 // documents' base.
-func (g *Gateway) ours(r *http.Request, gate edition.Gate) (beginning []byte, there bool, err error) {
+func (g *Gateway) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	to := &captured{discard: discard{header: make(http.Header)}, most: maxMapHead}
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
 	ask.URL.Path, ask.URL.RawPath, ask.URL.RawQuery = sitemapPath, "", ""
-	there, err = g.press.Answer(to, ask, gate)
+	there, err = g.press.Answer(to, ask, q)
 	return to.body.Bytes(), there, err
 }
 

@@ -53,7 +53,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case ed == nil: // nobody knows yet what there is
 		w.Header().Set("Retry-After", "5")
-		failure(w, r, http.StatusServiceUnavailable, &errEarly.err)
+		failure(w, r, http.StatusServiceUnavailable, &errEarly.Err)
 		return
 	case r.URL.Path != "/":
 		notFound(w, r)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -44,13 +45,13 @@ func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {
-				g.log.Error("other forms of a page", "page", shown(r.URL.Path), "err", err)
+				g.log.Error("other forms of a page", "page", access.Redact(r.URL.Path), "err", err)
 			}
 		case field != "":
 			h.Set(field, why)
 			addVary(h, "Accept")
 			if g.told.first(ed, r.URL.EscapedPath()) {
-				g.log.Info("a page has no other form", "page", shown(r.URL.Path), "field", field, "why", why)
+				g.log.Info("a page has no other form", "page", access.Redact(r.URL.Path), "field", field, "why", why)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/store"
@@ -22,7 +23,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := make(events, 1)
-	url := listen(t, New(mills(t), nil), gateway.Options{Events: kept, Bots: table, ServiceName: "mcp"})
+	url := listen(t, New(mills(t), nil), gateway.Options{Events: kept, Access: access.Options{Bots: table}, ServiceName: "mcp"})
 	for _, tt := range []struct {
 		method, tool string
 		args         map[string]any

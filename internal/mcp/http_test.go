@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/store"
 )
@@ -271,7 +272,7 @@ func TestKeysAndRates(t *testing.T) {
 		return key
 	}
 	reader, writer := add("reader", millrace.ScopeRead), add("writer", millrace.ScopeUpdate)
-	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Keys: shelf.store.Keys()})
+	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Access: access.Options{Keys: shelf.store.Keys()}})
 	for _, q := range []struct {
 		key    string
 		status int
@@ -309,7 +310,7 @@ func TestKeysAndRates(t *testing.T) {
 		}
 	}
 
-	url = listen(t, New(shelf, nil), gateway.Options{Rate: 0.001})
+	url = listen(t, New(shelf, nil), gateway.Options{Access: access.Options{Rate: 0.001}})
 	var last int
 	for range 3 {
 		last, _, _ = post(t, url, ping)

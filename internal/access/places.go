@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"cmp"
@@ -9,39 +9,48 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// streams counts requests that take long: they listen, or are sent something
+// Places counts requests that take long: they listen, or are sent something
 // slowly, or there are many of them. Half of the places anybody may take,
-// as many as there are: behind a proxy that nobody has named, all clients are
+// as many as there are: behind a proxy that is not trusted, all clients are
 // one. The others are for clients that have few.
-type streams struct {
+type Places struct {
 	most int
-	told func(open int) // nil = nobody
+	told func(open int) // nil = not called
 
 	mu   sync.Mutex
 	open int
-	each map[client]int
+	each map[Client]int
 }
 
 // few is how many places a client has at most, once half of them are taken.
-func (s *streams) few() int { return max(4, s.most/16) }
+func (s *Places) few() int { return max(4, s.most/16) }
 
-func newStreams(most int, told func(open int)) *streams {
-	return &streams{most: cmp.Or(most, 2048), told: told, each: make(map[client]int)}
+// NewPlaces returns so many places; 0 = 2048. told, which may be nil, receives how
+// many are taken whenever that changes.
+func NewPlaces(most int, told func(open int)) *Places {
+	return &Places{most: cmp.Or(most, 2048), told: told, each: make(map[Client]int)}
 }
 
-var errStreams = &refusal{err: millrace.RequestError{
-	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from one client: end one of them",
-}, retry: 30}
+// ErrBusy is the error of a request that finds no place. It has no code: each
+// protocol has its own.
+var ErrBusy = &Refusal{Err: millrace.RequestError{
+	Status: http.StatusServiceUnavailable, Text: "too many requests at once",
+}, Retry: 1}
 
-// enter takes a place. Call end to give it back.
-func (s *streams) enter(c client) (end func(), err error) {
+// ErrCrowded is the error of a client that has more than its share of the places.
+var ErrCrowded = &Refusal{Err: millrace.RequestError{
+	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from one client: end one of them",
+}, Retry: 30}
+
+// Enter takes a place. Call end to give it back.
+func (s *Places) Enter(c Client) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.open >= s.most:
-		return nil, errBusy
+		return nil, ErrBusy
 	case s.open >= s.most/2 && s.each[c] >= s.few():
-		return nil, errStreams
+		return nil, ErrCrowded
 	}
 	s.count(c, 1)
 	return func() {
@@ -52,22 +61,22 @@ func (s *streams) enter(c client) (end func(), err error) {
 }
 
 // errCrowd is for who has many requests while others have none.
-var errCrowd = &refusal{err: millrace.RequestError{
+var errCrowd = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
-}, retry: 1}
+}, Retry: 1}
 
-// enter takes a place among the requests that are answered. Once half of them
-// are taken it matters by whom, so that nobody who reads slowly keeps all
-// others out.
-func (q *Request) enter() error {
+// Enter takes a place among the requests that are answered. Once half of them are
+// taken, one client gets only a few of the rest: one that reads slowly does not keep
+// the others out.
+func (q *Request) Enter() error {
 	g := q.guard
 	n := g.active.Add(1)
 	if n > g.maxActive {
 		g.active.Add(-1)
-		return errBusy
+		return ErrBusy
 	}
 	if n > g.maxActive/2 {
-		leave, err := g.crowd.enter(q.network())
+		leave, err := g.crowd.Enter(q.network())
 		if err != nil {
 			g.active.Add(-1)
 			return errCrowd
@@ -80,10 +89,10 @@ func (q *Request) enter() error {
 
 // Listen takes a place among the requests that listen, which take none from the
 // others. Call end to give it back.
-func (q *Request) Listen() (end func(), err error) { return q.guard.streams.enter(q.who()) }
+func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
 
-// leave gives the place back, once.
-func (q *Request) leave() {
+// Leave gives the place back, once.
+func (q *Request) Leave() {
 	if !q.inside {
 		return
 	}
@@ -96,17 +105,17 @@ func (q *Request) leave() {
 }
 
 // Active returns how many requests are answered now.
-func (g *guard) Active() int64 { return g.active.Load() }
+func (g *Guard) Active() int64 { return g.active.Load() }
 
 // Listening returns how many requests listen now.
-func (g *guard) Listening() int {
+func (g *Guard) Listening() int {
 	g.streams.mu.Lock()
 	defer g.streams.mu.Unlock()
 	return g.streams.open
 }
 
 // count adds n streams of a client. The lock is held.
-func (s *streams) count(c client, n int) {
+func (s *Places) count(c Client, n int) {
 	s.open += n
 	if s.each[c] += n; s.each[c] == 0 {
 		delete(s.each, c)

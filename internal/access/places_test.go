@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"errors"
@@ -10,28 +10,28 @@ import (
 // One client takes at most half of the places, and leaves the others to those
 // that have few.
 func TestStreams(t *testing.T) {
-	s := newStreams(100, nil)
-	greedy := client{from: netip.MustParseAddr("192.0.2.1")}
+	s := NewPlaces(100, nil)
+	greedy := Client{from: netip.MustParseAddr("192.0.2.1")}
 	var ends []func()
 	for range 50 {
-		end, err := s.enter(greedy)
+		end, err := s.Enter(greedy)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, end)
 	}
-	if _, err := s.enter(greedy); !errors.Is(err, errStreams) {
+	if _, err := s.Enter(greedy); !errors.Is(err, ErrCrowded) {
 		t.Errorf("more than half: %v", err)
 	}
 	for key := range 9 {
-		who := client{key: string(rune('a' + key))}
+		who := Client{key: string(rune('a' + key))}
 		for n := range 7 {
-			end, err := s.enter(who)
+			end, err := s.Enter(who)
 			switch {
 			case err == nil:
 				ends = append(ends, end)
-			case s.open == 100 && errors.Is(err, errBusy):
-			case n < s.few() || !errors.Is(err, errStreams):
+			case s.open == 100 && errors.Is(err, ErrBusy):
+			case n < s.few() || !errors.Is(err, ErrCrowded):
 				t.Errorf("%v's stream %d: %v", who, n, err)
 			}
 		}
@@ -55,10 +55,10 @@ func TestCollect(t *testing.T) {
 		debug.SetGCPercent(n)
 		return n
 	}
-	s := newStreams(0, Collect(400))
+	s := NewPlaces(0, Collect(400))
 	var ends []func()
 	for n := range 300 {
-		end, err := s.enter(client{})
+		end, err := s.Enter(Client{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"context"
@@ -29,10 +29,10 @@ func (c *counting) List(ctx context.Context) ([]store.Key, error) {
 
 // guarded returns a guard with keys and a clock, and a way to ask whether a key may
 // read.
-func guarded(t *testing.T, now *time.Time) (g *guard, keys *counting, status func(key string) int) {
+func guarded(t *testing.T, now *time.Time) (g *Guard, keys *counting, status func(key string) int) {
 	t.Helper()
 	keys = &counting{Keys: memory.New(nil).Keys()}
-	g, err := newGuard(&accessOptions{Keys: keys})
+	g, err := New(&Options{Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 		t.Errorf("asked %d times", keys.asks)
 	}
 	now = now.Add(keysFor)
-	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), ErrRevoked) {
 		t.Error("goes on for ever")
 	}
 	// What is known of a key still counts: it ends when it expires.
@@ -132,7 +132,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 	}
 	was := now
 	now = now.Add(time.Hour)
-	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), errRevoked) {
+	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), ErrRevoked) {
 		t.Error("an expired key holds as long as the store is down")
 	}
 	now = was

@@ -1,25 +1,34 @@
-package gateway
+package access
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 )
 
-// client gives the address that a request comes from. X-Forwarded-For counts
-// as far as proxies have written it that are trusted: from its end.
-func (q *Request) client() netip.Addr {
+// Address returns the address that the request comes from, as [Sender] does.
+func (q *Request) Address() netip.Addr {
 	if q.located {
 		return q.address
 	}
 	q.located = true
-	q.address = address(q.r.RemoteAddr)
-	if q.guard.proxies == nil || !q.guard.trusted(q.address) {
+	q.address = Sender(q.r, q.guard.proxies)
+	if a := ParseAddress(q.r.RemoteAddr); !trusts(q.guard.proxies, a) {
 		q.suspect()
-		return q.address
 	}
-	fields := q.r.Header["X-Forwarded-For"]
+	return q.address
+}
+
+// Sender returns the address that a request comes from. X-Forwarded-For counts as far
+// as it was written by proxies: from its end.
+func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	from := ParseAddress(r.RemoteAddr)
+	if !trusts(proxies, from) {
+		return from
+	}
+	fields := r.Header["X-Forwarded-For"]
 	for _, field := range slices.Backward(fields) {
 		for more := true; more; {
 			var hop string
@@ -28,33 +37,37 @@ func (q *Request) client() netip.Addr {
 			} else {
 				hop, more = field, false
 			}
-			next := address(strings.TrimSpace(hop))
+			next := ParseAddress(strings.TrimSpace(hop))
 			if !next.IsValid() {
-				return q.address
+				return from
 			}
-			if q.address = next; !q.guard.trusted(next) {
+			if from = next; !trusts(proxies, next) {
 				return next
 			}
 		}
 	}
-	return q.address
+	return from
 }
 
-// suspect tells once of what looks like a proxy that nobody has named: behind
-// it all clients are one, and no bot comes from its own address.
+// suspect logs once what looks like a proxy that is not trusted: behind it all
+// clients are one, and no bot comes from its own address.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
 		q.guard.log.Warn("requests come with X-Forwarded-For from an address that is not believed; if it is a proxy of yours, name it under proxies", "address", q.address)
 	}
 }
 
-func (g *guard) trusted(a netip.Addr) bool {
-	return slices.ContainsFunc(g.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+// Trusted reports whether an address is that of a proxy whose X-Forwarded-For is
+// believed.
+func (g *Guard) Trusted(a netip.Addr) bool { return trusts(g.proxies, a) }
+
+func trusts(proxies []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// address reads an IP address, which may have a port. A zone, which may be any
+// ParseAddress reads an IP address, which may have a port. A zone, which may be any
 // text, is left out.
-func address(s string) netip.Addr {
+func ParseAddress(s string) netip.Addr {
 	// What has a port is told by its form, since an error costs more.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {
 		a, _ := netip.ParseAddrPort(s) // the zero value is no address
@@ -67,7 +80,7 @@ func address(s string) netip.Addr {
 // Host returns the address that a request comes from, for a log; "-" if it has none.
 func (q *Request) Host() string {
 	if q.guard.proxies != nil {
-		if a := q.client(); a.IsValid() {
+		if a := q.Address(); a.IsValid() {
 			return a.String()
 		}
 	}

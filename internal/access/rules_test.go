@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 
 func TestParseRule(t *testing.T) {
 	for s, want := range map[string]Rule{
-		"training=403": {Name: "training", Do: Forbid}, "GPTBot = 2/s": {Name: "GPTBot", Do: Limit, Rate: 2},
-		"x=0.5/s": {Name: "x", Do: Limit, Rate: 0.5}, "bots=allow": {Name: "bots"}, "a.example=402": {Name: "a.example", Do: Pay},
+		"training=403": {Name: "training", Action: Forbid}, "GPTBot = 2/s": {Name: "GPTBot", Action: Limit, Rate: 2},
+		"x=0.5/s": {Name: "x", Action: Limit, Rate: 0.5}, "bots=allow": {Name: "bots"}, "a.example=402": {Name: "a.example", Action: PaymentRequired},
 	} {
 		if got, err := ParseRule(s); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", s, got, err)

@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 type pacing struct {
 	each, all *quota // of bytes; nil = as fast as they go
 	chunk     int    // bytes that are sent at once
-	places    *streams
+	places    *Places
 }
 
 // everybody is the client that a limit of all counts for.
-var everybody = client{bot: "everybody"}
+var everybody = Client{bot: "everybody"}
 
 // newPacing gives nil when there is no limit. Those who are sent something
 // slowly take at most some of the places, and one of them not all of these.
@@ -23,7 +23,7 @@ func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
 	}
-	p := &pacing{places: newStreams(max(1, int(places/4)), nil)}
+	p := &pacing{places: NewPlaces(max(1, int(places/4)), nil)}
 	rate := each
 	if each > 0 {
 		p.each = newQuota(quotaBytes, "bytes", each)
@@ -43,13 +43,14 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// Large implements [edition.Gate].
+// Large is called before a large document is sent. Call end when it has been;
+// meanwhile [Request.Send] writes as fast as the limits allow.
 func (q *Request) Large() (end func(), err error) {
-	p := q.guard.pacing
-	if p == nil {
+	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
 	}
-	leave, err := p.places.enter(q.who())
+	p := q.guard.pacing
+	leave, err := p.places.Enter(q.who())
 	if err != nil {
 		return nil, tooMany("too many downloads at once: try again", 10*time.Second)
 	}
@@ -86,7 +87,7 @@ func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 
 // count counts n bytes, and returns how long to wait before they are sent. undo
 // gives them back.
-func (p *pacing) count(l *limits, c client, n int) (wait time.Duration, undo func()) {
+func (p *pacing) count(l *limits, c Client, n int) (wait time.Duration, undo func()) {
 	none := func() {}
 	each, all := none, none
 	if p.each != nil {

@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func newKeyring(keys store.Keys) *keyring {
 }
 
 // bucket is what of a hash finds its key. How long that takes tells at most
-// something of a hash, whose digits nobody can choose.
+// something of a hash, whose digits a client cannot choose.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -128,7 +128,8 @@ func (k *keyring) lease(ctx context.Context, key *store.Key, scope millrace.Scop
 	}
 }
 
-var errRevoked = fmt.Errorf("%w: the key holds no more", millrace.ErrForbidden)
+// ErrRevoked is the cause of a lease that ends because its key no longer holds.
+var ErrRevoked = fmt.Errorf("%w: the key holds no more", millrace.ErrForbidden)
 
 // sweep ends the leases whose keys hold no more.
 func (k *keyring) sweep(ctx context.Context) {
@@ -145,7 +146,7 @@ func (k *keyring) sweep(ctx context.Context) {
 	for l := range k.leases {
 		key := k.held(l.hash) // as far as is known, if the look has failed
 		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
-			l.end(errRevoked)
+			l.end(ErrRevoked)
 		}
 	}
 }
@@ -164,43 +165,46 @@ func (k *keyring) run(ctx context.Context) {
 	}
 }
 
-// refusal is an error with fields for its response.
-type refusal struct {
-	err       millrace.RequestError
-	challenge string // WWW-Authenticate
-	retry     int    // Retry-After, in seconds; 0 = none
+// Refusal is an error with fields for its response.
+type Refusal struct {
+	Err       millrace.RequestError
+	Challenge string // WWW-Authenticate
+	Retry     int    // Retry-After, in seconds; 0 = none
 }
 
 // Error implements error.
-func (e *refusal) Error() string { return e.err.Error() }
+func (e *Refusal) Error() string { return e.Err.Error() }
 
-// Unwrap gives what is said to whoever sent the request.
-func (e *refusal) Unwrap() error { return &e.err }
+// Unwrap returns what the client is answered.
+func (e *Refusal) Unwrap() error { return &e.Err }
 
 const challenge = `Bearer realm="millrace"`
 
-// denied is the refusal of a request whose key is missing or wrong.
-func denied(text string) error {
-	e := &refusal{err: millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: text}, challenge: challenge}
+// Denied returns the refusal of a request whose key is missing or wrong.
+func Denied(text string) error {
+	e := &Refusal{Err: millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: text}, Challenge: challenge}
 	if text != noKey {
-		e.challenge += `, error="invalid_token", error_description="` + text + `"`
+		e.Challenge += `, error="invalid_token", error_description="` + text + `"`
 	}
 	return e
 }
 
-// errUnknown is for a key that somebody may have guessed.
-var errUnknown = denied("nobody has given out this key")
+// errUnknown is for a key that may be a guess.
+var errUnknown = Denied("nobody has given out this key")
+
+// errGuarded is for requests that cannot show a key.
+var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this needs a key"}
 
 const noKey = "this needs a key: send it as Authorization: Bearer KEY"
 
 // errTwo is for what caches and servers could read in two ways.
-var errTwo = &refusal{
-	err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "there is more than one Authorization field, or one with several values"},
-	challenge: challenge + `, error="invalid_request"`,
+var errTwo = &Refusal{
+	Err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "there is more than one Authorization field, or one with several values"},
+	Challenge: challenge + `, error="invalid_request"`,
 }
 
-// errInURL is for keys where others read them too.
-var errInURL = &refusal{err: millrace.RequestError{
+// ErrInURL is the error of a request with a key in its URL, where others read it too.
+var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusBadRequest, Code: "INVALID_PARAM",
 	Text: "a key does not belong in a URL, which logs and caches keep: send it as Authorization: Bearer KEY, and have this one revoked",
 }}
@@ -229,11 +233,11 @@ func (k *keyring) key(ctx context.Context, h http.Header, owned bool) (*store.Ke
 	case err != nil:
 		return nil, err
 	case token == "" || k == nil:
-		return nil, denied(noKey)
+		return nil, Denied(noKey)
 	}
 	hash, err := store.ReadKey(token)
 	if err != nil {
-		return nil, denied(strings.TrimPrefix(err.Error(), millrace.ErrInvalid.Error()+": "))
+		return nil, Denied(strings.TrimPrefix(err.Error(), millrace.ErrInvalid.Error()+": "))
 	}
 	if own := k.own.Load(); own != nil && owned && subtle.ConstantTimeCompare(own.Hash[:], hash[:]) == 1 {
 		return own, nil
@@ -245,18 +249,18 @@ func (k *keyring) key(ctx context.Context, h http.Header, owned bool) (*store.Ke
 	case key == nil:
 		return nil, errUnknown
 	case !key.Revoked.IsZero():
-		return nil, denied("the key is revoked")
+		return nil, Denied("the key is revoked")
 	case !key.Holds(k.now()):
-		return nil, denied("the key has expired")
+		return nil, Denied("the key has expired")
 	}
 	return key, nil
 }
 
 // lacking returns the error of a key without a scope.
 func lacking(scope millrace.Scope) error {
-	return &refusal{
-		err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(scope)},
-		challenge: challenge + `, error="insufficient_scope", scope="` + string(scope) + `"`,
+	return &Refusal{
+		Err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(scope)},
+		Challenge: challenge + `, error="insufficient_scope", scope="` + string(scope) + `"`,
 	}
 }
 
@@ -264,9 +268,9 @@ func lacking(scope millrace.Scope) error {
 // good as a key.
 const keyLike = 24
 
-// holdsKey reports whether part of a request's target looks like a key, as it
+// HoldsKey reports whether part of a request's target looks like a key, as it
 // stands or percent-encoded.
-func holdsKey(s string) bool {
+func HoldsKey(s string) bool {
 	if len(s) < len(store.KeyPrefix)+keyLike {
 		return false
 	}
@@ -314,9 +318,9 @@ func decode(s string) string {
 	return b.String()
 }
 
-// shown gives a part of a request as it may stand in a log.
-func shown(part string) string {
-	if holdsKey(part) {
+// Redact returns a part of a request as it may stand in a log.
+func Redact(part string) string {
+	if HoldsKey(part) {
 		return "/(a key)"
 	}
 	return part
@@ -337,48 +341,62 @@ func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
 	return q.key, nil
 }
 
-// known gives the key of a request. Who has tried many that there are not is
-// told nothing more of any for a while.
+// known returns the key of the request. A network that has tried many unknown keys
+// gets 429 for every key for a while.
 func (q *Request) known() (*store.Key, error) {
 	k, l, guesses := q.guard.keys, q.guard.limits, q.guard.guesses
 	if k == nil || q.r.Header["Authorization"] == nil {
-		return k.key(q.r.Context(), q.r.Header, q.owned)
+		return k.key(q.r.Context(), q.r.Header, q.Owned)
 	}
 	if wait := l.spent(guesses, q.network()); wait > 0 {
 		return nil, tooMany("too many wrong keys: try again later", wait)
 	}
-	key, err := k.key(q.r.Context(), q.r.Header, q.owned)
+	key, err := k.key(q.r.Context(), q.r.Header, q.Owned)
 	if errors.Is(err, errUnknown) {
 		l.take(guesses, q.network())
 	}
 	return key, err
 }
 
-// Key implements [edition.Gate].
+// Key returns an error unless the request has a key that may read.
 func (q *Request) Key() error {
+	if q == nil {
+		return errGuarded
+	}
 	_, err := q.may(millrace.ScopeRead)
 	return err
 }
 
-// Brings implements [edition.Gate].
+// Brings reports whether the request has what may be a key, good or not.
 func (q *Request) Brings() bool {
+	if q == nil {
+		return false
+	}
 	token, err := bearer(q.r.Header)
 	return token != "" || err != nil
 }
 
-// Content implements [edition.Gate].
+// Content returns an error if the content of a protocol may not be answered with;
+// guarded: it needs a key.
 func (q *Request) Content(guarded bool) error {
 	if guarded {
 		if err := q.Key(); err != nil {
 			return err
 		}
 	}
-	return q.charge()
+	if q == nil {
+		return nil
+	}
+	return q.Charge()
 }
 
-// Work implements [edition.Gate].
+// Work is called before a query is answered that may be a search. Call end when it
+// has been.
 func (q *Request) Work() (end func(), err error) {
-	if err := q.charge(); err != nil {
+	if q == nil {
+		return func() {}, nil
+	}
+	if err := q.Charge(); err != nil {
 		return nil, err
 	}
 	return q.guard.searches.enter(q.r.Context())
@@ -386,7 +404,7 @@ func (q *Request) Work() (end func(), err error) {
 
 // OwnKey returns a key that may read, which only requests of the site's owner can
 // use; "" = there are no keys here.
-func (g *guard) OwnKey() (key string) {
+func (g *Guard) OwnKey() (key string) {
 	if g.keys != nil {
 		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}
 		key, own.Hash = store.NewKey()

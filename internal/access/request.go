@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"cmp"
@@ -13,13 +13,12 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/bots"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
 
-// accessOptions configure a [guard]. The zero value limits nothing but how many
+// Options configure a [Guard]. The zero value limits nothing but how many
 // requests are answered at once.
-type accessOptions struct {
+type Options struct {
 	// Keys are those that open what needs one, such as the content of guarded
 	// protocols; nil = no key is valid.
 	Keys store.Keys
@@ -53,35 +52,35 @@ type accessOptions struct {
 	Log *slog.Logger     // receives warnings; nil = slog.Default()
 }
 
-// guard decides which requests are answered: by keys, rates, and rules for bots.
-type guard struct {
+// Guard decides which requests are answered. Its methods are safe for concurrent use.
+type Guard struct {
 	bots     *bots.Table
 	agents   Agents
 	proxies  []netip.Prefix
 	log      *slog.Logger
 	keys     *keyring // nil = there are none
 	limits   *limits
-	rate     *quota   // of requests for content; nil = no limit
-	guesses  *quota   // of keys that do not exist
-	classes  *classes // nil = every bot is answered
-	pacing   *pacing  // nil = large documents go as fast as they can
+	rate     *quota    // of requests for content; nil = no limit
+	guesses  *quota    // of keys that do not exist
+	classes  *botRules // nil = every bot is answered
+	pacing   *pacing   // nil = large documents go as fast as they can
 	searches *turns
 
 	maxActive int64
 	active    atomic.Int64
-	crowd     *streams // the second half of those that are active
-	streams   *streams
+	crowd     *Places // the second half of those that are active
+	streams   *Places
 	suspected atomic.Bool // a proxy that is not among proxies was logged
 }
 
-// newGuard returns a guard. An error wraps [millrace.ErrInvalid].
-func newGuard(o *accessOptions) (*guard, error) {
-	g := &guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Log}
+// New returns a guard. An error wraps [millrace.ErrInvalid].
+func New(o *Options) (*Guard, error) {
+	g := &Guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Log}
 	if g.log == nil {
 		g.log = slog.Default()
 	}
-	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams, o.Streams)
-	g.crowd = newStreams(int(g.maxActive-g.maxActive/2), nil)
+	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), NewPlaces(o.MaxStreams, o.Streams)
+	g.crowd = NewPlaces(int(g.maxActive-g.maxActive/2), nil)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)
@@ -97,12 +96,12 @@ func newGuard(o *accessOptions) (*guard, error) {
 	}
 	g.pacing = newPacing(o.FilesRate, o.FilesRateTotal, g.maxActive)
 	var err error
-	g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses)
+	g.classes, err = newBotRules(o.Bots, o.Rules, o.Policy, quotaClasses)
 	return g, err
 }
 
-// run keeps keys and the table of bots fresh until the context ends.
-func (g *guard) run(ctx context.Context) {
+// Run keeps keys and the table of bots fresh until the context ends.
+func (g *Guard) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	if g.keys != nil {
@@ -114,7 +113,7 @@ func (g *guard) run(ctx context.Context) {
 }
 
 // Signed reports whether a request has a signature to verify.
-func (g *guard) Signed(r *http.Request) bool {
+func (g *Guard) Signed(r *http.Request) bool {
 	h := r.Header
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
@@ -123,9 +122,9 @@ func (g *guard) Signed(r *http.Request) bool {
 // turned out to be.
 type Request struct {
 	Record
-	guard *guard
+	guard *Guard
 	r     *http.Request
-	owned bool // the owner's own: no limit counts it, and nothing is recorded
+	Owned bool // the owner's own: no limit counts it, and nothing is recorded
 
 	asked      bool // key and keyErr are known
 	charged    bool // it has been counted
@@ -143,28 +142,33 @@ type Request struct {
 }
 
 // Request returns a request that has just come.
-func (g *guard) Request(r *http.Request) Request { return Request{guard: g, r: r} }
+func (g *Guard) Request(r *http.Request) Request { return Request{guard: g, r: r} }
 
-type subject = edition.Subject
+// Subject is what a response is of.
+type Subject struct {
+	millrace.Subject
+	Protocol string // whose it is
+	Found    bool   // there is such a document; false = the response is an error of that protocol
+}
 
 // Record is what a response turned out to be, for events and metrics.
 type Record struct {
-	of     subject
-	size   int64 // of the body without coding; 0 = not known
-	sized  bool  // size and made are known
-	made   bool  // the body was made for this request
-	page   bool  // it is a page or file of the site itself; of.Page is its identity, if it is a page
-	broken bool  // the response broke off
-	quiet  bool  // it is no visit: nothing is recorded
+	Of       Subject
+	Size     int64 // of the body without coding; 0 = not known
+	Sized    bool  // size and made are known
+	Made     bool  // the body was made for this request
+	SitePage bool  // it is a page or file of the site itself; of.Page is its identity, if it is a page
+	Broken   bool  // the response broke off
+	Quiet    bool  // it is no visit: nothing is recorded
 	// listens: how long it took is how long the client has listened.
-	listens bool
+	Listens bool
 }
 
-// Of records what the response is of, before it is begun. An error may
+// About records what the response is of, before it is begun. An error may
 // change it.
-func (q *Request) Of(s subject) {
+func (q *Request) About(s Subject) {
 	if q != nil {
-		q.of, q.page = s, false
+		q.Of, q.SitePage = s, false
 	}
 }
 
@@ -172,6 +176,6 @@ func (q *Request) Of(s subject) {
 // or no body, and whether it was made for this request. Errors are not recorded.
 func (q *Request) Sends(size int64, made bool) {
 	if q != nil {
-		q.size, q.made, q.sized = size, made, true
+		q.Size, q.Made, q.Sized = size, made, true
 	}
 }

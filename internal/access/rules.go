@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 )
 
-// Do is what becomes of the requests of a class.
-type Do int
+// Action is what becomes of the requests of a class.
+type Action int
 
 // What can become of a request.
 const (
-	Allow  Do = iota // it is answered
-	Limit            // so many a second are answered, others get 429
-	Pay              // 402: the content is for those who pay
-	Forbid           // 403
+	Allow           Action = iota // it is answered
+	Limit                         // so many a second are answered, others get 429
+	PaymentRequired               // 402: the content is for those who pay
+	Forbid                        // 403
 )
 
 // Classes that are no names of the table.
 const (
-	ClassBots       = "bots"       // whoever says that it is a bot
+	ClassBots       = "bots"       // any client that says that it is a bot
 	ClassUnverified = "unverified" // a bot of which nothing shows that it is the one it says
 )
 
@@ -32,9 +32,9 @@ const (
 type Rule struct {
 	// Name is a token of a user agent, a host whose keys sign requests, a family,
 	// a purpose, [ClassBots] or [ClassUnverified], in any case.
-	Name string
-	Do   Do
-	Rate float64 // of Limit: requests a second, above zero
+	Name   string
+	Action Action
+	Rate   float64 // of Limit: requests a second, above zero
 }
 
 // ParseRule reads a rule of the form NAME=DO, where DO is allow, 402, 403, or a
@@ -49,15 +49,15 @@ func ParseRule(s string) (Rule, error) {
 		return r, fmt.Errorf("%q: %w: write NAME=DO, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
 	case do == "allow":
 	case do == "402":
-		r.Do = Pay
+		r.Action = PaymentRequired
 	case do == "403":
-		r.Do = Forbid
+		r.Action = Forbid
 	case rate:
 		n, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(n >= leastRate) || math.IsInf(n, 0) {
 			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: %q is no rate from %v/s on, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
 		}
-		r.Do, r.Rate = Limit, n
+		r.Action, r.Rate = Limit, n
 	default:
 		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: %q is none of allow, 402, 403 and a rate such as 2/s", s, millrace.ErrInvalid, do))
 	}
@@ -74,7 +74,7 @@ type rule struct {
 }
 
 // classes knows what becomes of whom.
-type classes struct {
+type botRules struct {
 	table      *bots.Table
 	byBot      map[*bots.Bot]*rule // the most specific rule of each
 	bots       *rule               // nil = none
@@ -82,20 +82,20 @@ type classes struct {
 	hosts      map[string]*rule    // of signatures
 }
 
-// byPolicy gives the rules that a policy stands for: whoever comes for what it
-// refuses is refused, or asked to pay where it names a price.
+// byPolicy returns the rules that a policy stands for: a bot that comes for a purpose
+// that it refuses gets 403, or 402 if the policy names a price.
 func byPolicy(p *millrace.Policy) []Rule {
 	if p == nil {
 		return nil
 	}
 	do := Forbid
 	if p.Payment != "" {
-		do = Pay
+		do = PaymentRequired
 	}
 	var out []Rule
 	for _, purpose := range []bots.Purpose{bots.Training, bots.Search, bots.User} {
 		if allowed, said := p.Purposes[purpose.Of()]; said && !allowed {
-			out = append(out, Rule{Name: string(purpose), Do: do})
+			out = append(out, Rule{Name: string(purpose), Action: do})
 		}
 	}
 	return out
@@ -104,7 +104,7 @@ func byPolicy(p *millrace.Policy) []Rule {
 // newClasses compiles rules; nil = there are none, and everybody is answered.
 // What a policy refuses no rule can allow, except to those that it names
 // itself. number is that of the first quota.
-func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*classes, error) {
+func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
 		if len(rules) > 0 {
@@ -112,7 +112,7 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 		}
 		return nil, nil
 	}
-	c := &classes{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
+	c := &botRules{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
 	approved := func(b *bots.Bot) bool {
 		return p != nil && slices.ContainsFunc(p.Consumers, func(name string) bool { return strings.EqualFold(name, b.Token) })
 	}
@@ -126,7 +126,7 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 		}
 		seen[lower] = true
 		at := &rule{Rule: r}
-		if r.Do == Limit {
+		if r.Action == Limit {
 			at.quota = newQuota(number, lower, r.Rate)
 			number++
 		}
@@ -173,7 +173,7 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 			case approved(b) || b.Of() == "":
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
-			case own.Do < at.Do && (own.Do == Allow || own.Do == Limit):
+			case own.Action < at.Action && (own.Action == Allow || own.Action == Limit):
 				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, which %s comes for; name %s under consumers of the policy to let it in",
 					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token))
 			}
@@ -183,24 +183,24 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 }
 
 // Refused returns the product tokens of the bots that are turned away.
-func (g *guard) Refused() (tokens []string) {
+func (g *Guard) Refused() (tokens []string) {
 	c := g.classes
 	if c == nil {
 		return nil
 	}
 	for b := range c.table.All() {
-		if at := c.byBot[b]; at != nil && at.Do >= Pay {
+		if at := c.byBot[b]; at != nil && at.Action >= PaymentRequired {
 			tokens = append(tokens, b.Token)
 		}
 	}
 	return tokens
 }
 
-// CheckRules says what is wrong with rules: names that nobody has, two rules for
+// CheckRules returns what is wrong with rules: unknown names, two rules for
 // one name, and what would let in whom the policy refuses. table is that of
 // the names; the policy may be nil. Errors wrap [millrace.ErrInvalid].
 func CheckRules(table *bots.Table, rules []Rule, p *millrace.Policy) error {
-	_, err := newClasses(table, rules, p, quotaClasses)
+	_, err := newBotRules(table, rules, p, quotaClasses)
 	return err
 }
 
@@ -209,32 +209,32 @@ func stricter(a, b *rule) *rule {
 	switch {
 	case a == nil:
 		return b
-	case b == nil || a.Do > b.Do:
+	case b == nil || a.Action > b.Action:
 		return a
-	case a.Do == b.Do && (a.Do != Limit || a.Rate <= b.Rate):
+	case a.Action == b.Action && (a.Action != Limit || a.Rate <= b.Rate):
 		return a
 	}
 	return b
 }
 
 // of gives the rule for somebody; nil = there is none.
-func (c *classes) of(id Identity) *rule {
-	r := c.byBot[id.bot]
-	if id.bot == bots.Other {
+func (c *botRules) of(id Identity) *rule {
+	r := c.byBot[id.Bot]
+	if id.Bot == bots.Other {
 		r = c.bots
 	}
-	if id.agent != "" {
-		if own := c.hosts[id.agent]; own != nil {
-			if id.verdict == bots.Forged {
+	if id.Agent != "" {
+		if own := c.hosts[id.Agent]; own != nil {
+			if id.Verdict == bots.Forged {
 				own = stricter(r, own)
 			}
 			r = own
 		}
 	}
-	if id.verdict != bots.Verified {
+	if id.Verdict != bots.Verified {
 		r = stricter(r, c.unverified)
 	}
-	if id.verdict == bots.Forged {
+	if id.Verdict == bots.Forged {
 		// A name that is not its own is no advantage.
 		r = stricter(r, c.bots)
 	}
@@ -260,11 +260,11 @@ func (q *Request) Bot() error {
 		return nil
 	}
 	id := q.Verify()
-	if id.bot == nil {
+	if id.Bot == nil {
 		return nil
 	}
 	at := g.classes.of(id)
-	if at == nil || at.Do == Allow {
+	if at == nil || at.Action == Allow {
 		return nil
 	}
 	if q.r.Header["Authorization"] != nil {
@@ -272,21 +272,21 @@ func (q *Request) Bot() error {
 			return nil
 		}
 	}
-	if at.Do == Limit {
-		c := client{bot: id.bot.Token}
-		if id.agent != "" {
-			c.bot = id.agent
+	if at.Action == Limit {
+		c := Client{bot: id.Bot.Token}
+		if id.Agent != "" {
+			c.bot = id.Agent
 		}
-		if id.verdict == bots.Forged || c.bot == "" {
+		if id.Verdict == bots.Forged || c.bot == "" {
 			c = q.network() // whose quota it would use up is not known
 		}
 		return q.count(at.quota, c)
 	}
 	e := &TurnedAway{Rule: at.Rule, Identity: id, Detail: "this site does not answer "}
-	if at.Do == Pay {
+	if at.Action == PaymentRequired {
 		e.Detail = "this site asks for payment by "
 	}
-	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.classes.bots {
+	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Verdict == bots.Forged && at == g.classes.bots {
 		e.Detail += "; sign your requests, or come from an address that your operator publishes"
 	}
 	return e
@@ -305,8 +305,8 @@ func whom(id Identity, at *rule) string {
 		return "bots of search engines"
 	case name == string(bots.User):
 		return "bots that come for what somebody has asked"
-	case name == id.bot.Family:
-		return "the bots of " + id.bot.Family
+	case name == id.Bot.Family:
+		return "the bots of " + id.Bot.Family
 	}
 	return at.Name
 }

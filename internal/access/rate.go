@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"context"
@@ -67,8 +67,8 @@ const (
 	guessesPerSecond = 0.5
 )
 
-// client is whom a limit counts for: a key, a bot, or else an address.
-type client struct {
+// Client is whom a limit counts for: a key, a bot, or else an address.
+type Client struct {
 	key  string
 	bot  string
 	from netip.Addr // of IPv6 its network, which one customer has
@@ -82,7 +82,7 @@ func newLimits() *limits {
 // of returns the bucket of a client, and that of the network around it: a /24, or
 // of IPv6 a /48, whose clients share sixteen times what one has. It is nil for a key
 // or a bot.
-func (l *limits) of(q *quota, c client) (one, around *rate.Limiter) {
+func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.key != "" || c.bot != "" || !c.from.IsValid() {
@@ -97,7 +97,7 @@ func (l *limits) of(q *quota, c client) (one, around *rate.Limiter) {
 
 // bucket returns the bucket of a client with an address in a network. The lock is
 // held.
-func (l *limits) bucket(q *quota, c client, network netip.Prefix, times int) *rate.Limiter {
+func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *rate.Limiter {
 	id := maphash.Comparable(l.seed, struct {
 		quota    int
 		key, bot string
@@ -114,7 +114,7 @@ func (l *limits) bucket(q *quota, c client, network netip.Prefix, times int) *ra
 // take counts a request. wait is 0 if it is let in, with how many more the client
 // may make at once and when it has all of them again; else it is when the next one
 // will be let in, and nothing is counted.
-func (l *limits) take(q *quota, c client) (left int64, full, wait time.Duration) {
+func (l *limits) take(q *quota, c Client) (left int64, full, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
 	if full, wait = until(one, now, q.burst), until(one, now, 1); wait > 0 {
@@ -136,7 +136,7 @@ func until(b *rate.Limiter, now time.Time, n int) time.Duration {
 }
 
 // spent returns when a client could take something again, 0 if at once.
-func (l *limits) spent(q *quota, c client) (wait time.Duration) {
+func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
 	if wait = until(one, now, 1); around != nil {
@@ -147,7 +147,7 @@ func (l *limits) spent(q *quota, c client) (wait time.Duration) {
 
 // pace counts n units, at most the burst of the quota, and returns how long to wait
 // before they are spent. undo gives them back.
-func (l *limits) pace(q *quota, c client, n int) (wait time.Duration, undo func()) {
+func (l *limits) pace(q *quota, c Client, n int) (wait time.Duration, undo func()) {
 	now := l.now()
 	one, around := l.of(q, c)
 	first := one.ReserveN(now, n)
@@ -161,15 +161,15 @@ func (l *limits) pace(q *quota, c client, n int) (wait time.Duration, undo func(
 
 // tooMany is the refusal of a request too many.
 func tooMany(text string, wait time.Duration) error {
-	return &refusal{
-		err:   millrace.RequestError{Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: text},
-		retry: int(min(max(1, math.Ceil(wait.Seconds())), 3600)),
+	return &Refusal{
+		Err:   millrace.RequestError{Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: text},
+		Retry: int(min(max(1, math.Ceil(wait.Seconds())), 3600)),
 	}
 }
 
-// charge counts a request for content, once.
-func (q *Request) charge() error {
-	if q.guard.rate == nil || q.charged || q.owned {
+// Charge counts the request as one for content, once.
+func (q *Request) Charge() error {
+	if q.guard.rate == nil || q.charged || q.Owned {
 		return nil
 	}
 	q.charged = true
@@ -177,7 +177,7 @@ func (q *Request) charge() error {
 }
 
 // count takes one request from a quota.
-func (q *Request) count(of *quota, c client) error {
+func (q *Request) count(of *quota, c Client) error {
 	left, full, wait := q.guard.limits.take(of, c)
 	if q.counts < len(q.standings) {
 		q.standings[q.counts] = standing{of, left, full}
@@ -197,10 +197,10 @@ type standing struct {
 	full time.Duration
 }
 
-// tell says in the header what is left of the quotas that the request has been
-// taken from (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
+// SetRateLimit sets the fields that say what is left of the quotas that count the
+// request (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
 // caches would keep it with what they hold (RFC 9111, section 3.2).
-func (q *Request) tell(h http.Header) {
+func (q *Request) SetRateLimit(h http.Header) {
 	if q.counts == 0 {
 		return
 	}
@@ -214,22 +214,26 @@ func (q *Request) tell(h http.Header) {
 
 // who says whom a request counts for: a key, whatever else is wrong with it,
 // else an address.
-func (q *Request) who() client {
+func (q *Request) who() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
-			return client{key: q.key.Name}
+			return Client{key: q.key.Name}
 		}
 	}
 	return q.network()
 }
 
-// network gives the client by its address.
-func (q *Request) network() client {
-	return client{from: customer(q.client())}
+// ClientAt returns the client at an address, of IPv6 in the network that one
+// customer has.
+func ClientAt(a netip.Addr) Client { return Client{from: Network(a)} }
+
+// network returns the client by its address.
+func (q *Request) network() Client {
+	return ClientAt(q.Address())
 }
 
-// customer gives an address, of IPv6 the network that one customer has.
-func customer(a netip.Addr) netip.Addr {
+// Network returns an address, of IPv6 the network that one customer has.
+func Network(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
 			return p.Addr()

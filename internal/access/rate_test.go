@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestProxies(t *testing.T) {
-	g := &guard{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+	g := &Guard{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 	for _, c := range []struct {
 		remote, forwarded, want string
 	}{
@@ -45,17 +45,17 @@ func TestProxies(t *testing.T) {
 			if n == 0 && c.forwarded != "" {
 				r.Header.Set("X-Forwarded-For", c.forwarded)
 			}
-			if got := (&Request{guard: g, r: r}).client().String(); got != c.want {
+			if got := (&Request{guard: g, r: r}).Address().String(); got != c.want {
 				t.Errorf("%s, %q: %s, want %s", c.remote, r.Header["X-Forwarded-For"], got, c.want)
 			}
 		}
 	}
 }
 
-// A proxy that nobody has named is told of, once; whoever is no neighbour is none.
+// A proxy that is not trusted is logged once, if its address is that of a neighbour.
 func TestUnnamedProxy(t *testing.T) {
 	var log strings.Builder
-	g := &guard{log: slog.New(slog.NewTextHandler(&log, nil)), proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
+	g := &Guard{log: slog.New(slog.NewTextHandler(&log, nil)), proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
 	for _, c := range []struct {
 		remote, forwarded string
 		want              int
@@ -70,34 +70,34 @@ func TestUnnamedProxy(t *testing.T) {
 		if r.RemoteAddr = c.remote; c.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
 		}
-		(&Request{guard: g, r: r}).client()
+		(&Request{guard: g, r: r}).Address()
 		if got := strings.Count(log.String(), "level=WARN"); got != c.want {
 			t.Errorf("%s, %q: told %d times", c.remote, c.forwarded, got)
 		}
 	}
 }
 
-// However many networks ask, memory is bounded, nobody's limit is forgotten
-// while there is room, and never that of who asks all the time.
+// However many networks ask, memory is bounded, and the limit of a client that asks
+// all the time is never forgotten.
 func TestRateMemory(t *testing.T) {
 	n, most := 1_000_000, int64(100<<20)
 	if testing.Short() {
 		n = 100_000
 	}
 	l := newLimits()
-	now := past
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	l.now = func() time.Time { return now }
 	q := newQuota(1, "test", 0.01)
-	busy := client{from: netip.MustParseAddr("192.0.2.1")}
+	busy := Client{from: netip.MustParseAddr("192.0.2.1")}
 	l.take(q, busy)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	network := func(i int) client { // 2001:db8:…/48 and 20.0.0.0/24, and so on
+	network := func(i int) Client { // 2001:db8:…/48 and 20.0.0.0/24, and so on
 		if i%2 == 0 {
-			return client{from: netip.AddrFrom4([4]byte{20 + byte(i>>17), byte(i >> 9), byte(i >> 1), 7})}
+			return Client{from: netip.AddrFrom4([4]byte{20 + byte(i>>17), byte(i >> 9), byte(i >> 1), 7})}
 		}
-		return client{from: netip.AddrFrom16([16]byte{0x20, 1, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})}
+		return Client{from: netip.AddrFrom16([16]byte{0x20, 1, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})}
 	}
 	for i := range n {
 		if _, _, wait := l.take(q, network(i)); wait != 0 {
@@ -120,10 +120,10 @@ func TestRateMemory(t *testing.T) {
 // What is given back, and what has been paid back, counts no more.
 func TestLimits(t *testing.T) {
 	l := newLimits()
-	now := past
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	l.now = func() time.Time { return now }
 	q, other := newQuota(1, "a", 1), newQuota(2, "b", 1)
-	c := client{from: netip.MustParseAddr("192.0.2.1")}
+	c := Client{from: netip.MustParseAddr("192.0.2.1")}
 	if q.policy != `"a";q=2;w=2` {
 		t.Error(q.policy)
 	}
@@ -148,13 +148,13 @@ func TestLimits(t *testing.T) {
 	// All of a network share what sixteen have.
 	now = now.Add(time.Hour)
 	for i := range 256 {
-		c := client{from: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
+		c := Client{from: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
 		if _, _, wait := l.take(q, c); (wait != 0) != (i >= wide*2) {
 			t.Fatalf("address %d of a network: %v", i, wait)
 		}
 	}
 	for i := range 256 {
-		if _, _, wait := l.take(q, client{key: fmt.Sprint("key ", i)}); wait != 0 {
+		if _, _, wait := l.take(q, Client{key: fmt.Sprint("key ", i)}); wait != 0 {
 			t.Fatalf("key %d: %v", i, wait)
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package access
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify gives the host whose keys have signed a request, "" if nobody's
+	// Verify returns the host whose keys have signed a request, "" if no host's
 	// have. ErrUnavailable: its keys cannot be had for now; any other error says
 	// what is wrong with the signature.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
@@ -21,10 +21,10 @@ type Agents interface {
 
 // Identity is who a request says it is from, as far as that is known.
 type Identity struct {
-	bot     *bots.Bot // nil = it says nothing of a bot
-	agent   string    // the host whose keys have signed the request; "" = nobody's
-	verdict bots.Verdict
-	why     string // its signature shows nothing; "" = it does, or there is none
+	Bot     *bots.Bot // nil = it says nothing of a bot
+	Agent   string    // the host whose keys have signed the request; "" = none
+	Verdict bots.Verdict
+	Why     string // its signature shows nothing; "" = it does, or there is none
 }
 
 // mostWhy bounds what is repeated of a signature.
@@ -46,15 +46,15 @@ func (q *Request) Verify() Identity {
 // name takes the name into account that a request gives itself.
 func (q *Request) name() {
 	if agents := q.r.Header["User-Agent"]; len(agents) > 0 {
-		q.id.bot = q.guard.bots.Identify(agents[0])
+		q.id.Bot = q.guard.bots.Identify(agents[0])
 	}
 }
 
 // locate takes the address into account, and gives who is there.
 func (q *Request) locate() Identity {
 	q.identified = true
-	if b := q.id.bot; b != nil && b != bots.Other && q.id.verdict == bots.Unknown && q.guard.bots.Located(b) {
-		q.id.verdict = q.guard.bots.Verify(b, q.client())
+	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Verdict == bots.Unknown && q.guard.bots.Located(b) {
+		q.id.Verdict = q.guard.bots.Verify(b, q.Address())
 	}
 	return q.id
 }
@@ -65,21 +65,20 @@ func (q *Request) signed() {
 	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)
 	switch {
 	case errors.Is(err, millrace.ErrUnavailable):
-		// This is nobody's lie.
-		q.id.why = "the directory of its keys cannot be had for now"
+		q.id.Why = "the directory of its keys cannot be had for now"
 	case err != nil:
-		q.id.bot, q.id.verdict = cmp.Or(q.id.bot, bots.Other), bots.Forged
-		q.id.why = err.Error()
-		q.id.why = strings.ToValidUTF8(q.id.why[:min(len(q.id.why), mostWhy)], "")
+		q.id.Bot, q.id.Verdict = cmp.Or(q.id.Bot, bots.Other), bots.Forged
+		q.id.Why = err.Error()
+		q.id.Why = strings.ToValidUTF8(q.id.Why[:min(len(q.id.Why), mostWhy)], "")
 	case agent != "":
-		q.id.agent, q.id.verdict = agent, bots.Verified
+		q.id.Agent, q.id.Verdict = agent, bots.Verified
 		by := cmp.Or(table.Agent(agent), bots.Other)
 		switch {
-		case q.id.bot == nil || q.id.bot == bots.Other:
-			q.id.bot = by
-		case by == bots.Other || by.Family != q.id.bot.Family:
-			q.id.verdict = bots.Forged // with another's name
-			q.id.why = "the key is one of " + agent + ", and the name is another's"
+		case q.id.Bot == nil || q.id.Bot == bots.Other:
+			q.id.Bot = by
+		case by == bots.Other || by.Family != q.id.Bot.Family:
+			q.id.Verdict = bots.Forged // with another's name
+			q.id.Why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
 }
