@@ -22,7 +22,7 @@ type seenAtom struct {
 
 func seeAtom(resp *check.Response) *seenAtom {
 	a := &seenAtom{resp: resp}
-	root, err := parseXML(resp.Body)
+	root, err := parseXML(resp.Body, maxNodes)
 	switch {
 	case err != nil:
 		a.why = err.Error()

@@ -59,7 +59,7 @@ func seeSitemap(resp *check.Response) *seenSitemap {
 		m.text = true
 		return m
 	}
-	root, err := parseXML(body)
+	root, err := parseXML(body, maxNodes)
 	switch {
 	case err != nil:
 		m.why = err.Error()

@@ -26,9 +26,9 @@ const (
 	maxNodeDepth = 64
 )
 
-// parseXML reads a document as a tree. With an error it returns what it has
-// read of the root, if it has come so far.
-func parseXML(body []byte) (*node, error) {
+// parseXML reads a document of at most so many elements as a tree. With an error
+// it returns what it has read of the root, if it has come so far.
+func parseXML(body []byte, elements int) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
 		return nil, millrace.Coded("charset", fmt.Errorf("its character set is %.40q, and not UTF-8", label))
@@ -49,7 +49,7 @@ func parseXML(body []byte) (*node, error) {
 		case xml.StartElement:
 			line, _ := d.InputPos()
 			e := &node{name: t.Name, attrs: t.Copy().Attr, line: line}
-			if n++; n > maxNodes || len(open) == maxNodeDepth {
+			if n++; n > elements || len(open) == maxNodeDepth {
 				return root, xmlError(line, "xml-depth", "it has too many elements, or they nest too deep", nil)
 			}
 			switch {

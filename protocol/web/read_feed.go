@@ -20,6 +20,7 @@ import (
 const (
 	maxFeed        = 10 << 20 // bytes of one document
 	maxFeedEntries = 20_000   // of all that are read
+	maxFeedNodes   = 200_000  // elements of one document in Atom
 	maxFeedPages   = 20       // documents
 	feedTypes      = atomType + ", " + jsonFeedType + ", application/json;q=0.5, */*;q=0.1"
 )
