@@ -6,7 +6,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/robots"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -15,14 +15,14 @@ import (
 // purposes of which no other document speaks: those are newer, since a robots.txt
 // counts for a day, and say more. What is said of a part of the site is in the
 // reports of discover alone.
-func robotsTerms(robots *fetch.Robots, root *url.URL, others []protocol.Terms) (t protocol.Terms, said bool) {
+func robotsTerms(file *fetch.Robots, root *url.URL, others []protocol.Terms) (t protocol.Terms, said bool) {
 	var lists []string
-	for _, rec := range robots.Records() {
+	for _, rec := range file.Records() {
 		if rec.Name == "content-signal" || rec.Name == "content-usage" && !strings.HasPrefix(rec.Value, "/") {
 			lists = append(lists, rec.Value)
 		}
 	}
-	purposes := gateway.Preferences(lists...)
+	purposes := robots.Preferences(lists...)
 	for _, o := range others {
 		for purpose := range o.Policy.Purposes {
 			delete(purposes, purpose)

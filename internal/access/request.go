@@ -144,6 +144,10 @@ type Request struct {
 // Request returns a request that has just come.
 func (g *Guard) Request(r *http.Request) Request { return Request{guard: g, r: r} }
 
+// SiteProtocol is the protocol of documents that belong to no single one, such as
+// robots.txt.
+const SiteProtocol = "site"
+
 // Subject is what a response is of.
 type Subject struct {
 	millrace.Subject
@@ -170,6 +174,13 @@ func (q *Request) About(s Subject) {
 	if q != nil {
 		q.Of, q.SitePage = s, false
 	}
+}
+
+// Composed records that the response was composed of what all protocols have, and its
+// size.
+func (q *Request) Composed(size int) {
+	q.Sends(int64(size), true)
+	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
 }
 
 // Sends records the size of the response's body without coding, 0 = not known

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/sites"
 )
 
 // additions are what an answer gets if it is a page.
@@ -153,8 +154,8 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 		here += "?" + query
 	}
 	if here == at.path {
-		if (g.base == "" || g.front != nil) && len(entriesOf(ed)) > 0 {
-			out = append(out, g.catalogLink())
+		if (g.base == "" || g.front != nil) && len(sites.Entries(ed)) > 0 {
+			out = append(out, g.site.CatalogLink())
 		}
 		for _, n := range ed.Advertisements {
 			out = append(out, n.Root...)

@@ -39,8 +39,8 @@ func (w *response) WriteHeader(status int) {
 		if status != http.StatusNotModified {
 			w.SetRateLimit(w.Header())
 		}
-		if w.g != nil && w.g.usage != nil && status < 400 && !w.silent {
-			w.g.usage.state(w.Header())
+		if w.g != nil && w.g.terms != nil && status < 400 && !w.silent {
+			w.g.terms.SetFields(w.Header())
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)

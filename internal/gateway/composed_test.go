@@ -116,7 +116,7 @@ var moved = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Usage"] = []string{"search=n, bots=n"}
 		_, _ = io.WriteString(w, "<!DOCTYPE html><p>down")
 	case "/.well-known/api-catalog":
-		w.Header().Set("Content-Type", linksetType)
+		w.Header().Set("Content-Type", "application/linkset+json")
 		_, _ = io.WriteString(w, `{"linkset":[{"anchor":"https://x.test/api","status":[{"href":"https://x.test/<ok>"}]}]}`)
 	default:
 		http.NotFound(w, r)

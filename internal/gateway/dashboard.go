@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/sites"
 )
 
 // mount gives the percent-encoded path below which the dashboard is, without
@@ -29,7 +30,7 @@ func mount(at string) (string, error) {
 	if i := strings.IndexFunc(at, special); i >= 0 {
 		return "", fmt.Errorf("dashboard at %q: %w: a path of letters, digits and -._~ is the same to everybody", at, millrace.ErrInvalid)
 	}
-	for _, taken := range []string{"/healthz", "/readyz", metricsPath, robotsPath, "/.well-known"} {
+	for _, taken := range []string{"/healthz", "/readyz", metricsPath, sites.RobotsPath, "/.well-known"} {
 		if p == taken || strings.HasPrefix(p, taken+"/") {
 			return "", fmt.Errorf("dashboard at %q: %w: %s is for others", at, millrace.ErrInvalid, taken)
 		}

@@ -16,11 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// What is no room's is named for events by what it is.
-const (
-	pageRoom     = "html" // the site's own pages and files
-	composedRoom = "site" // what is composed of all, and of no protocol alone
-)
+// pageProtocol is the protocol of the site's own pages and files, for events.
+const pageProtocol = "html"
 
 // guess notes what a request was for that is turned away before anybody looks.
 func (g *Gateway) guess(w *response, r *http.Request) {
@@ -36,15 +33,9 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	}
 }
 
-// composed records that a response was composed of what all protocols have.
-func (w *response) composed(size int) {
-	w.Sends(int64(size), true)
-	w.Of.Public, w.Of.Found = w.Of.Protocol == composedRoom, true
-}
-
 // setErrorProtocol sets the protocol of an error response if none is known.
 func (w *response) setErrorProtocol(name string) {
-	if w.Of.Protocol == "" || w.Of.Protocol == composedRoom {
+	if w.Of.Protocol == "" || w.Of.Protocol == access.SiteProtocol {
 		w.Of = access.Subject{Protocol: name}
 	}
 }
@@ -152,20 +143,20 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	}
 	switch {
 	case w.SitePage || e.Protocol == "":
-		e.Protocol, e.Endpoint = pageRoom, store.EndpointFile
+		e.Protocol, e.Endpoint = pageProtocol, store.EndpointFile
 		kind := w.Header().Get("Content-Type")
 		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
 			e.Endpoint = store.EndpointFetch
 		}
 	case of.Search:
 		e.Endpoint = store.EndpointSearch
-	case of.Public, of.Protocol == composedRoom:
+	case of.Public, of.Protocol == access.SiteProtocol:
 		e.Endpoint = store.EndpointDiscovery
 	case of.Page != "", !of.Found && store.OutcomeOf(e.Status) == store.Missing:
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = composedRoom // every crawler asks for it: it says nothing of the room that writes it
+			e.Protocol = access.SiteProtocol // every crawler asks for it: it says nothing of the room that writes it
 		}
 	}
 	return e
@@ -191,7 +182,7 @@ func isSitemap(name string) bool {
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	of, base := &w.Of, g.docs
 	e.Query, e.Cached, e.Size = of.Query, w.Sized && !w.Made, w.Size
-	if e.Protocol == pageRoom {
+	if e.Protocol == pageProtocol {
 		base, e.Cached = g.base, false
 		if !w.Sized && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
 			e.Size = e.Bytes
@@ -217,7 +208,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	}
 	if e.Path = of.Page; e.Path == "" {
 		e.Path = r.URL.EscapedPath()
-		if inner := under(r, base); inner != nil && e.Protocol != composedRoom {
+		if inner := under(r, base); inner != nil && e.Protocol != access.SiteProtocol {
 			e.Path = inner.URL.EscapedPath()
 		}
 	}

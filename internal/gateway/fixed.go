@@ -1,6 +1,10 @@
 package gateway
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/millrace/millrace/internal/access"
+)
 
 // fixed answers with a text that the site has besides its own files, false if
 // the path names none.
@@ -14,7 +18,7 @@ func (g *Gateway) fixed(w *response, r *http.Request) bool {
 	}
 	text, ok := g.o.Fixed[inner.URL.Path]
 	if ok {
-		w.Of.Protocol = composedRoom
+		w.Of.Protocol = access.SiteProtocol
 		plain(w, r, http.StatusOK, text)
 	}
 	return ok

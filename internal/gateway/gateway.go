@@ -19,6 +19,8 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/robots"
+	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/store"
 )
 
@@ -104,6 +106,8 @@ type Gateway struct {
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
+	terms    *robots.Terms    // nil = the policy says nothing
+	site     *sites.Documents // nil = there is no press
 	o        Options
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
@@ -117,10 +121,6 @@ type Gateway struct {
 	told      told
 	added     additionsCache
 	recodings recodings
-	usage     *usage // nil = the policy says nothing
-	maps      siteMaps
-	names     ownNames
-	seals     seals
 	responses sync.Pool
 
 	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
@@ -161,7 +161,18 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.Access.Bots != nil {
 		crawlers = o.Access.Bots.Crawlers
 	}
-	g.usage = newUsage(o.Policy, crawlers).refuse(g.guard.Refused())
+	g.terms = robots.New(o.Policy, crawlers, g.guard.Refused())
+	if press != nil {
+		so := &sites.Options{
+			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Terms: g.terms, Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
+		}
+		if g.front != nil {
+			so.Host = http.HandlerFunc(g.front.pass)
+		}
+		if g.site, err = sites.New(press, so); err != nil {
+			return nil, err
+		}
+	}
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
@@ -279,3 +290,7 @@ func (g *Gateway) Tend(ctx context.Context) {
 
 // End sends those away who only listen. All others are answered as before.
 func (g *Gateway) End() { g.end() }
+
+// Composed lists the documents that are composed and that the site need not have
+// itself, by their paths under the base of pages and documents, which is one.
+func (g *Gateway) Composed(ctx context.Context) []string { return g.site.Composed(ctx) }

@@ -8,7 +8,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/subrequest"
 )
 
 // page answers for the site's own resources; the path of r is relative to the
@@ -22,7 +24,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		origin, whole = http.HandlerFunc(g.front.pass), w.r
 	case origin == nil:
 		origin = welcome{g}
-	case ed == nil && g.own(r, r.URL.Path, 0).missing():
+	case ed == nil && subrequest.File(origin, r, http.MethodGet, r.URL.Path, 0).Missing():
 		origin = welcome{g} // it may be a document of the first edition
 	}
 	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header["Upgrade"] != nil || !mayBePage(r.URL.Path) {
@@ -73,7 +75,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 	}
 	origin.ServeHTTP(lw, whole)
 	if _, ours := origin.(welcome); ours && r.URL.Path == "/" {
-		w.setErrorProtocol(composedRoom)
+		w.setErrorProtocol(access.SiteProtocol)
 		w.SitePage = false
 	} else if lw.adds != nil && lw.adds != nothing {
 		w.Of.Page = g.identityAt(r, g.front != nil)

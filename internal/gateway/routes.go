@@ -79,7 +79,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		}
 	}
 	if g.o.Directory != nil && r.URL.Path == keysPath {
-		w.Of.Protocol = composedRoom
+		w.Of.Protocol = access.SiteProtocol
 		g.o.Directory.ServeHTTP(w, r)
 		return
 	}
@@ -108,11 +108,14 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		notFound(w, r)
 		return
 	}
-	w.Of.Protocol = composedRoom
-	if g.composed(w, r, inner) {
+	w.Of.Protocol = access.SiteProtocol
+	if done, err := g.site.Serve(w, r, inner, &w.Request); err != nil {
+		g.fail(w, r, err)
+		return
+	} else if done {
 		return
 	}
-	if inner != nil && !g.ownName(inner) && g.document(w, r, inner) {
+	if inner != nil && !g.site.Own(inner) && g.document(w, r, inner) {
 		return
 	}
 	if inner == nil && strings.HasPrefix(r.URL.Path, "/.well-known/") { // which is at the root of a host (RFC 8615)
@@ -136,7 +139,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
-		w.Of.Protocol, w.SitePage = composedRoom, false
+		w.Of.Protocol, w.SitePage = access.SiteProtocol, false
 		leadsOn(w, r, g.base+"/")
 		return
 	}

@@ -1,4 +1,4 @@
-package gateway
+package robots
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 )
 
 // A robots.txt is composed of the site's own, of what the policy says, and of
-// the lines of the rooms. Whatever the site's own file says stays as it is,
+// the lines of the protocols. What the site's own file says stays as it is,
 // unless the policy is stricter:
 //
 //   - every group says what the content may be used for, since a crawler reads
@@ -133,8 +133,8 @@ func (own *ownWords) and(o *ownWords) *ownWords {
 	return out
 }
 
-// govern gives a robots.txt with what the policy says in each of its groups.
-func (u *usage) govern(text string) string {
+// Apply returns a robots.txt with what the policy says in each of its groups.
+func (u *Terms) Apply(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
@@ -201,7 +201,7 @@ func (u *usage) govern(text string) string {
 
 // rule gives a record of a group. What the group says as a whole stands at its
 // beginning; what it says of a part of the site cannot allow what is refused.
-func (u *usage) rule(r record) string {
+func (u *Terms) rule(r record) string {
 	switch {
 	case r.name == "content-signal" && u.signal != nil, r.name == "crawl-delay":
 		return ""

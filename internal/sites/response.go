@@ -1,4 +1,4 @@
-package gateway
+package sites
 
 import (
 	"net/http"
@@ -10,30 +10,37 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// sealed is the answer with a document that was composed for its request: it
-// says what its bytes are (RFC 9530), and is signed like the others.
-type sealed struct {
-	*response
+// response is the response with a document that was composed for its request: it has
+// a digest of its bytes (RFC 9530), and is signed like other documents.
+type response struct {
+	http.ResponseWriter
+	d    *Documents
+	r    *http.Request // as it has come
+	q    *access.Request
 	body []byte
 }
 
 // WriteHeader adds the digest, and to a whole answer the signature.
-func (s sealed) WriteHeader(status int) {
-	h, digest := s.Header(), canon.Digest(s.body)
+func (w *response) WriteHeader(status int) {
+	if w.body == nil {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	h, digest := w.Header(), canon.Digest(w.body)
 	switch {
-	case status == http.StatusOK && s.r.Method == http.MethodGet:
+	case status == http.StatusOK && w.r.Method == http.MethodGet:
 		h.Set("Content-Digest", digest)
-		if err := s.g.seals.add(s.response, digest); err != nil {
-			s.g.log.Error("a document is not signed", "path", access.Redact(s.r.URL.Path), "err", err)
+		if err := w.d.seals.add(w, digest); err != nil {
+			w.d.o.Log.Error("a document is not signed", "path", access.Redact(w.r.URL.Path), "err", err)
 		}
 	case status == http.StatusOK, status == http.StatusPartialContent:
 		h.Set("Repr-Digest", digest)
 	}
-	s.response.WriteHeader(status)
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap serves [http.ResponseController].
-func (s sealed) Unwrap() http.ResponseWriter { return s.response }
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // seals remembers the last signature of each composed document.
 type seals struct {
@@ -48,8 +55,8 @@ type seal struct {
 
 // add signs an answer, if somebody signs here.
 func (s *seals) add(w *response, digest string) error {
-	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.g.docs)
-	if w.g.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
+	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.docs)
+	if w.d.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
 		return nil
 	}
 	s.mu.Lock()
@@ -63,7 +70,7 @@ func (s *seals) add(w *response, digest string) error {
 		}
 		var err error
 		last.digest = digest
-		if last.input, last.signature, last.again, err = w.g.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
+		if last.input, last.signature, last.again, err = w.d.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
 			return err
 		}
 		if plain { // there are a handful of those

@@ -1,4 +1,4 @@
-package gateway
+package sites
 
 import (
 	"bytes"
@@ -36,30 +36,29 @@ type linkContext struct {
 // catalog answers with the catalogue: that of the site, if it has one, and the
 // documents with which clients of the rooms begin. It reports false when there
 // are none, or when it is for the site to answer.
-func (g *Gateway) catalog(w *response, r *http.Request, ed *edition.Edition) bool {
-	entries := entriesOf(ed)
+func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
+	entries := Entries(ed)
 	if len(entries) == 0 {
-		return false
+		return false, nil
 	}
 	var set []json.RawMessage
-	switch own := g.ownAt(r, catalogPath, maxCatalog); {
-	case own.missing():
-	case own.status == http.StatusOK && !own.cut:
+	switch own := d.ownAt(r, catalogPath, maxCatalog); {
+	case own.Missing():
+	case own.Status == http.StatusOK && !own.Cut:
 		var have struct {
 			Linkset []json.RawMessage `json:"linkset"`
 		}
-		if json.Unmarshal(own.body.Bytes(), &have) != nil {
-			return false
+		if json.Unmarshal(own.Body.Bytes(), &have) != nil {
+			return false, nil
 		}
 		set = have.Linkset
 	default:
-		return false
+		return false, nil
 	}
-	for _, c := range g.contexts(ed, entries) {
+	for _, c := range d.contexts(ed, entries) {
 		b, err := plainJSON(c)
 		if err != nil {
-			g.fail(w, r, err)
-			return true
+			return true, err
 		}
 		set = append(set, b)
 	}
@@ -67,18 +66,16 @@ func (g *Gateway) catalog(w *response, r *http.Request, ed *edition.Edition) boo
 		Linkset []json.RawMessage `json:"linkset"`
 	}{set})
 	if err != nil {
-		g.fail(w, r, err)
-		return true
+		return true, err
 	}
-	w.Header().Set("Link", g.catalogLink().String())
+	w.Header().Set("Link", d.CatalogLink().String())
 	w.Header().Set("Access-Control-Allow-Origin", "*")
-	small(w, r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
-	return true
+	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
 // contexts gives the catalogue and each of its documents as contexts of links.
-func (g *Gateway) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
-	root := originOf(g.o.Docs)
+func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
+	root := originOf(d.o.Docs)
 	all := linkContext{Anchor: root + catalogPath}
 	var each []linkContext
 	for _, e := range entries {
@@ -98,15 +95,15 @@ func (g *Gateway) contexts(ed *edition.Edition, entries []millrace.Entry) []link
 			}
 		}
 	}
-	if p := g.o.Policy; p != nil && p.Terms != "" {
+	if p := d.o.Policy; p != nil && p.Terms != "" {
 		all.Terms = []linkTarget{{Href: p.Terms}}
 	}
 	return append([]linkContext{all}, each...)
 }
 
-// catalogLink leads to the catalogue.
-func (g *Gateway) catalogLink() millrace.Link {
-	return millrace.Link{URL: originOf(g.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
+// CatalogLink leads to the catalogue.
+func (d *Documents) CatalogLink() millrace.Link {
+	return millrace.Link{URL: originOf(d.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
 }
 
 // plainJSON gives JSON without escapes for HTML.

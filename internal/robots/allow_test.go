@@ -1,4 +1,4 @@
-package gateway
+package robots
 
 import (
 	"strings"
@@ -12,16 +12,16 @@ import (
 func TestAllowing(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}
-	training := newUsage(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
+	training := New(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
 		if p == millrace.AITrain {
 			return []string{"GPTBot"}
 		}
 		return nil
-	})
+	}, nil)
 	const entries = "/.well-known/openfeeder.json /openfeeder?page=2 /openfeeder/events /a/llm.json /"
 	for _, c := range []struct {
 		name, own     string
-		u             *usage
+		u             *Terms
 		agent         string
 		allow, refuse string
 	}{
@@ -35,17 +35,17 @@ func TestAllowing(t *testing.T) {
 		{"refused by name", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "GPTBot", "", entries + " /a/"},
 		{"others", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "Other", entries, "/a/"},
 		{"refused by the policy", "User-agent: *\nDisallow: /\n", training, "GPTBot", "", entries + " /a/"},
-		{"refused by --bot", "User-agent: *\nDisallow: /\n", (*usage)(nil).refuse([]string{"BadBot"}), "BadBot", "", entries},
-		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", (*usage)(nil).refuse([]string{"*"}), "", "", entries},
+		{"refused by --bot", "User-agent: *\nDisallow: /\n", New(nil, nil, []string{"BadBot"}), "BadBot", "", entries},
+		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", New(nil, nil, []string{"*"}), "", "", entries},
 		{"not refused by the policy", "User-agent: *\nDisallow: /\n", training, "Other", entries, "/a/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			text := c.own
 			if c.u != nil {
-				text = c.u.govern(text)
+				text = c.u.Apply(text)
 			}
-			text = c.u.allowing(text, patterns)
+			text = c.u.Allow(text, patterns)
 			robots := fetch.ParseRobots([]byte(text), c.agent)
 			for _, path := range strings.Fields(c.allow) {
 				if !robots.Allowed(path) {
@@ -57,7 +57,7 @@ func TestAllowing(t *testing.T) {
 					t.Errorf("%s is allowed by\n%s", path, text)
 				}
 			}
-			if again := c.u.allowing(text, patterns); again != text {
+			if again := c.u.Allow(text, patterns); again != text {
 				t.Errorf("a second time:\n%s", again)
 			}
 			for line := range strings.Lines(c.own) {
@@ -77,7 +77,7 @@ func TestAllowing(t *testing.T) {
 				p.Purposes[purpose] = allowed
 			}
 		}
-		if got := newUsage(p, nil).refusesAI(); got != c.refused {
+		if got := New(p, nil, nil).RefusesAI(); got != c.refused {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}

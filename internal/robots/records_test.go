@@ -1,4 +1,4 @@
-package gateway
+package robots
 
 import (
 	"strings"
@@ -61,11 +61,11 @@ func TestGovern(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := newUsage(c.policy, crawlers).govern(c.own)
+			got := New(c.policy, crawlers, nil).Apply(c.own)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
-			if again := newUsage(c.policy, crawlers).govern(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
+			if again := New(c.policy, crawlers, nil).Apply(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
 				// Whoever puts the file that we serve into the site gets no other.
 				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
 					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
@@ -75,7 +75,7 @@ func TestGovern(t *testing.T) {
 			}
 		})
 	}
-	if newUsage(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers) != nil || newUsage(nil, crawlers) != nil {
+	if New(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers, nil) != nil || New(nil, crawlers, nil) != nil {
 		t.Error("a policy without purposes and rates says something")
 	}
 }
@@ -87,12 +87,12 @@ func FuzzGovern(f *testing.F) {
 	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")
 	f.Add("Disallow: /\nuser-agent : trainbot\nallow:/a\n\n\nContent-Signal: search=no\nUser-agent: *")
 	f.Add("\uFEFFUser-agent: *\r\rDisallow: /a # b\rContent-Usage: /a train-ai=y\n")
-	u := newUsage(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers)
+	u := New(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers, nil)
 	f.Fuzz(func(t *testing.T, own string) {
 		if len(own) > 10_000 || strings.ContainsRune(own, 0) {
 			return
 		}
-		got := u.govern(own)
+		got := u.Apply(own)
 		for _, path := range []string{"/", "/a", "/b?c"} {
 			for _, token := range []string{"TrainBot", "Both-Bot"} {
 				if fetch.ParseRobots([]byte(got), token).Allowed(path) {

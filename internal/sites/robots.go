@@ -1,4 +1,4 @@
-package gateway
+package sites
 
 import (
 	"net/http"
@@ -16,11 +16,11 @@ const maxRobots = 512 << 10
 // robotsLines gives the lines that the rooms want in a robots.txt with a text. A
 // comment permits what rules refuse, so a room whose documents the text still
 // refuses, by a rule about them, has none.
-func (g *Gateway) robotsLines(ed *edition.Edition, text string) []string {
+func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
-	robots := fetch.ParseRobots([]byte(text), "")
+	file := fetch.ParseRobots([]byte(text), "")
 	for _, n := range ed.Advertisements {
-		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !robots.Allowed(g.docs + p) })
+		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !file.Allowed(d.docs + p) })
 		lines = append(lines, slices.DeleteFunc(slices.Clone(n.Robots), func(line string) bool { return refused && strings.HasPrefix(line, "#") })...)
 	}
 	return lines
@@ -31,35 +31,34 @@ func (g *Gateway) robotsLines(ed *edition.Edition, text string) []string {
 // what lets machines at the documents of the protocols (see allowing), and with
 // the lines that the rooms want in it. It reports false when there is
 // nothing to add: then the site answers by itself.
-func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool {
-	patterns := g.patterns(ed)
-	if len(g.robotsLines(ed, ""))+len(patterns) == 0 && g.usage == nil {
-		return false
+func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
+	patterns := d.patterns(ed)
+	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Terms == nil {
+		return false, nil
 	}
 	text := ""
-	own := g.ownAt(r, robotsPath, maxRobots)
+	own := d.ownAt(r, RobotsPath, maxRobots)
 	// Some sites answer with a page to whatever is asked for.
-	page := own.status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.body.Bytes()), "text/html")
+	page := own.Status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.Body.Bytes()), "text/html")
 	switch {
-	case own.missing() || page:
-		if g.usage == nil {
+	case own.Missing() || page:
+		if d.o.Terms == nil {
 			text = "User-agent: *\nDisallow:\n"
 		}
-	case own.status == http.StatusOK && !own.cut:
-		text = strings.TrimPrefix(own.body.String(), "\uFEFF")
+	case own.Status == http.StatusOK && !own.Cut:
+		text = strings.TrimPrefix(own.Body.String(), "\uFEFF")
 	default:
-		return false // whatever is the matter, it is the site's to say
+		return false, nil // the site answers by itself
 	}
-	if g.usage != nil {
-		text = g.usage.govern(text)
+	if d.o.Terms != nil {
+		text = d.o.Terms.Apply(text)
 	}
-	text = g.usage.allowing(text, patterns)
-	lines := g.robotsLines(ed, text)
-	if g.origin != nil && g.docs == g.base {
-		lines = append(lines, g.mapOf(ed, r).lines(g, r)...)
+	text = d.o.Terms.Allow(text, patterns)
+	lines := d.robotsLines(ed, text)
+	if d.o.Origin != nil && d.docs == d.o.Base {
+		lines = append(lines, d.mapOf(ed, r).lines(d, r)...)
 	}
-	small(w, r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
-	return true
+	return w.small(r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
 }
 
 // withLines adds the lines that are not there yet. A License line that stands
@@ -88,4 +87,22 @@ func withLines(text string, lines []string) string {
 		text = strings.TrimRight(text, "\r\n") + "\n\n" + strings.Join(after, "\n") + "\n"
 	}
 	return text
+}
+
+// patterns returns the patterns of what the protocols' clients fetch, as paths of
+// the host.
+func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
+	if d.o.Terms.RefusesAI() {
+		return nil
+	}
+	for _, n := range ed.Advertisements {
+		for _, p := range n.Allow {
+			patterns = append(patterns, d.docs+p)
+		}
+	}
+	if patterns != nil {
+		patterns = append(patterns, catalogPath)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
 }

@@ -1,4 +1,4 @@
-package gateway
+package sites
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/subrequest"
 )
 
 // Names that many make documents at, so that a site may have its own, which then
@@ -35,10 +36,10 @@ type ownName struct {
 	until time.Time
 }
 
-// ownName reports whether a request is for a file of the site's own, at a name
+// Own reports whether a request is for a file of the site's own, at a name
 // that a document of ours may have as well. r is relative to the base.
-func (g *Gateway) ownName(r *http.Request) bool {
-	if g.origin == nil || g.docs != g.base || r.Method != http.MethodGet && r.Method != http.MethodHead {
+func (d *Documents) Own(r *http.Request) bool {
+	if d.o.Origin == nil || d.docs != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	kind := path.Base(r.URL.Path)
@@ -49,10 +50,10 @@ func (g *Gateway) ownName(r *http.Request) bool {
 	default:
 		return false
 	}
-	return g.names.there(r.URL.Path, func(was bool) (there, known bool) {
-		there, known = g.hasFile(r)
-		if there && !was && g.names.first(kind) {
-			g.log.Info("the site has a file of its own at a name of ours, and it is served", "path", access.Redact(r.URL.Path), "kind", kind)
+	return d.names.there(r.URL.Path, func(was bool) (there, known bool) {
+		there, known = d.hasFile(r)
+		if there && !was && d.names.first(kind) {
+			d.o.Log.Info("the site has a file of its own at a name of ours, and it is served", "path", access.Redact(r.URL.Path), "kind", kind)
 		}
 		return there, known
 	})
@@ -60,25 +61,14 @@ func (g *Gateway) ownName(r *http.Request) bool {
 
 // hasFile asks the site for a file by its head. A page, such as one that stands
 // for all that is not there, is none. It is not known if the site does not say.
-func (g *Gateway) hasFile(r *http.Request) (there, known bool) {
+func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 	// What is learned is for all, not only for the client of this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), ownNameTime)
 	defer cancel()
-	to := &discard{header: make(http.Header)}
-	probe := r.Clone(ctx)
-	probe.Method, probe.Header, probe.Body, probe.ContentLength = http.MethodHead, make(http.Header), http.NoBody, 0
-	probe.URL.RawQuery = ""
-	func() {
-		defer func() {
-			if recover() != nil { // half an answer is none
-				to.status = http.StatusBadGateway
-			}
-		}()
-		g.origin.ServeHTTP(to, probe)
-	}()
-	kind, _, _ := mime.ParseMediaType(to.header.Get("Content-Type"))
-	there = to.status == http.StatusOK && kind != "text/html" && kind != "application/xhtml+xml"
-	return there, ctx.Err() == nil && to.status != 0 && to.status < 500 && to.status != http.StatusTooManyRequests
+	own := subrequest.File(d.o.Origin, r.WithContext(ctx), http.MethodHead, r.URL.Path, 0)
+	kind, _, _ := mime.ParseMediaType(own.Header.Get("Content-Type"))
+	there = own.Status == http.StatusOK && kind != "text/html" && kind != "application/xhtml+xml"
+	return there, ctx.Err() == nil && own.Status != 0 && own.Status < 500 && own.Status != http.StatusTooManyRequests
 }
 
 // there gives what is known of a path, else what ask says. ask is told what was

@@ -1,4 +1,4 @@
-package gateway
+package robots
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// usage is what a site's policy says, in the words of robots.txt and of header
+// Terms is what a site's policy says, in the words of robots.txt and of header
 // fields. It is made once, and not changed.
-type usage struct {
+type Terms struct {
 	signal  []string // the value of Content-Signal; nil = there is none
 	usage   []string // the value of Content-Usage
 	allowed map[millrace.Purpose]bool
@@ -33,22 +33,42 @@ type purposeName struct {
 	usage   string
 }
 
-// newUsage gives what a policy says, nil if that is nothing. crawlers names the
-// product tokens of those who come for a purpose; nil = nobody is known.
-func newUsage(p *millrace.Policy, crawlers func(millrace.Purpose) []string) *usage {
-	if p == nil {
+// New returns what a policy says, nil if that is nothing. crawlers, which may be
+// nil, gives the product tokens of the crawlers for a purpose. refused are the tokens
+// of crawlers that are refused whatever the policy says.
+func New(p *millrace.Policy, crawlers func(millrace.Purpose) []string, refused []string) *Terms {
+	u := &Terms{refused: make(map[string]bool)}
+	u.say(p, crawlers)
+	for _, token := range refused {
+		u.refuse(token)
+	}
+	if u.signal == nil && u.delay == 0 && len(u.tokens) == 0 {
 		return nil
 	}
-	u := &usage{allowed: p.Purposes, refused: make(map[string]bool)}
+	return u
+}
+
+// refuse adds a product token to those that are refused.
+func (u *Terms) refuse(token string) {
+	if lower := strings.ToLower(token); !u.refused[lower] {
+		u.refused[lower] = true
+		u.tokens = append(u.tokens, token)
+	}
+}
+
+// say takes a policy in.
+func (u *Terms) say(p *millrace.Policy, crawlers func(millrace.Purpose) []string) {
+	if p == nil {
+		return
+	}
+	u.allowed = p.Purposes
 	for _, w := range purposes {
 		if yes, said := p.Purposes[w.purpose]; !said || yes || crawlers == nil {
 			continue
 		}
 		for _, token := range crawlers(w.purpose) {
-			approved := slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
-			if lower := strings.ToLower(token); !approved && !u.refused[lower] {
-				u.refused[lower] = true
-				u.tokens = append(u.tokens, token)
+			if !slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) }) {
+				u.refuse(token)
 			}
 		}
 	}
@@ -58,10 +78,6 @@ func newUsage(p *millrace.Policy, crawlers func(millrace.Purpose) []string) *usa
 	if s := u.words(nil); s.signal != "" {
 		u.signal, u.usage = []string{s.signal}, []string{s.usage}
 	}
-	if u.signal == nil && u.delay == 0 {
-		return nil
-	}
-	return u
 }
 
 // words are the values of the two fields.
@@ -69,7 +85,7 @@ type words struct{ signal, usage string }
 
 // words gives what the policy says and what is said beside: the stricter
 // counts.
-func (u *usage) words(own preferences) words {
+func (u *Terms) words(own preferences) words {
 	var signal, use []string
 	for _, w := range purposes {
 		yes, said := u.allowed[w.purpose]
@@ -120,9 +136,9 @@ const (
 	fieldUsage  = "Content-Usage"
 )
 
-// state puts what the policy says into the header of an answer. What the answer
-// says itself counts where it is stricter.
-func (u *usage) state(h http.Header) {
+// SetFields puts what the policy says into the header of a response. What the
+// response says itself counts where it is stricter.
+func (u *Terms) SetFields(h http.Header) {
 	if u.signal == nil {
 		return
 	}
@@ -150,7 +166,7 @@ func unknown(lines []string) string {
 
 // group gives the records of a group in robots.txt that say what the policy
 // says, with what the group says itself.
-func (u *usage) group(own *ownWords) string {
+func (u *Terms) group(own *ownWords) string {
 	var b strings.Builder
 	w := u.words(own.says)
 	if w.signal != "" {
@@ -162,18 +178,4 @@ func (u *usage) group(own *ownWords) string {
 		b.WriteString("Crawl-delay: " + strconv.FormatFloat(delay, 'f', -1, 64) + "\n")
 	}
 	return b.String()
-}
-
-// refuse has robots.txt say the same of these tokens. u may be nil.
-func (u *usage) refuse(tokens []string) *usage {
-	if len(tokens) > 0 && u == nil {
-		u = &usage{refused: make(map[string]bool)}
-	}
-	for _, token := range tokens {
-		if lower := strings.ToLower(token); !u.refused[lower] {
-			u.refused[lower] = true
-			u.tokens = append(u.tokens, token)
-		}
-	}
-	return u
 }

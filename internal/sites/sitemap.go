@@ -1,4 +1,4 @@
-package gateway
+package sites
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/subrequest"
 )
 
 const (
@@ -21,38 +22,36 @@ const (
 // sitemap answers with the site's own sitemap and the elements that protocols
 // want in it, without the pages that the visibility rule hides. It reports false
 // when ours is to be served as it is: the site has none, or one that is no list
-// of pages; see [Gateway.mapOf].
-func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) bool {
-	ours, there, err := g.ours(r, &w.Request)
+// of pages; see mapOf.
+func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
+	ours, there, err := d.ours(r, w.q)
 	if !there && err == nil {
-		return false // the site's own is the only one
+		return false, nil // the site's own is the only one
 	}
-	own := g.own(r, sitemapPath, maxOwnMap)
-	if own.status != http.StatusOK {
-		return false
+	own := d.own(r, sitemapPath, maxOwnMap)
+	if own.Status != http.StatusOK {
+		return false, nil
 	}
 	if err != nil { // ours needs a key: theirs does not
-		w.Of = access.Subject{Protocol: composedRoom}
-		g.origin.ServeHTTP(w, r)
-		return true
+		w.q.Of = access.Subject{Protocol: access.SiteProtocol}
+		d.o.Origin.ServeHTTP(w.ResponseWriter, r)
+		return true, nil
 	}
-	body, ok := g.merged(ed, own, ours)
+	body, ok := d.merged(ed, own, ours)
 	if !ok {
-		return false
+		return false, nil
 	}
-	small(w, r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
-	return true
+	return w.small(r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
 }
 
 // ours gives how our sitemap begins, for a request whose path is relative to the
 // documents' base.
-func (g *Gateway) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
-	to := &captured{discard: discard{header: make(http.Header)}, most: maxMapHead}
+func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
 	ask.URL.Path, ask.URL.RawPath, ask.URL.RawQuery = sitemapPath, "", ""
-	there, err = g.press.Answer(to, ask, q)
-	return to.body.Bytes(), there, err
+	resp := subrequest.Do(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { there, err = d.press.Answer(w, r, q) }), ask, maxMapHead)
+	return resp.Body.Bytes(), there, err
 }
 
 // mergedMap is the last sitemap that was composed.
@@ -63,36 +62,36 @@ type mergedMap struct {
 }
 
 // merged composes a sitemap, unless it did so before.
-func (g *Gateway) merged(ed *edition.Edition, own *captured, ours []byte) ([]byte, bool) {
-	if own.cut {
+func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours []byte) ([]byte, bool) {
+	if own.Cut {
 		return nil, false
 	}
-	sum := sha256.Sum256(own.body.Bytes())
-	if last := g.maps.last.Load(); last != nil && last.ed == ed && last.sum == sum {
+	sum := sha256.Sum256(own.Body.Bytes())
+	if last := d.maps.last.Load(); last != nil && last.ed == ed && last.sum == sum {
 		return last.body, true
 	}
 	namespaces, elements := mapHead(ours)
-	body, ok := mergeMap(own.body.Bytes(), namespaces, elements, g.hides)
+	body, ok := mergeMap(own.Body.Bytes(), namespaces, elements, d.hides)
 	if ok {
-		g.maps.last.Store(&mergedMap{ed, sum, body})
+		d.maps.last.Store(&mergedMap{ed, sum, body})
 	}
 	return body, ok
 }
 
 // hides reports whether the visibility rule hides a URL of the site by its path.
-func (g *Gateway) hides(loc string) bool {
+func (d *Documents) hides(loc string) bool {
 	u, err := url.Parse(strings.TrimSpace(loc))
 	if err != nil {
 		return true // nobody can say
 	}
-	identity, ok := strings.CutPrefix(u.EscapedPath(), g.base)
+	identity, ok := strings.CutPrefix(u.EscapedPath(), d.o.Base)
 	if !ok {
 		return false
 	}
 	if !strings.HasPrefix(identity, "/") {
 		identity = "/" + identity
 	}
-	return g.o.Visibility.Excluded(identity)
+	return d.o.Visibility.Excluded(identity)
 }
 
 // mapHead gives the namespaces that the root of a sitemap of ours declares
@@ -188,11 +187,11 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 
 // isMap reports whether what the site has is a sitemap of any kind, and not a
 // page that is there whatever is asked for.
-func isMap(own *captured) bool {
-	if own.header.Get("Content-Encoding") != "" {
-		return strings.Contains(own.header.Get("Content-Type"), "xml")
+func isMap(own *subrequest.Response) bool {
+	if own.Header.Get("Content-Encoding") != "" {
+		return strings.Contains(own.Header.Get("Content-Type"), "xml")
 	}
-	d := xml.NewDecoder(&own.body)
+	d := xml.NewDecoder(&own.Body)
 	for {
 		t, err := d.Token()
 		if err != nil {
@@ -219,30 +218,30 @@ func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 // mapOf looks what the site has at the place of its sitemap, once per edition.
 // One that leads elsewhere, or that is no list of pages, as an index is none,
 // stays where it leads to, or gets a name of its own: robots.txt tells.
-func (g *Gateway) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
-	if at := g.maps.own.Load(); at != nil && at.ed == ed {
+func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
+	if at := d.maps.own.Load(); at != nil && at.ed == ed {
 		return at
 	}
 	at := &ownMap{ed: ed}
-	own := g.own(r, sitemapPath, maxOwnMap)
+	own := d.own(r, sitemapPath, maxOwnMap)
 	switch {
-	case own.status == http.StatusOK:
-		if ours, there, err := g.ours(r, nil); there && err == nil {
-			_, one := g.merged(ed, own, ours)
+	case own.Status == http.StatusOK:
+		if ours, there, err := d.ours(r, nil); there && err == nil {
+			_, one := d.merged(ed, own, ours)
 			at.aside = !one && isMap(own)
 		}
-	case own.status >= 300 && own.status <= 399:
-		at.moved = own.header.Get("Location")
-	case !own.missing():
+	case own.Status >= 300 && own.Status <= 399:
+		at.moved = own.Header.Get("Location")
+	case !own.Missing():
 		return at // it may be there the next time
 	}
-	g.maps.own.Store(at)
+	d.maps.own.Store(at)
 	return at
 }
 
 // lines gives the lines of robots.txt that lead to the site's own sitemap.
-func (m *ownMap) lines(g *Gateway, r *http.Request) []string {
-	docs := strings.TrimSuffix(g.o.Docs, "/")
+func (m *ownMap) lines(d *Documents, r *http.Request) []string {
+	docs := strings.TrimSuffix(d.o.Docs, "/")
 	if docs == "" {
 		return nil
 	}

@@ -1,11 +1,10 @@
-package gateway
+package robots
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -21,32 +20,14 @@ import (
 //
 // Where a part of the site is refused, the documents of its pages stay refused.
 
-// patterns returns the patterns of what the protocols' clients fetch, as paths of
-// the host.
-func (g *Gateway) patterns(ed *edition.Edition) (patterns []string) {
-	if g.usage.refusesAI() {
-		return nil
-	}
-	for _, n := range ed.Advertisements {
-		for _, p := range n.Allow {
-			patterns = append(patterns, g.docs+p)
-		}
-	}
-	if patterns != nil {
-		patterns = append(patterns, catalogPath)
-	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns)
-}
-
-// refusesAI reports whether the policy refuses both uses by AI.
-func (u *usage) refusesAI() bool {
+// RefusesAI reports whether the policy refuses both uses by AI.
+func (u *Terms) RefusesAI() bool {
 	refused := func(p millrace.Purpose) bool { allowed, said := u.allowed[p]; return said && !allowed }
 	return u != nil && refused(millrace.AIInput) && refused(millrace.AITrain)
 }
 
-// allowing returns a robots.txt whose groups allow the patterns.
-func (u *usage) allowing(text string, patterns []string) string {
+// Allow returns a robots.txt whose groups allow the patterns.
+func (u *Terms) Allow(text string, patterns []string) string {
 	if len(patterns) == 0 {
 		return text
 	}

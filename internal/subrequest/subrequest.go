@@ -1,0 +1,98 @@
+// Package subrequest asks an [http.Handler] of this process, as its clients would.
+package subrequest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Response is the response of a handler.
+type Response struct {
+	Status int // 0 = nothing was written
+	Header http.Header
+	Body   bytes.Buffer
+	Cut    bool // the body has more than was asked for, or cannot be decoded
+}
+
+// Missing reports whether the handler has nothing at that path.
+func (r *Response) Missing() bool {
+	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
+}
+
+// Do returns the response of a handler with the first bytes of its body, as many as most says.
+// A handler that panics has the status 502.
+func Do(h http.Handler, r *http.Request, most int) *Response {
+	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
+	func() {
+		defer func() {
+			if recover() != nil { // half a response is none
+				w.resp.Status = http.StatusBadGateway
+			}
+		}()
+		h.ServeHTTP(w, r)
+	}()
+	return &w.resp
+}
+
+// File asks for a path as a client without any header fields would, in the name of
+// the client that sent r. Content codings, which a handler may use unasked, are
+// undone. If h is nil, the status is 404.
+func File(h http.Handler, r *http.Request, method, path string, most int) *Response {
+	if h == nil {
+		return &Response{Status: http.StatusNotFound}
+	}
+	ask := r.Clone(r.Context())
+	ask.Method, ask.Header, ask.Body, ask.ContentLength = method, make(http.Header), http.NoBody, 0
+	if ask.URL.RawQuery = ""; path != ask.URL.Path {
+		ask.URL.Path, ask.URL.RawPath = path, ""
+	}
+	resp := Do(h, ask, most)
+	if resp.Status == http.StatusOK && method == http.MethodGet && !resp.Cut && resp.Header.Get("Content-Encoding") != "" {
+		resp.decode(most)
+	}
+	return resp
+}
+
+// decode undoes the codings of the body.
+func (r *Response) decode(most int) {
+	plain, err := fetch.ReadBody(&http.Response{Header: r.Header, Body: io.NopCloser(&r.Body), ContentLength: -1}, int64(most))
+	if err != nil {
+		r.Cut = true
+		return
+	}
+	r.Header.Del("Content-Encoding")
+	r.Body = *bytes.NewBuffer(plain)
+}
+
+// writer collects a response.
+type writer struct {
+	resp Response
+	most int
+}
+
+// Header implements [http.ResponseWriter].
+func (w *writer) Header() http.Header { return w.resp.Header }
+
+// WriteHeader implements [http.ResponseWriter]. Interim responses do not count.
+func (w *writer) WriteHeader(status int) {
+	if w.resp.Status == 0 && status >= 200 {
+		w.resp.Status = status
+	}
+}
+
+// Write implements [http.ResponseWriter]. It sets the type of a body as net/http does
+// for handlers that do not.
+func (w *writer) Write(b []byte) (int, error) {
+	h := w.resp.Header
+	if _, is := h["Content-Type"]; w.resp.Status == 0 && !is && h.Get("Content-Encoding") == "" {
+		h.Set("Content-Type", http.DetectContentType(b))
+	}
+	w.WriteHeader(http.StatusOK)
+	free := w.most - w.resp.Body.Len()
+	w.resp.Cut = w.resp.Cut || len(b) > free
+	w.resp.Body.Write(b[:max(0, min(free, len(b)))])
+	return len(b), nil
+}
