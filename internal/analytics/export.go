@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -35,14 +34,12 @@ type ExporterOptions struct {
 	Leases store.Leases
 
 	Now    func() time.Time // nil = time.Now
-	Rand   func() float64   // in [0, 1), for the jitter of waits; nil = math/rand
 	Logger *slog.Logger     // told of failures, and of their end; nil = discard
 }
 
 const (
 	lookEvery   = 5 * time.Second
 	longestWait = 5 * time.Minute
-	longestAsk  = 24 * time.Hour // of a Retry-After
 	beforeFirst = 24 * time.Hour // what a receiver is told that has not been told anything
 	tellAgain   = time.Hour      // of a failure that goes on
 )
@@ -119,9 +116,6 @@ func NewExporter(usage store.Usage, st store.State, site string, t *Target, clie
 	if e.o.Now == nil {
 		e.o.Now = time.Now
 	}
-	if e.o.Rand == nil {
-		e.o.Rand = rand.Float64
-	}
 	if e.o.Logger == nil {
 		e.o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -186,9 +180,7 @@ func (e *Exporter) export(ctx context.Context) {
 			<-ctx.Done() // how far it is behind goes on to be seen
 			return
 		}
-		wait := min(time.Second<<min(fails, 16), longestWait)
-		wait -= time.Duration(e.o.Rand() * float64(wait/2))
-		wait = max(wait, min(fetch.Patience(err), longestAsk))
+		wait := fetch.Backoff(err, fails, time.Second, longestWait)
 		fails++
 		if now := e.o.Now(); told.IsZero() || now.Sub(told).Abs() >= tellAgain { // not every time of a long day
 			told = now

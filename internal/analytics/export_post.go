@@ -1,12 +1,9 @@
 package analytics
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,63 +44,14 @@ type provider struct {
 	now    func() time.Time
 }
 
-// mostAnswer is how many bytes of an answer are read.
-const mostAnswer = 64 << 10
-
 // send posts a body once, and gives what an answer of 2xx says.
 func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, error) {
-	encoded, err := compact(body)
+	encoded, err := json.Marshal(body)
 	if err != nil {
 		return nil, nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.target.url.String(), bytes.NewReader(encoded))
-	if err != nil {
-		return nil, nil, &failure{p.target, err}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", p.agent)
-	resp, err := p.client.Do(req)
-	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL
-		}
-		return nil, nil, &failure{p.target, err}
-	}
-	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // a status says it all
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, nil, &failure{p.target, err}
-	}
-	return resp.Header, answer, nil
-}
-
-// failure is a request that has come to nothing. It says nothing of its URL but
-// the host, since some have secrets in them.
-type failure struct {
-	target *Target
-	err    error
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-func (f *failure) Error() string {
-	status, ok := errors.AsType[*fetch.StatusError](f.err)
-	switch {
-	case !ok:
-		return f.target.String() + ": " + f.err.Error()
-	case status.Code/100 == 3:
-		return fmt.Sprintf("%s: %d %s; a redirect is not followed", f.target, status.Code, http.StatusText(status.Code))
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %d %s", f.target, status.Code, http.StatusText(status.Code)))
-}
-
-// compact gives JSON as it is sent.
-func compact(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {p.agent}}
+	return fetch.Post(ctx, p.client, p.target.url.String(), h, encoded)
 }
 
 // apart gives each event alone.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // The kinds of receivers.
@@ -71,35 +72,29 @@ func ParseTarget(text string) (*Target, error) {
 	case !known:
 		return nil, fmt.Errorf("%.20q is no kind of receiver; there is %s: %w", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: what follows = is no URL: %w", kind, millrace.Coded("bad-url", millrace.ErrInvalid)) // the error repeats it
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("%s: what follows = is no URL of a server; write http:// or https:// in front of a host: %w", kind, millrace.Coded("bad-scheme", millrace.ErrInvalid))
-	case u.User != nil:
-		return nil, fmt.Errorf("%s %s: a URL that carries credentials is not posted to: %w", kind, seen(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
+	u, err := fetch.Endpoint(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	u.Fragment, u.RawFragment = "", ""
 	t := &Target{Kind: kind, url: u}
 	if kind == Webhook {
 		return t, nil
 	}
 	if t.say, err = url.ParseQuery(u.RawQuery); err != nil {
-		return nil, fmt.Errorf("%s %s: its query cannot be read: %w", kind, seen(u), millrace.Coded("bad-query", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%s: its query cannot be read: %w", t, millrace.Coded("bad-query", millrace.ErrInvalid))
 	}
 	for _, name := range r.params {
 		if t.say.Get(name) == "" {
-			return nil, fmt.Errorf("%s %s: its query has no %s: %w", kind, seen(u), name, millrace.Coded("query-missing", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%s: its query has no %s: %w", t, name, millrace.Coded("query-missing", millrace.ErrInvalid))
 		}
 	}
 	for name, values := range t.say {
 		if !slices.Contains(r.params, name) || len(values) > 1 {
-			return nil, fmt.Errorf("%s %s: its query has %.40q, and wants one %s and nothing else: %w", kind, seen(u), name, strings.Join(r.params, " and one "), millrace.Coded("query-extra", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%s: its query has %.40q, and wants one %s and nothing else: %w", t, name, strings.Join(r.params, " and one "), millrace.Coded("query-extra", millrace.ErrInvalid))
 		}
 	}
 	if err := t.check(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %w", kind, seen(u), err, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: %w: %w", t, err, millrace.ErrInvalid)
 	}
 	if u.RawQuery = ""; kind == GA4 {
 		u.RawQuery = t.say.Encode()
@@ -139,11 +134,8 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// seen gives a URL as it may be seen: the rest may be secret.
-func seen(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() }
-
 // String gives the kind and where the receiver is, up to its host.
-func (t *Target) String() string { return t.Kind + " " + seen(t.url) }
+func (t *Target) String() string { return t.Kind + " " + fetch.HostOf(t.url.String()) }
 
 // GoString gives the same.
 func (t *Target) GoString() string { return t.String() }

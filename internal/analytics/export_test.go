@@ -144,7 +144,7 @@ func exporting(t *testing.T, n *network, kind string, usage usageState, log io.W
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &ExporterOptions{Base: "https://example.com/", Secrets: secrets, Rand: func() float64 { return 0 }, Every: 10 * time.Minute}
+	o := &ExporterOptions{Base: "https://example.com/", Secrets: secrets, Every: 10 * time.Minute}
 	if log != nil {
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	}

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/millrace/millrace/internal/webhook"
@@ -69,7 +70,7 @@ func (h *hooked) post(ctx context.Context, group []store.Event) (string, error) 
 			Received: e.Received, Response: float64(e.Took.Microseconds()) / 1000,
 		})
 	}
-	body, err := compact(&m)
+	body, err := json.Marshal(&m)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/url"
+
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // CheckHub gives the URL of a hub in the form in which it is used. Errors are
@@ -40,6 +42,6 @@ func (h *hub) flush(ctx context.Context) (told bool, err error) {
 			return true, err
 		}
 	}
-	p.Logger.DebugContext(ctx, "the hub is told", "hub", hidden(h.url, h.url), "topics", len(topics), "seq", site.Seq)
+	p.Logger.DebugContext(ctx, "the hub is told", "hub", fetch.HostOf(h.url), "topics", len(topics), "seq", site.Seq)
 	return true, p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
 }

@@ -145,7 +145,7 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	if len(urls) == 0 {
 		return nil
 	}
-	log := e.pusher.Logger.With("by", hidden(e.url, e.url), "pages", len(urls))
+	log := e.pusher.Logger.With("by", fetch.HostOf(e.url), "pages", len(urls))
 	err := e.submit(ctx, e.pusher.Client, urls)
 	status, ok := errors.AsType[*fetch.StatusError](err)
 	switch {
@@ -160,7 +160,7 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		// The same would be refused again, and all that follows wait for it.
-		log.ErrorContext(ctx, "changed pages are refused, and not submitted again", "first", urls[0], "error", hidden(err.Error(), e.url),
+		log.ErrorContext(ctx, "changed pages are refused, and not submitted again", "first", urls[0], "error", err,
 			"reason", "they are not below the file of the key, or the key is another site's")
 		return nil
 	case http.StatusForbidden:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -23,7 +22,6 @@ const (
 	mostWait  = time.Hour
 	refused   = 10 * time.Minute // after an answer that says that the request is wrong
 	tooOften  = time.Minute      // after a 429 without a Retry-After
-	mostAsked = 24 * time.Hour   // of a Retry-After
 )
 
 // Pusher tells hubs and a search engine what has changed in a site, at least
@@ -46,7 +44,6 @@ type Pusher struct {
 	Hubs     []string  // their URLs; see [CheckHub]
 	IndexNow *IndexNow // nil = no search engine is told
 	Logger   *slog.Logger
-	Rand     func() float64 // in [0, 1), for the jitter of waits; nil = math/rand
 }
 
 // receiver is one of those who are told.
@@ -63,7 +60,7 @@ func (p *Pusher) Run(ctx context.Context) {
 	for _, u := range p.Hubs {
 		h := &hub{pusher: p, url: u}
 		all.Go(func() {
-			p.alone(ctx, u, func(ctx context.Context) { p.follow(ctx, receiver{u, "hub " + hidden(u, u), hubGap, h.flush}) })
+			p.alone(ctx, u, func(ctx context.Context) { p.follow(ctx, receiver{u, "hub " + fetch.HostOf(u), hubGap, h.flush}) })
 		})
 	}
 	if p.IndexNow != nil {
@@ -71,7 +68,7 @@ func (p *Pusher) Run(ctx context.Context) {
 		all.Go(func() {
 			p.alone(ctx, u, func(ctx context.Context) {
 				e := &engine{pusher: p, IndexNow: p.IndexNow}
-				p.follow(ctx, receiver{u, hidden(u, u), engineGap, e.flush})
+				p.follow(ctx, receiver{u, fetch.HostOf(u), engineGap, e.flush})
 			})
 		})
 	}
@@ -114,7 +111,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 		default:
 			wait := p.wait(err, fails)
 			fails++
-			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", hidden(err.Error(), r.url), "again_in", wait.Round(time.Millisecond))
+			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", err, "again_in", wait.Round(time.Millisecond))
 			if fetch.Sleep(ctx, wait) != nil {
 				return
 			}
@@ -124,7 +121,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 
 // wait gives how long it is until the next attempt after so many before.
 func (p *Pusher) wait(err error, fails int) time.Duration {
-	wait := min(firstWait<<min(fails, 16), mostWait)
+	wait := fetch.Backoff(err, fails, firstWait, mostWait)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		switch {
 		case status.Code == http.StatusTooManyRequests:
@@ -135,10 +132,5 @@ func (p *Pusher) wait(err error, fails int) time.Duration {
 			wait = max(wait, refused)
 		}
 	}
-	random := p.Rand
-	if random == nil {
-		random = rand.Float64
-	}
-	wait -= time.Duration(random() * float64(wait/4))
-	return max(wait, min(fetch.Patience(err), mostAsked))
+	return wait
 }

@@ -77,7 +77,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 		return nil, err
 	}
 	if strings.Contains(callback, "?") {
-		return nil, fmt.Errorf("callback %s: a base has no query: %w", hidden(callback, callback), millrace.ErrInvalid)
+		return nil, fmt.Errorf("callback %s: a base has no query: %w", fetch.HostOf(callback), millrace.ErrInvalid)
 	}
 	s := &Subscriber{callback: strings.TrimRight(callback, "/"), client: client, subs: make(map[string]*subscription)}
 	if o != nil {
@@ -139,7 +139,7 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 		case errors.Is(err, millrace.ErrNotFound) && topic == Topic{}, errors.Is(err, millrace.ErrForbidden):
 			return err
 		}
-		wait := max(min(askAgain<<min(fails, 16), mostAgain), min(fetch.Patience(err), mostAsked))
+		wait := fetch.Backoff(err, fails, askAgain, mostAgain)
 		fails++
 		s.log.WarnContext(ctx, "the hub of a site is not subscribed to", "site", site, "error", err, "again_in", wait)
 		if err := fetch.Sleep(ctx, wait); err != nil {
@@ -234,7 +234,7 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 		form.Set("hub.secret", held.Secret)
 	}
 	if err := post(ctx, s.client, held.Hub, formType, []byte(form.Encode())); err != nil {
-		return fmt.Errorf("hub %s: %w", held.Hub, err)
+		return fmt.Errorf("hub: %w", err)
 	}
 	late := time.NewTimer(answerTime)
 	defer late.Stop()

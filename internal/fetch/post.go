@@ -1,0 +1,97 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	maxAnswer   = 64 << 10 // bytes of an answer that are read, so that its connection can be used again
+	maxPatience = 24 * time.Hour
+)
+
+// Post posts a body once, and returns the header of an answer of 2xx and the
+// first 64 KiB of its body. Errors are [*PostError].
+func Post(ctx context.Context, client *http.Client, target string, header http.Header, body []byte) (http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, &PostError{target, fmt.Errorf("%w: it is no URL", millrace.ErrInvalid)}
+	}
+	req.Header = header
+	resp, err := client.Do(req)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL
+		}
+		return nil, nil, &PostError{target, err}
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status is enough
+	if err := CheckStatus(resp); err != nil {
+		return nil, nil, &PostError{target, err}
+	}
+	return resp.Header, answer, nil
+}
+
+// PostError is a request of [Post] that failed. It wraps a [*StatusError] if
+// there was an answer. Its text names the scheme and the host of the URL only,
+// since the rest may be a secret.
+type PostError struct {
+	target string
+	err    error
+}
+
+func (e *PostError) Error() string {
+	reason := e.err.Error()
+	if status, ok := errors.AsType[*StatusError](e.err); ok {
+		if reason = fmt.Sprint(status.Code, " ", http.StatusText(status.Code)); status.Code/100 == 3 {
+			reason += "; redirects are not followed"
+		}
+	}
+	return HostOf(e.target) + ": " + reason
+}
+
+// Unwrap returns the cause.
+func (e *PostError) Unwrap() error { return e.err }
+
+// Endpoint reads a URL that is posted to. It has no fragment. Errors are
+// [millrace.ErrInvalid] and repeat nothing that may be secret.
+func Endpoint(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it is no URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, fmt.Errorf("it is no URL of a server; write http:// or https:// in front of a host: %w", millrace.Coded("bad-scheme", millrace.ErrInvalid))
+	case u.User != nil:
+		return nil, fmt.Errorf("%s: a URL that carries credentials is not posted to: %w", u.Host, millrace.Coded("url-credentials", millrace.ErrInvalid))
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// HostOf returns the scheme and the host of a URL whose rest may be a secret.
+func HostOf(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return "(no URL)"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// Backoff returns how long to wait after failures in a row, of which err is the
+// last one: first, doubled for each one before, at most most, less a random part
+// of up to a half, but at least the [Patience] of err up to a day.
+func Backoff(err error, before int, first, most time.Duration) time.Duration {
+	wait := jitter(min(first<<min(before, 16), most), rand.Float64)
+	return max(wait, min(Patience(err), maxPatience))
+}
