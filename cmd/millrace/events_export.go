@@ -108,10 +108,10 @@ func (s *service) export() error {
 }
 
 // lags gives how far those are who are told of events.
-func (s *service) lags() []analytics.Lag {
+func (s *service) lags(ctx context.Context) []analytics.Lag {
 	var out []analytics.Lag
 	for _, e := range s.exporters {
-		out = append(out, e.Lag())
+		out = append(out, e.Lag(ctx))
 	}
 	return out
 }

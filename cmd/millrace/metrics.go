@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -68,7 +69,7 @@ func (o *origin) lookedAt() (at time.Time, failed bool) {
 // behind says how far those are behind who are told of events.
 func (s *service) behind() []gateway.Behind {
 	var out []gateway.Behind
-	for _, lag := range s.lags() {
+	for _, lag := range s.lags(context.Background()) {
 		b := gateway.Behind{Name: lag.Exporter, Events: lag.Events}
 		if !lag.Since.IsZero() {
 			b.Age = time.Since(lag.Since)

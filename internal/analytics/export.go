@@ -53,25 +53,23 @@ const NeutralName = "Mozilla/5.0 (Linux) millrace"
 // has come is in the store. While the receiver is away, it only falls behind;
 // what the store keeps no longer by then is lost, and counted.
 type Exporter struct {
-	usage    store.Usage
-	place    state.JSON[*exportPlace]
-	site     string
-	target   *Target
-	kind     receiver
-	receiver poster
-	o        ExporterOptions
-	bell     chan struct{} // there is something to do
+	usage  store.Usage
+	place  state.JSON[*exportPlace]
+	site   string
+	target *Target
+	kind   receiver
+	post   post
+	o      ExporterOptions
+	bell   chan struct{} // there is something to do
 
 	at    uint64          // the last number that the receiver has
 	done  map[uint64]bool // those that follow which it has, too
 	begun bool            // at is known
 
 	doubts map[uint64]int // how often the receiver has failed at one, while it took others
-	stuck  bool           // it has taken nothing, the last time
 
-	mu    sync.Mutex
-	lag   Lag
-	moves int // of the place, guarded by mu: what behind has read before one is out of date
+	mu  sync.Mutex
+	lag Lag // without what the store knows
 }
 
 // exportPlace is how far an exporter has come.
@@ -105,7 +103,7 @@ type Lag struct {
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, place: placeOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
-		bell: make(chan struct{}, 1), done: make(map[uint64]bool), doubts: make(map[uint64]int),
+		done: make(map[uint64]bool), doubts: make(map[uint64]int),
 	}
 	if o != nil {
 		e.o = *o
@@ -120,15 +118,34 @@ func NewExporter(usage store.Usage, st store.State, site string, t *Target, clie
 		e.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	e.receiver, err = newPoster(t, site, fetch.NoRedirects(client), &e.o)
+	e.post, err = newPost(t, site, fetch.NoRedirects(client), &e.o)
 	return e, err
 }
 
-// Lag gives how far the exporter is behind, as of its last look.
-func (e *Exporter) Lag() Lag {
+// Lag gives how far the exporter is behind, as far as the store says so.
+func (e *Exporter) Lag(ctx context.Context) Lag {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lag
+	l := e.lag
+	e.mu.Unlock()
+	place, err := e.place.Load(ctx)
+	if err != nil {
+		return l
+	}
+	var at uint64
+	if place != nil {
+		at = place.Number
+	}
+	if head, err := e.newest(ctx); err != nil || head <= at {
+		return l
+	} else {
+		l.Events = head - at
+	}
+	for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{After: at, Limit: 1}) {
+		if err == nil {
+			l.Since = first.Time
+		}
+	}
+	return l
 }
 
 // note changes what Lag gives.
@@ -143,11 +160,6 @@ var errGone = errors.New("the receiver wants no more events (410 Gone); nothing 
 
 // Run exports events until the context ends, or the receiver wants none.
 func (e *Exporter) Run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var looking sync.WaitGroup
-	looking.Go(func() { e.look(ctx) })
-	defer looking.Wait()
-	defer cancel()
 	lease.Keep(ctx, e.o.Leases, "export "+e.site+" to "+e.target.Name(), e.o.Logger, e.export)
 }
 
@@ -167,8 +179,8 @@ func (e *Exporter) export(ctx context.Context) {
 			}
 			fails, told = 0, time.Time{}
 			e.note(func(l *Lag) { l.Failing = "" })
-			if !moved {
-				e.rest(ctx)
+			if !moved && fetch.Sleep(ctx, e.o.Every) != nil {
+				return
 			}
 			continue
 		case moved:
@@ -190,73 +202,6 @@ func (e *Exporter) export(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// rest waits until there may be something to do.
-func (e *Exporter) rest(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-e.bell:
-	}
-}
-
-// look looks now and then how far the exporter is behind, also while it waits for
-// its receiver, and wakes it.
-func (e *Exporter) look(ctx context.Context) {
-	tick := time.NewTicker(e.o.Every)
-	defer tick.Stop()
-	for {
-		if e.behind(ctx) {
-			select {
-			case e.bell <- struct{}{}:
-			default:
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// behind finds out how far the exporter is behind. What cannot be found out is
-// worth a try.
-func (e *Exporter) behind(ctx context.Context) bool {
-	e.mu.Lock()
-	moves := e.moves
-	e.mu.Unlock()
-	note := func(events uint64, since time.Time) {
-		e.note(func(l *Lag) {
-			if e.moves == moves {
-				l.Events, l.Since = events, since
-			}
-		})
-	}
-	place, err := e.place.Load(ctx)
-	if err != nil {
-		return true
-	}
-	var at uint64
-	if place != nil {
-		at = place.Number
-	}
-	head, err := e.newest(ctx)
-	if err != nil || head <= at {
-		if err == nil {
-			note(0, time.Time{})
-		}
-		return err != nil
-	}
-	var since time.Time
-	for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{After: at, Limit: 1}) {
-		if err != nil {
-			return true
-		}
-		since = first.Time
-	}
-	note(head-at, since)
-	return true
 }
 
 // newest gives the number of the last event; 0 = there is none.

@@ -88,6 +88,29 @@ func (f *form) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// hookEvent is an event as a webhook gets it.
+type hookEvent struct {
+	Number   uint64    `json:"number"`
+	Time     time.Time `json:"time"`
+	Bot      string    `json:"bot_name"`
+	Family   string    `json:"bot_family"`
+	Verdict  string    `json:"verdict"`
+	Protocol string    `json:"protocol"`
+	Endpoint string    `json:"endpoint"`
+	Path     string    `json:"path"`
+	Query    string    `json:"query"`
+	Intent   string    `json:"intent"`
+	Results  int64     `json:"results"`
+	Status   int       `json:"status"`
+	Outcome  string    `json:"outcome"`
+	Cached   bool      `json:"cached"`
+	Bytes    int64     `json:"bytes"`
+	Size     int64     `json:"size"`
+	HTML     int64     `json:"html"`
+	Received int64     `json:"html_received"`
+	Response float64   `json:"response_ms"`
+}
+
 // handOn hands on what a usage has to a receiver on loopback.
 func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	t.Helper()
@@ -127,7 +150,7 @@ func until(t *testing.T, e *Exporter, so func() bool) {
 	go func() { defer close(ended); e.Run(ctx) }()
 	for !so() {
 		if ctx.Err() != nil {
-			t.Fatalf("it does not come to an end: %+v", e.Lag())
+			t.Fatalf("it does not come to an end: %+v", e.Lag(t.Context()))
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -221,13 +244,13 @@ func TestUmami(t *testing.T) {
 		_, _ = io.WriteString(w, `{"cache":"x","sessionId":"y","visitId":"z"}`)
 	}
 	e := handOn(t, f, Umami, "/base/?website="+websiteID, recorded(t, hostile(now)))
-	if l := e.Lag(); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored+l.Lost+l.Refused > 0 {
+	if l := e.Lag(t.Context()); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored+l.Lost+l.Refused > 0 {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
 
 	// One that takes the program for a bot says so only here.
 	f = &form{check: func(*http.Request, []byte) (int, error) { return 1, nil }, write: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"beep":"boop"}`) }}
-	if l := handOn(t, f, Umami, "/?website="+websiteID, recorded(t, hostile(now))).Lag(); l.Ignored != uint64(f.events) || l.Sent > 0 {
+	if l := handOn(t, f, Umami, "/?website="+websiteID, recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -265,7 +288,7 @@ func TestPlausible(t *testing.T) {
 	}
 	f.write = func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); _, _ = io.WriteString(w, "ok") }
 	e := handOn(t, f, Plausible, "/api/event?domain=example.com", recorded(t, hostile(now)))
-	if l := e.Lag(); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored > 0 {
+	if l := e.Lag(t.Context()); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored > 0 {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
 
@@ -273,7 +296,7 @@ func TestPlausible(t *testing.T) {
 		w.Header().Set("x-plausible-dropped", "1")
 		w.WriteHeader(http.StatusAccepted)
 	}}
-	if l := handOn(t, f, Plausible, "?domain=example.com", recorded(t, hostile(now))).Lag(); l.Ignored != uint64(f.events) || l.Sent > 0 {
+	if l := handOn(t, f, Plausible, "?domain=example.com", recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -376,7 +399,7 @@ func TestGA4(t *testing.T) {
 	}
 	f.write = func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 	e := handOn(t, f, GA4, "?measurement_id=G-ABC1234567&api_secret=s3cret%26%3d", recorded(t, events))
-	if l := e.Lag(); f.events != len(events) || l.Sent != uint64(f.events) || len(clients) != 4 || requests > 9 {
+	if l := e.Lag(t.Context()); f.events != len(events) || l.Sent != uint64(f.events) || len(clients) != 4 || requests > 9 {
 		t.Errorf("%d events of %d clients in %d requests: %+v", f.events, len(clients), requests, l)
 	}
 }
@@ -426,7 +449,7 @@ func TestWebhook(t *testing.T) {
 		return len(m.Data.Events), nil
 	}
 	e := handOn(t, f, Webhook, "/in/hunter2?t=hunter2", recorded(t, events))
-	if l := e.Lag(); f.events != len(events) || l.Sent != uint64(f.events) {
+	if l := e.Lag(t.Context()); f.events != len(events) || l.Sent != uint64(f.events) {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
 }

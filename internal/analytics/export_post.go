@@ -3,7 +3,6 @@ package analytics
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,31 +16,36 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// newPoster makes what posts to a target.
-func newPoster(t *Target, site string, client *http.Client, o *ExporterOptions) (poster, error) {
-	p := provider{target: t, client: client, agent: o.UserAgent, base: o.Base, now: o.Now}
+// post posts a group of events once. If the receiver has taken it and does not
+// count it, ignored says why. Errors wrap a [*fetch.StatusError] if there was an
+// answer.
+type post func(ctx context.Context, group []store.Event) (ignored string, err error)
+
+// newPost makes what posts to a target.
+func newPost(t *Target, site string, client *http.Client, o *ExporterOptions) (post, error) {
+	p := provider{target: t, client: client, agent: o.UserAgent, base: o.Base, now: o.Now, site: site}
 	switch t.Kind {
 	case Umami:
-		return &umami{p}, nil
+		return p.umami, nil
 	case Plausible:
-		return &plausible{p}, nil
+		return p.plausible, nil
 	case GA4:
-		return &ga4{p, site}, nil
+		return p.ga4, nil
 	}
 	hook, err := webhook.New(client, t.url.String(), o.Secrets, &webhook.Options{Now: o.Now})
-	if err != nil {
-		return nil, err
-	}
-	return &hooked{hook, site}, nil
+	return func(ctx context.Context, group []store.Event) (string, error) {
+		return "", postHook(ctx, hook, site, group)
+	}, err
 }
 
-// provider is what posting to all providers of analytics has in common.
+// provider posts to a provider of analytics.
 type provider struct {
 	target *Target
 	client *http.Client
 	agent  string
 	base   string
 	now    func() time.Time
+	site   string
 }
 
 // send posts a body once, and gives what an answer of 2xx says.
@@ -54,13 +58,40 @@ func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, err
 	return fetch.Post(ctx, p.client, p.target.url.String(), h, encoded)
 }
 
-// apart gives each event alone.
-func apart(events []store.Event) [][]store.Event {
-	out := make([][]store.Event, len(events))
-	for i := range events {
-		out[i] = events[i : i+1 : i+1]
+// group divides events into those that go together in one request. The order of
+// each part is theirs.
+func (r *receiver) group(events []store.Event) (out [][]store.Event) {
+	open := make(map[string]int) // the group that has room, by bot if each has its own
+	for _, e := range events {
+		bot := ""
+		if r.byBot {
+			bot = e.Bot
+		}
+		i, ok := open[bot]
+		if !ok || len(out[i]) == r.together {
+			i = len(out)
+			open[bot] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], e)
 	}
 	return out
+}
+
+// properties returns what is said of an event, by the names of OpenFeeder 1.0,
+// section 12, where it has one.
+func properties(e *store.Event) map[string]any {
+	p := map[string]any{
+		"bot_name": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": e.Status,
+		"outcome": string(store.OutcomeOf(e.Status)), "cached": e.Cached, "results": e.Results, "bytes": e.Bytes, "size": e.Size, "html": e.HTML,
+		"response_ms": float64(e.Took.Microseconds()) / 1000,
+	}
+	for name, value := range map[string]string{"bot_family": e.Family, "verdict": string(e.Identity), "query": e.Query, "intent": e.Intent} {
+		if value != "" {
+			p[name] = value
+		}
+	}
+	return p
 }
 
 // eventName is what an event is called, for receivers whose events have names.
@@ -73,33 +104,33 @@ func eventName(e *store.Event) string {
 }
 
 // page gives the URL of what an event is about, of at most most bytes. A path may
-// be anything that somebody has asked for.
+// be anything that somebody has asked for, and a receiver may stumble over what it
+// unescapes.
 func (p *provider) page(e *store.Event, most int) *url.URL {
-	asked := cut(e.Path)
+	asked, query, _ := strings.Cut(cut(e.Path), "?")
 	u, err := url.Parse(canon.Absolute(p.base, asked))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		if u, err = url.Parse(p.base); err != nil {
 			u = new(url.URL)
 		}
-		var query string
-		u.Path, query, _ = strings.Cut(asked, "?")
-		u.Path, u.RawPath, u.RawQuery = "/"+strings.TrimLeft(u.Path, "/"), "", query
+		u.Path = "/" + strings.TrimLeft(asked, "/")
 	}
-	u.User, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", false
-	// What a receiver unescapes, it may stumble over.
-	if clean := printable(u.Path); clean != u.Path {
-		u.Path, u.RawPath = clean, ""
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: printable(u.Path)}
+	if values, err := url.ParseQuery(query); err == nil {
+		clean := url.Values{}
+		for name, list := range values {
+			for _, value := range list {
+				clean.Add(printable(name), printable(value))
+			}
+		}
+		u.RawQuery = clean.Encode()
 	}
-	if plain, err := url.QueryUnescape(u.RawQuery); err != nil || printable(plain) != plain {
-		u.RawQuery = ""
-	}
-	u.RawQuery = escaped(u.RawQuery)
 	if len(u.String()) > most {
 		u.RawQuery = ""
 	}
 	for len(u.String()) > most && u.Path != "" { // not in the middle of an escape
 		_, n := utf8.DecodeLastRuneInString(u.Path)
-		u.Path, u.RawPath = u.Path[:len(u.Path)-n], ""
+		u.Path = u.Path[:len(u.Path)-n]
 	}
 	return u
 }
@@ -112,19 +143,6 @@ func printable(s string) string {
 		}
 		return r // an invalid byte is utf8.RuneError
 	}, s)
-}
-
-// escaped gives a query as a URL has it, whatever somebody has written.
-func escaped(query string) string {
-	var b strings.Builder
-	for i := range len(query) {
-		if c := query[i]; c > ' ' && c < 0x7f && !strings.ContainsRune("\"#<>\\^`{|}'", rune(c)) {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }
 
 // leading gives as much of a text as has at most so many characters.
@@ -145,6 +163,3 @@ func past(t, now time.Time) time.Time {
 	}
 	return t
 }
-
-// milliseconds gives how long an answer took.
-func milliseconds(e *store.Event) int64 { return e.Took.Milliseconds() }

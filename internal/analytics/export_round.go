@@ -1,38 +1,23 @@
 package analytics
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store"
 )
 
-// poster posts events to a receiver of some kind.
-type poster interface {
-	// group divides events into those that go together in one request. The order
-	// of each part is theirs.
-	group(events []store.Event) [][]store.Event
-	// post posts a group once. If the receiver has taken it and does not count it,
-	// ignored says why. Errors wrap a [*fetch.StatusError] if there was an answer.
-	post(ctx context.Context, group []store.Event) (ignored string, err error)
-}
-
 // round hands on one window of events. It reports whether it has come further;
 // then there may be more.
 func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
-	before := e.at
 	if !e.begun {
 		if err := e.begin(ctx); err != nil {
 			return false, err
 		}
-		before = e.at
 	}
 	head, err := e.newest(ctx)
 	if err != nil || head <= e.at {
@@ -51,7 +36,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 		}
 	}
 	if todo = append(todo, last...); len(todo) > 0 {
-		err = e.deliver(ctx, e.receiver.group(todo))
+		err = e.deliver(ctx, e.kind.group(todo))
 	}
 	// All up to the first one that is not done is done, as is what is lost.
 	to := end
@@ -77,21 +62,8 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 		e.begun = false // begin again where the other one is
 		return false, errors.Join(err, failed)
 	}
+	lost := to - e.at
 	e.at = to
-	e.note(func(l *Lag) {
-		e.moves++
-		if l.Events = max(head, to) - to; l.Events == 0 {
-			l.Since = time.Time{}
-		}
-	})
-	// There may be many years of those that are lost; of those that are done, few.
-	lost, lowest, highest := to-before, before+1, to
-	for e.done[lowest] {
-		lowest++
-	}
-	for e.done[highest] {
-		highest--
-	}
 	for n := range e.done {
 		if n <= to {
 			lost--
@@ -101,7 +73,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if lost > 0 {
 		e.note(func(l *Lag) { l.Lost += lost })
 		e.o.Logger.WarnContext(ctx, "events are lost to a receiver: they are too old, or damaged in the store",
-			"receiver", e.target.String(), "events", lost, "first", lowest, "last", highest)
+			"receiver", e.target.String(), "events", lost, "up_to", to)
 	}
 	return true, err
 }
@@ -171,129 +143,87 @@ var refusals = map[int]bool{
 	http.StatusUnsupportedMediaType: true, http.StatusUnprocessableEntity: true, http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// delivery is what becomes of the groups of one round.
-type delivery struct {
-	e *Exporter
-
-	mu      sync.Mutex
-	queue   [][]store.Event
-	flying  int // requests that are under way
-	taken   int
-	refused []store.Event
-	refuses int           // requests that were refused
-	doubted []store.Event // the receiver has stumbled, perhaps over them
-	err     error         // ends it
-	last    error         // of one that is refused or doubted
-	ignored string        // what is to be told of that
+// deliver posts groups one by one, until all are or the receiver does not take
+// any. A group that is refused is posted in halves. What is refused alone is given
+// up, but only if the receiver has taken something else: otherwise anything may be
+// wrong. So is a single event that the receiver fails at time and again, while it
+// takes others.
+func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
+	taken, tries := 0, 0
+	var last error
+	failed := make(map[uint64]int) // how often an event may fail, by number
+	for ; len(groups) > 0 && (taken > 0 || tries < mostRefused); tries++ {
+		group := groups[0]
+		groups = groups[1:]
+		ignored, err := e.post(ctx, group)
+		code := 0
+		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
+			code = status.Code
+		}
+		switch {
+		case err == nil:
+			taken += len(group)
+			e.took(ctx, group, ignored)
+			continue
+		case code == http.StatusGone && e.target.Kind == Webhook:
+			return errGone
+		case code == http.StatusInternalServerError && e.kind.together == 1:
+			failed[group[0].Number] = mostDoubts
+		case refusals[code] && len(group) == 1:
+			failed[group[0].Number] = 1
+		case refusals[code]:
+			half := len(group) / 2
+			groups = append([][]store.Event{group[:half], group[half:]}, groups...)
+		default:
+			_ = e.giveUp(ctx, taken, failed, last)
+			return err
+		}
+		last = err
+	}
+	return e.giveUp(ctx, taken, failed, last)
 }
 
-// deliver posts groups, the next one when one is done, until all are or the
-// receiver does not take any. A group that is refused is posted in halves. What
-// is refused alone is given up, but only if the receiver has taken something else:
-// otherwise it may be anything that is wrong. So is, at last, a single event that
-// a receiver fails at, time and again, while it takes others.
-func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
-	d := &delivery{e: e, queue: groups}
-	var posting sync.WaitGroup
-	workers := min(e.kind.parallel, len(groups))
-	if e.stuck {
-		workers = 1 // whether it takes anything again
+// giveUp gives up the events that have failed too often. It returns the last
+// error if others have to be posted again.
+func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int, last error) error {
+	if taken == 0 {
+		return last
 	}
-	for range workers {
-		posting.Go(func() {
-			for d.step(ctx) {
-			}
-		})
-	}
-	posting.Wait()
-	e.stuck = d.taken == 0
-	if d.ignored != "" {
-		e.o.Logger.WarnContext(ctx, "a receiver takes events and does not count them", "receiver", e.target.String(), "reason", d.ignored)
-	}
-	given := d.refused
-	for _, ev := range d.doubted {
-		n := e.doubts[ev.Number]
-		if d.taken > 0 {
-			n++
-		}
-		if e.doubts[ev.Number] = n; n >= mostDoubts {
-			given = append(given, ev)
-		} else {
-			d.err = cmp.Or(d.err, d.last)
+	given := 0
+	for number, most := range failed {
+		if e.doubts[number]++; e.doubts[number] >= most {
+			e.finish(number)
+			given++
 		}
 	}
-	if d.taken == 0 {
-		return cmp.Or(d.err, d.last)
+	if given > 0 {
+		e.note(func(l *Lag) { l.Refused += uint64(given) })
+		e.o.Logger.WarnContext(ctx, "events are given up that a receiver refuses, as it takes others", "receiver", e.target.String(), "events", given, "error", last)
 	}
-	if len(given) == 0 {
-		return d.err
+	if given < len(failed) {
+		return last
 	}
-	for _, ev := range given {
-		e.finish(ev)
-	}
-	e.note(func(l *Lag) { l.Refused += uint64(len(given)) })
-	e.o.Logger.WarnContext(ctx, "events are given up that a receiver refuses, as it takes others", "receiver", e.target.String(), "events", len(given), "error", d.last)
-	return d.err
+	return nil
 }
 
 // finish notes that there is nothing more to do for an event.
-func (e *Exporter) finish(ev store.Event) {
-	e.done[ev.Number] = true
-	delete(e.doubts, ev.Number)
-}
-
-// step posts the next group, and reports whether there may be another one.
-func (d *delivery) step(ctx context.Context) bool {
-	d.mu.Lock()
-	if d.err != nil || len(d.queue) == 0 || d.taken == 0 && d.refuses+len(d.doubted)+d.flying >= mostRefused {
-		d.mu.Unlock()
-		return false
-	}
-	group := d.queue[0]
-	d.queue = d.queue[1:]
-	d.flying++
-	d.mu.Unlock()
-	ignored, err := d.e.receiver.post(ctx, group)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.flying--
-	code := 0
-	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-		code = status.Code
-	}
-	switch {
-	case err == nil:
-		d.took(group, ignored)
-	case code == http.StatusGone && d.e.target.Kind == Webhook:
-		d.err = errGone
-	case code == http.StatusInternalServerError && d.e.kind.together == 1:
-		d.doubted, d.last = append(d.doubted, group[0]), err
-	case !refusals[code]:
-		d.err = err
-	case len(group) > 1:
-		d.refuses, d.last = d.refuses+1, err
-		half := len(group) / 2
-		d.queue = append([][]store.Event{group[:half], group[half:]}, d.queue...)
-	default:
-		d.refuses, d.last = d.refuses+1, err
-		d.refused = append(d.refused, group[0])
-	}
-	return true
+func (e *Exporter) finish(number uint64) {
+	e.done[number] = true
+	delete(e.doubts, number)
 }
 
 // took notes a group that the receiver has.
-func (d *delivery) took(group []store.Event, ignored string) {
-	d.taken += len(group)
+func (e *Exporter) took(ctx context.Context, group []store.Event, ignored string) {
 	for _, ev := range group {
-		d.e.finish(ev)
+		e.finish(ev.Number)
 	}
-	d.e.note(func(l *Lag) {
+	e.note(func(l *Lag) {
 		if ignored == "" {
 			l.Sent += uint64(len(group))
 			return
 		}
 		if l.Ignored == 0 { // it will be the same with all of them
-			d.ignored = ignored
+			e.o.Logger.WarnContext(ctx, "a receiver takes events and does not count them", "receiver", e.target.String(), "reason", ignored)
 		}
 		l.Ignored += uint64(len(group))
 	})

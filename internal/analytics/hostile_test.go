@@ -40,7 +40,7 @@ type hears struct {
 
 func (h *hears) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var m hookMessage
+	var m struct{ Data struct{ Events []hookEvent } }
 	if err == nil {
 		err = json.Unmarshal(body, &m)
 	}
@@ -205,8 +205,8 @@ func TestClockSteps(t *testing.T) {
 	if h.wrong != "" {
 		t.Error(h.wrong)
 	}
-	if len(h.events) != want || e.Lag().Lost > 0 {
-		t.Fatalf("heard %d events of %d: %+v", len(h.events), want, e.Lag())
+	if len(h.events) != want || e.Lag(t.Context()).Lost > 0 {
+		t.Fatalf("heard %d events of %d: %+v", len(h.events), want, e.Lag(t.Context()))
 	}
 	for i, ev := range h.events {
 		if ev.Number != uint64(i+1) || ev.Path != fmt.Sprintf("/%d", i) {

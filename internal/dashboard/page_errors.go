@@ -86,7 +86,7 @@ func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 		}
 	}
 	if d.site.Told != nil {
-		p.Told = d.site.Told()
+		p.Told = d.site.Told(r.Context())
 	}
 	if p.Recorded {
 		return &reply{Data: p}, p.requests(r, d)

@@ -43,7 +43,7 @@ type Site struct {
 	// nobody counts.
 	Dropped func() uint64
 	// Told gives how far those are who are told of events; nil = nobody is.
-	Told func() []analytics.Lag
+	Told func(context.Context) []analytics.Lag
 	// Original gives the HTML that a page was made of, with what extraction was
 	// told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)

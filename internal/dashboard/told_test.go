@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestTold(t *testing.T) {
 		{Exporter: "umami https://stats.example.com", Sent: 12345},
 		{Exporter: "webhook https://hooks.example", Events: 678, Since: seedTime.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: 500 <b>Internal</b>\x1b Server Error", Refused: 3, Lost: 4},
 	}
-	h.Told = func() []analytics.Lag { return told }
+	h.Told = func(context.Context) []analytics.Lag { return told }
 	v := owner(t, h.Site)
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
 	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="told"`} {
@@ -41,7 +42,7 @@ func TestRealBrowserTold(t *testing.T) {
 	h := newHandbook(t, "https://handbook.test/", false)
 	now := time.Now()
 	h.Usage = h.store
-	h.Told = func() []analytics.Lag {
+	h.Told = func(context.Context) []analytics.Lag {
 		return []analytics.Lag{
 			{Exporter: "umami https://stats.example.com", Sent: 1_234_567, Ignored: 12},
 			{Exporter: "plausible https://plausible.a-rather-long-name-of-a-host.example.com:8443", Sent: 98_765},

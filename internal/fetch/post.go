@@ -50,6 +50,7 @@ type PostError struct {
 	err    error
 }
 
+// Error returns the host and the reason.
 func (e *PostError) Error() string {
 	reason := e.err.Error()
 	if status, ok := errors.AsType[*StatusError](e.err); ok {
