@@ -11,14 +11,16 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/reply"
 	"github.com/millrace/millrace/internal/sites"
 )
 
 // mount gives the percent-encoded path below which the dashboard is, without
 // the "/" at its end.
 func mount(at string) (string, error) {
-	p, err := pathOf(at)
+	p, err := basepath.Of(at)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("dashboard: %w", err)
@@ -56,7 +58,7 @@ func (g *Gateway) covered() error {
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
-		if inner := under(r, g.docs); inner != nil {
+		if inner := basepath.Under(r, g.docs); inner != nil {
 			if s, _, room := g.server(inner); s != nil {
 				return fmt.Errorf("dashboard at %q: %w: %s answers there", g.mount, millrace.ErrInvalid, room.Name)
 			}
@@ -80,7 +82,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	}
 	for _, p := range []string{g.mount, g.mount + "/"} {
 		r := &http.Request{Method: http.MethodHead, URL: &url.URL{Path: p}, Header: http.Header{}}
-		if inner := under(r.WithContext(ctx), g.docs); inner != nil {
+		if inner := basepath.Under(r.WithContext(ctx), g.docs); inner != nil {
 			if there, err := g.press.Serve(unread{}, inner); there || err != nil {
 				return p, err
 			}
@@ -118,7 +120,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 	if g.mount == "" {
 		return false
 	}
-	inner := under(r, g.mount)
+	inner := basepath.Under(r, g.mount)
 	if inner == nil && r.URL.EscapedPath() != g.mount {
 		return false
 	}
@@ -133,12 +135,12 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	switch {
 	case r.ContentLength > maxBody:
-		failure(w, r, http.StatusRequestEntityTooLarge, &errLarge.Err)
+		reply.Error(w, r, http.StatusRequestEntityTooLarge, &errLarge.Err)
 	case inner == nil:
 		h.Set("Location", g.mount+"/")
-		plain(w, r, http.StatusFound, "")
+		reply.Text(w, r, http.StatusFound, "")
 	case !clean(inner.URL.Path):
-		notFound(w, r)
+		reply.NotFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // also behind a proxy

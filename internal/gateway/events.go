@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/store"
@@ -24,7 +25,7 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	if !g.timed || g.press == nil {
 		return
 	}
-	if inner := under(r, g.docs); inner != nil {
+	if inner := basepath.Under(r, g.docs); inner != nil {
 		if of, known := g.press.Known(inner); known {
 			w.Of = of
 		} else if _, _, room := g.press.Refuse(inner, http.StatusForbidden, nil); room != nil {
@@ -208,7 +209,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	}
 	if e.Path = of.Page; e.Path == "" {
 		e.Path = r.URL.EscapedPath()
-		if inner := under(r, base); inner != nil && e.Protocol != access.SiteProtocol {
+		if inner := basepath.Under(r, base); inner != nil && e.Protocol != access.SiteProtocol {
 			e.Path = inner.URL.EscapedPath()
 		}
 	}

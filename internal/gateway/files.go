@@ -16,8 +16,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/reply"
 	filetree "github.com/millrace/millrace/internal/tree"
 )
 
@@ -36,7 +38,7 @@ type Files interface {
 // own /404.html for what is not there. base is the site's base URL, where
 // redirects lead. log may be nil.
 func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) {
-	prefix, err := pathOf(base)
+	prefix, err := basepath.Of(base)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ type static struct {
 
 // ServeHTTP answers with a file.
 func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if onlyReads(w, r) {
+	if reply.OnlyReads(w, r) {
 		return
 	}
 	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
@@ -67,7 +69,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			redirect += "?" + r.URL.RawQuery
 		}
 		// Two slashes would name another host.
-		leadsOn(w, r, s.prefix+"/"+strings.TrimLeft(redirect, "/"))
+		reply.Redirect(w, r, s.prefix+"/"+strings.TrimLeft(redirect, "/"))
 		return
 	case err == nil:
 		err = s.serve(w, r, file, http.StatusOK)
@@ -76,7 +78,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.missing(w, r)
 	} else if err != nil && r.Context().Err() == nil {
 		s.log.Error("file of the site", "path", r.URL.Path, "err", err)
-		failure(w, r, millrace.Status(err), nil)
+		reply.Error(w, r, millrace.Status(err), nil)
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *static) missing(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	notFound(w, r)
+	reply.NotFound(w, r)
 }
 
 // serve answers with one file. An error means that nothing has been answered.

@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/robots"
 	"github.com/millrace/millrace/internal/sites"
@@ -135,10 +133,10 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
 	g.front, _ = o.Origin.(*Proxy)
 	var err error
-	if g.base, err = pathOf(o.Base); err != nil {
+	if g.base, err = basepath.Of(o.Base); err != nil {
 		return nil, err
 	}
-	if g.docs, err = pathOf(cmp.Or(o.Docs, o.Base)); err != nil {
+	if g.docs, err = basepath.Of(cmp.Or(o.Docs, o.Base)); err != nil {
 		return nil, err
 	}
 	if o.Dashboard != nil {
@@ -188,15 +186,6 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	g.timed = g.access != nil || o.Events != nil || o.Metrics != nil
 	g.ending, g.end = context.WithCancel(context.Background())
 	return g, nil
-}
-
-// pathOf gives the percent-encoded path of a base URL without a "/" at its end.
-func pathOf(base string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil {
-		return "", fmt.Errorf("base URL: %w: %w", millrace.ErrInvalid, err)
-	}
-	return strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
 // ServeHTTP answers one request. A panic of anything below becomes a 500.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/subrequest"
 )
@@ -133,7 +134,7 @@ func (g *Gateway) homeOf(ed *edition.Edition, r *http.Request) *home {
 		if err != nil || next.Host != "" {
 			break
 		}
-		inner := under(&http.Request{URL: next}, g.base)
+		inner := basepath.Under(&http.Request{URL: next}, g.base)
 		if inner == nil {
 			break
 		}

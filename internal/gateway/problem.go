@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/reply"
 )
 
 // askToSign asks for a signature by Web Bot Auth (RFC 9421, section 5).
@@ -58,7 +59,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 		}
 		kind, b = h.Get("Content-Type"), body
 	}
-	answer(w, r, status, kind, b)
+	reply.Bytes(w, r, status, kind, b)
 }
 
 // let lets a request in, or answers what the rule for its bot says. Documents that say

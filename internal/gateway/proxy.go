@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/reply"
 )
 
 // ProxyOptions changes a [Proxy]. The zero value works.
@@ -198,7 +199,7 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 // pass passes a request on as it has come.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 	if said := cmp.Or(p.misdirected(r), p.refused(r)); said != nil {
-		failure(w, r, said.Status, said)
+		reply.Error(w, r, said.Status, said)
 		return
 	}
 	end, err := p.places.Enter(access.ClientAt(access.Sender(r, p.proxies)))
@@ -208,7 +209,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 			said = errOpen
 		}
 		w.Header().Set("Retry-After", "5")
-		failure(w, r, said.Status, said)
+		reply.Error(w, r, said.Status, said)
 		return
 	}
 	defer end()
@@ -238,13 +239,13 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case to != nil && to.late():
 		w.Header().Set("Connection", "close")
-		failure(w, r, errUpload.Status, errUpload)
+		reply.Error(w, r, errUpload.Status, errUpload)
 		return
 	case r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // nobody is there to read an answer
 	case to != nil && to.broken(): // which is no fault of the site's server
 		w.Header().Set("Connection", "close")
-		failure(w, r, errBroken.Status, errBroken)
+		reply.Error(w, r, errBroken.Status, errBroken)
 		return
 	}
 	said := errDown
@@ -253,7 +254,7 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p.tell(r, err)
 	w.Header().Set("Retry-After", "10")
-	failure(w, r, said.Status, said)
+	reply.Error(w, r, said.Status, said)
 }
 
 // retell is how many seconds lie between two lines about a server that fails.

@@ -451,7 +451,7 @@ func TestProxySlowClients(t *testing.T) {
 		t.Errorf("%d slow clients take %d MB", clients, grown>>20)
 	}
 	// Each has its own, and when it passes, the transport's and the server's.
-	if limit := 8*most + maxRefused + 100; goroutines > limit {
+	if limit := 8*most + 256 + 100; goroutines > limit {
 		t.Errorf("%d slow clients take %d goroutines", clients, goroutines)
 	}
 	client := plainClient(t)

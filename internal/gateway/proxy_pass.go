@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
+	"github.com/millrace/millrace/internal/conns"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -131,11 +133,11 @@ type patient struct {
 	slow    bool        // the client takes long
 	kept    http.Header // what was set before; interim answers clear it
 	body    *upload
-	conn    *counted // of the client; nil = pieces go out as the server writes them
+	conn    *conns.Conn // of the client; nil = pieces go out as the server writes them
 }
 
 func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *patient {
-	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: connOf(r.Context())}
+	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: conns.Of(r.Context())}
 	if h := w.Header(); len(h) > 0 {
 		to.kept = h.Clone()
 	}
@@ -209,12 +211,12 @@ func (to *patient) Write(b []byte) (n int, err error) {
 
 // send writes a piece. A large one takes with it what the server has collected.
 func (to *patient) send(piece []byte) (int, error) {
-	if to.conn == nil || len(piece) <= mostHeld {
+	if to.conn == nil || len(piece) <= conns.MostHeld {
 		return to.ResponseWriter.Write(piece)
 	}
-	to.conn.hold()
+	to.conn.Hold()
 	n, err := to.ResponseWriter.Write(piece)
-	return n, errors.Join(err, to.conn.release())
+	return n, errors.Join(err, to.conn.Release())
 }
 
 // FlushError serves [http.ResponseController].
@@ -351,7 +353,7 @@ func (g *Gateway) follow(ctx context.Context) string {
 		if err != nil || next.Host != "" && g.front.hosts != nil && g.front.misdirected(&http.Request{Host: next.Host}) != nil {
 			return path
 		}
-		inner := under(&http.Request{URL: next}, g.base)
+		inner := basepath.Under(&http.Request{URL: next}, g.base)
 		if inner == nil {
 			return path
 		}

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/reply"
 )
 
 // keysPath is where a host publishes the keys that sign for it.
@@ -42,19 +43,19 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3), of which net/http reads the first line
 	}
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-		if w.Quiet = true; onlyReads(w, r) {
+		if w.Quiet = true; reply.OnlyReads(w, r) {
 			return
 		}
 	}
 	switch r.URL.Path {
 	case "/healthz":
 		ready := g.press == nil || g.press.Current() != nil
-		answer(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", ready))
+		reply.Bytes(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", ready))
 		return
 	case "/readyz":
 		if g.press != nil && g.press.Current() == nil {
 			w.Header().Set("Retry-After", "1")
-			plain(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
+			reply.Text(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
 			return
 		}
 		said := "ready\n"
@@ -66,7 +67,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 				said += "damaged, and made again: " + path + "\n"
 			}
 		}
-		plain(w, r, http.StatusOK, said)
+		reply.Text(w, r, http.StatusOK, said)
 		return
 	}
 	if g.metrics(w, r) || g.dashboard(w, r) {
@@ -74,7 +75,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	if g.front != nil {
 		if said := g.front.misdirected(r); said != nil {
-			failure(w, r, said.Status, said)
+			reply.Error(w, r, said.Status, said)
 			return
 		}
 	}
@@ -93,7 +94,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if !g.let(w, r) {
 		return
 	}
-	inner := under(r, g.docs)
+	inner := basepath.Under(r, g.docs)
 	if g.serves && inner != nil {
 		if server, scope, room := g.server(inner); server != nil {
 			g.serve(w, r, inner, server, scope, room)
@@ -105,7 +106,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	defer w.Leave()
 	if g.press == nil {
-		notFound(w, r)
+		reply.NotFound(w, r)
 		return
 	}
 	w.Of.Protocol = access.SiteProtocol
@@ -130,7 +131,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		w.Leave() // what passes may take any time, and is counted there
 	}
 	w.Record = access.Record{SitePage: true}
-	if inner := under(r, g.base); inner != nil {
+	if inner := basepath.Under(r, g.base); inner != nil {
 		g.page(w, inner)
 		return
 	}
@@ -140,11 +141,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
 		w.Of.Protocol, w.SitePage = access.SiteProtocol, false
-		leadsOn(w, r, g.base+"/")
+		reply.Redirect(w, r, g.base+"/")
 		return
 	}
 	w.SitePage = true
-	notFound(w, r)
+	reply.NotFound(w, r)
 }
 
 // document answers for a machine document, or for a path that is a protocol's
@@ -183,29 +184,6 @@ func (g *Gateway) document(w *response, r, inner *http.Request) bool {
 		g.refuse(w, r, http.StatusNotFound, nil)
 	}
 	return its
-}
-
-// under gives the request with its path relative to a prefix, nil if it is
-// elsewhere. The prefix is percent-encoded and does not end in "/".
-func under(r *http.Request, prefix string) *http.Request {
-	if prefix == "" {
-		return r
-	}
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), prefix)
-	if !ok || !strings.HasPrefix(rest, "/") {
-		return nil
-	}
-	path, err := url.PathUnescape(rest)
-	if err != nil {
-		return nil
-	}
-	inner, target := *r, *r.URL
-	target.Path, target.RawPath = path, ""
-	if target.EscapedPath() != rest {
-		target.RawPath = rest
-	}
-	inner.URL = &target
-	return &inner
 }
 
 // Errors of requests that there is no room for. Without a code, they are told
@@ -303,19 +281,19 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 			private(h)
 		}
 		h.Set("Cache-Control", "no-store")
-		answer(w, r, status, h.Get("Content-Type"), body)
+		reply.Bytes(w, r, status, h.Get("Content-Type"), body)
 		return
 	}
 	if h["Www-Authenticate"] != nil {
 		h.Set("Vary", "Authorization")
 	}
-	failure(w, r, status, said)
+	reply.Error(w, r, status, said)
 }
 
 // form gives an error in its protocol's own form. A room that fails even at
 // that has none.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, room *edition.Room, ok bool) {
-	inner := under(r, g.docs)
+	inner := basepath.Under(r, g.docs)
 	if inner == nil || g.press == nil {
 		return nil, nil, nil, false
 	}

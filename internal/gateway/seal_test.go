@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/reply"
 )
 
 // notary signs by what it is told, and counts.
@@ -64,7 +65,7 @@ func TestComposedAreSigned(t *testing.T) {
 
 // The keys of the host are there for everybody, whatever the rules.
 func TestDirectoryPath(t *testing.T) {
-	keys := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { plain(w, r, http.StatusOK, "keys") })
+	keys := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reply.Text(w, r, http.StatusOK, "keys") })
 	g := setup{files: site(), base: "https://x.test/sub/", guarded: true, o: Options{Directory: keys}}.gateway(t)
 	if w := ask(g, "GET", "/.well-known/http-message-signatures-directory"); w.Code != 200 || w.Body.String() != "keys" {
 		t.Errorf("%d %s", w.Code, w.Body)

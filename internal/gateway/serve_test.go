@@ -19,6 +19,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/conns"
 )
 
 // serve runs a gateway on loopback and gives its address, and what ends it.
@@ -221,7 +222,7 @@ func TestSlowAndLargeRequests(t *testing.T) {
 	}{
 		"nothing":      {"", 0},
 		"half":         {"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", 0},
-		"header":       {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2*maxHeader) + "\r\n\r\n", 431},
+		"header":       {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2*conns.MaxHeader) + "\r\n\r\n", 431},
 		"body":         {"GET /a/llm.json HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\nx", 413},
 		"slow body":    {"GET /a/llm.json HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx", 200},
 		"chunked":      {"POST /a/llm.json HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 405},

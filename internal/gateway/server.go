@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/conns"
 )
 
 // ServerOptions configure a [Server]. The zero value works.
@@ -40,10 +41,6 @@ const (
 	pingTimeout   = 15 * time.Second // for the answer to that
 	stallTimeout  = 30 * time.Second // without a byte of what is to be sent
 )
-
-// maxHeader is the maximum number of bytes in a request's header. A question of
-// [millrace.MaxQuery] characters, percent-encoded, is up to 48,000.
-const maxHeader = 64 << 10
 
 // Server is what listens, apart from what answers: a [Gateway], in whose place
 // another one can be put without a connection that is refused or a request that
@@ -146,15 +143,15 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       2 * read,
 		WriteTimeout:      cmp.Or(s.o.WriteTimeout, time.Minute),
 		IdleTimeout:       cmp.Or(s.o.IdleTimeout, 2*time.Minute),
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    conns.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		ConnContext:       withConn,
+		ConnContext:       conns.Context,
 		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	most := cmp.Or(s.o.MaxConnections, 4096)
 	proxy := func(a netip.Addr) bool { return s.now.Load().g.guard.Trusted(a) }
-	listen := func() error { return server.Serve(limit(ln, most, busy, proxy)) }
+	listen := func() error { return server.Serve(conns.Limit(ln, most, conns.Busy, proxy)) }
 	if s.o.TLS != nil {
 		server.Protocols.SetHTTP2(true)
 		server.HTTP2 = &http.HTTP2Config{
@@ -162,7 +159,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			SendPingTimeout:      pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: stallTimeout,
 		}
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.get}
-		listen = func() error { return server.ServeTLS(limit(ln, most, "", proxy), "", "") }
+		listen = func() error { return server.ServeTLS(conns.Limit(ln, most, "", proxy), "", "") }
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- listen() }()

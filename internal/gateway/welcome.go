@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/reply"
 )
 
 // welcome answers "/" of a site that has no home page here: it names the site
@@ -53,12 +54,12 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case ed == nil: // nobody knows yet what there is
 		w.Header().Set("Retry-After", "5")
-		failure(w, r, http.StatusServiceUnavailable, &errEarly.Err)
+		reply.Error(w, r, http.StatusServiceUnavailable, &errEarly.Err)
 		return
 	case r.URL.Path != "/":
-		notFound(w, r)
+		reply.NotFound(w, r)
 		return
-	case onlyReads(w, r):
+	case reply.OnlyReads(w, r):
 		return
 	}
 	data := struct {
@@ -85,7 +86,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
 	if err := welcomePage.Execute(&b, data); err != nil {
 		p.g.log.Error("welcome page", "err", err)
-		failure(w, r, http.StatusInternalServerError, nil)
+		reply.Error(w, r, http.StatusInternalServerError, nil)
 		return
 	}
 	h := w.Header()

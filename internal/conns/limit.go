@@ -1,4 +1,4 @@
-package gateway
+package conns
 
 import (
 	"io"
@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// limit gives a listener that has at most most connections at once. Others are
-// told what words say, if anything, and closed. Half of the places anybody may
+// Limit returns a listener that has at most most connections at once. Others get
+// what words say, if anything, and are closed. Half of the places anybody may
 // take, as many as there are; the others are for addresses that have few, so
 // that no single one keeps everybody out, and for proxies, by whom many come.
-func limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
+func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
 	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]int)}
 }
 
@@ -68,7 +68,12 @@ func peer(c net.Conn) netip.Addr {
 	return at.AddrPort().Addr().Unmap().WithZone("")
 }
 
-const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+// MaxHeader is the maximum number of bytes in a request's header. A question of
+// [millrace.MaxQuery] characters, percent-encoded, is up to 48,000.
+const MaxHeader = 64 << 10
+
+// Busy is a response by HTTP/1.1 to a connection too many.
+const Busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 25\r\nRetry-After: 5\r\nConnection: close\r\n\r\n503 too many connections\n"
 
 // Accept gives the next connection that there is room for.
@@ -79,7 +84,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if from := peer(c); l.enter(from) {
-			return &counted{Conn: c, l: l, from: from}, nil
+			return &Conn{Conn: c, l: l, from: from}, nil
 		}
 		if l.words == "" {
 			_ = c.Close()
@@ -94,7 +99,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// maxRefused is how many connections are told at once that there is no room.
+// maxRefused is how many connections are answered at once that there are too many.
 const maxRefused = 256
 
 // refuse answers and closes. It waits a moment for what the client sends,
@@ -109,10 +114,11 @@ func (l *limited) refuse(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	_, _ = io.CopyN(io.Discard, c, maxHeader)
+	_, _ = io.CopyN(io.Discard, c, MaxHeader)
 }
 
-type counted struct {
+// Conn is a connection of a limited listener.
+type Conn struct {
 	net.Conn
 	l    *limited
 	from netip.Addr
@@ -123,10 +129,10 @@ type counted struct {
 }
 
 // Close gives the place back.
-func (c *counted) Close() error {
+func (c *Conn) Close() error {
 	c.once.Do(func() { c.l.leave(c.from) })
 	return c.Conn.Close()
 }
 
 // ReadFrom keeps the way open by which the kernel sends files itself.
-func (c *counted) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }

@@ -1,4 +1,4 @@
-package gateway
+package conns
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func TestLimitOfOneAddress(t *testing.T) {
 	const most, few = 80, 5
 	proxy := netip.MustParseAddr("2001:db8:1::1")
 	var door knocks
-	l := limit(&door, most, "", func(a netip.Addr) bool { return a == proxy })
+	l := Limit(&door, most, "", func(a netip.Addr) bool { return a == proxy })
 	var open []net.Conn
 	come := func(who string, n, want int, from func(i int) string) {
 		t.Helper()

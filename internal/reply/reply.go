@@ -1,0 +1,77 @@
+// Package reply writes short responses: a few words, a redirect, an error.
+package reply
+
+import (
+	"cmp"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Text answers with a few words.
+func Text(w http.ResponseWriter, r *http.Request, status int, text string) {
+	Bytes(w, r, status, "text/plain; charset=utf-8", []byte(text))
+}
+
+// Bytes answers with a body. It is not cached unless Cache-Control is set.
+func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that is gone needs no answer
+	}
+}
+
+// Redirect answers that a resource is at another address for good.
+func Redirect(w http.ResponseWriter, r *http.Request, to string) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Cache-Control", "max-age=3600")
+	Text(w, r, http.StatusMovedPermanently, "")
+}
+
+// OnlyReads answers a request by another method than GET and HEAD, false for
+// those.
+func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	Error(w, r, http.StatusMethodNotAllowed, nil)
+	return true
+}
+
+// Error answers an error status, as JSON where the client asked for a
+// machine document, else as text. Without anything said, the status's own
+// words are.
+func Error(w http.ResponseWriter, r *http.Request, status int, said *millrace.RequestError) {
+	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
+	reason := strings.ToLower(http.StatusText(status))
+	if said != nil {
+		code, reason = cmp.Or(said.Code, code), cmp.Or(said.Text, reason)
+	}
+	if path.Ext(r.URL.Path) != ".json" {
+		Text(w, r, status, strconv.Itoa(status)+" "+reason+"\n")
+		return
+	}
+	body := canon.AppendString([]byte(`{"error":{"code":`), code)
+	body = canon.AppendString(append(body, `,"message":`...), reason)
+	Bytes(w, r, status, "application/json; charset=utf-8", append(body, "}}\n"...))
+}
+
+// ErrNotFound is the error of a path that nothing is at.
+var ErrNotFound = &millrace.RequestError{Status: http.StatusNotFound, Code: "NOT_FOUND", Text: "there is no such document here"}
+
+// NotFound answers with [ErrNotFound].
+func NotFound(w http.ResponseWriter, r *http.Request) {
+	Error(w, r, http.StatusNotFound, ErrNotFound)
+}
