@@ -16,7 +16,6 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/internal/sites"
 )
 
 // additions are what an answer gets if it is a page.
@@ -128,19 +127,19 @@ func (c *additionsCache) add(page string, a *additions) {
 }
 
 // additions gives what one page gets; the path of r is relative to the base.
-func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *additions {
+func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *additions {
 	page := r.URL.EscapedPath()
 	key := page
 	if r.URL.RawQuery != "" {
 		key += "?" + r.URL.RawQuery
 	}
-	if a := g.added.get(at, key); a != nil {
+	if a := p.added.get(at, key); a != nil {
 		return a
 	}
-	links, data, err := g.links(r.Context(), ed, at, page, r.URL.RawQuery)
+	links, data, err := p.links(r.Context(), ed, at, page, r.URL.RawQuery)
 	a := newAdditions(links, data)
 	if err == nil {
-		g.added.put(at, key, a)
+		p.added.put(at, key, a)
 	}
 	return a
 }
@@ -148,15 +147,13 @@ func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *add
 // links gives the links of one page, those of the site first, and the JSON-LD
 // that goes into its head. With an error, some are missing, which has been
 // logged.
-func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
+func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	here := page
-	if g.front != nil && query != "" {
+	if p.front != nil && query != "" {
 		here += "?" + query
 	}
 	if here == at.path {
-		if (g.base == "" || g.front != nil) && len(sites.Entries(ed)) > 0 {
-			out = append(out, g.site.CatalogLink())
-		}
+		out = append(out, p.o.Home(ed)...)
 		for _, n := range ed.Advertisements {
 			out = append(out, n.Root...)
 			data = append(data, n.RootData...)
@@ -166,12 +163,12 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 		if n.Page == nil {
 			continue
 		}
-		links, err := pageLinks(ctx, n, page, query, g.front != nil)
+		links, err := pageLinks(ctx, n, page, query, p.front != nil)
 		if err != nil {
 			failed = err
 			if ctx.Err() == nil {
 				// The page itself is worth more than its links.
-				g.log.Error("links of a page", "page", access.Redact(page), "err", err)
+				p.o.Log.Error("links of a page", "page", access.Redact(page), "err", err)
 			}
 		}
 		out = append(out, links...)

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -46,11 +48,13 @@ func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	write := func(b []byte) (int, error) { return conns.Write(w.r.Context(), w.ResponseWriter, b) }
+	var n int
+	var err error
 	if w.Paced() {
-		write = func(b []byte) (int, error) { return w.Send(w.ResponseWriter, b) }
+		n, err = w.Send(w.ResponseWriter, b)
+	} else {
+		n, err = conns.Write(w.r.Context(), w.ResponseWriter, b)
 	}
-	n, err := write(b)
 	w.bytes += int64(n)
 	w.out(err)
 	return n, err
@@ -88,3 +92,12 @@ func (w *response) FlushError() error {
 
 // Unwrap serves [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack gives the connection of a request that switches to another protocol.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, b, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return c, b, err
+}

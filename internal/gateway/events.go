@@ -13,7 +13,6 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/bots"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/store"
 )
 
@@ -220,21 +219,6 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !access.HoldsKey(intent[0]) {
 		e.Intent = intent[0]
 	}
-}
-
-// identityAt gives the identity that a page of the site has by the path and query
-// of a request, relative to the base.
-func (g *Gateway) identityAt(r *http.Request, query bool) string {
-	name := r.URL.EscapedPath()
-	if query && r.URL.RawQuery != "" {
-		name += "?" + r.URL.RawQuery
-	}
-	base := strings.TrimSuffix(g.o.Base, "/")
-	u, err := canon.URL(canon.Absolute(base, name))
-	if err != nil {
-		return name
-	}
-	return canon.Relative(base, u)
 }
 
 // later tells of an answer once the signature of its request has been looked at.

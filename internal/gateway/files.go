@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
@@ -146,11 +147,11 @@ const maxPrepared = 4 << 20
 
 // page answers a request for an HTML file with its links from the response cache.
 // It reports false, with nothing answered, for anything else.
-func (s *static) page(w *response, r *http.Request, adds *additions) (bool, error) {
+func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request, press *edition.Press, adds *additions) (bool, error) {
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
 		if info, err := s.files.Peek(file); err == nil {
-			if done, err := w.g.press.Prepared(w, r, &w.Request, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
+			if done, err := press.Prepared(w, r, q, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
 				return true, err
 			}
 		}
@@ -164,7 +165,7 @@ func (s *static) page(w *response, r *http.Request, adds *additions) (bool, erro
 		return false, nil //nolint:nilerr // the file server answers
 	}
 	state := filetree.Version(adds.sum, info, time.Now())
-	return true, w.g.press.Page(w, r, &w.Request, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
+	return true, press.Page(w, r, q, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
 		html, modified, err := s.read(file)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -106,6 +105,7 @@ type Gateway struct {
 	guard    *access.Guard
 	terms    *robots.Terms    // nil = the policy says nothing
 	site     *sites.Documents // nil = there is no press
+	pages    *Pages           // nil = there is no press
 	o        Options
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
@@ -114,11 +114,6 @@ type Gateway struct {
 	ending   context.Context
 	end      context.CancelFunc
 
-	home      atomic.Pointer[home]
-	homing    sync.Mutex // whoever finds out about home
-	told      told
-	added     additionsCache
-	recodings recodings
 	responses sync.Pool
 
 	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
@@ -150,6 +145,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.AccessLog != nil {
 		g.access = newAccessLog(o.AccessLog)
 	}
+	g.ending, g.end = context.WithCancel(context.Background())
 	allowed := o.Access
 	allowed.Policy, allowed.Log = o.Policy, g.log
 	if g.guard, err = access.New(&allowed); err != nil {
@@ -165,9 +161,13 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Terms: g.terms, Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
 		}
 		if g.front != nil {
-			so.Host = http.HandlerFunc(g.front.pass)
+			so.Host = http.HandlerFunc(g.front.Pass)
 		}
 		if g.site, err = sites.New(press, so); err != nil {
+			return nil, err
+		}
+		po := &pageOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Log: g.log}
+		if g.pages, err = newPages(g.ending, press, po); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +184,6 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		g.measures = g.measured()
 	}
 	g.timed = g.access != nil || o.Events != nil || o.Metrics != nil
-	g.ending, g.end = context.WithCancel(context.Background())
 	return g, nil
 }
 
@@ -283,3 +282,11 @@ func (g *Gateway) End() { g.end() }
 // Composed lists the documents that are composed and that the site need not have
 // itself, by their paths under the base of pages and documents, which is one.
 func (g *Gateway) Composed(ctx context.Context) []string { return g.site.Composed(ctx) }
+
+// homeLinks returns the links of the home page that belong to no single protocol.
+func (g *Gateway) homeLinks(ed *edition.Edition) []millrace.Link {
+	if (g.base == "" || g.front != nil) && len(sites.Entries(ed)) > 0 {
+		return []millrace.Link{g.site.CatalogLink()}
+	}
+	return nil
+}

@@ -16,7 +16,7 @@ import (
 
 // linked adds links to an answer that is a page.
 type linked struct {
-	to    *response
+	to    http.ResponseWriter
 	head  bool // the request is a HEAD
 	plain bool // nothing is inserted, whatever there is
 	find  func() *additions
@@ -200,7 +200,7 @@ func (lw *linked) Write(b []byte) (int, error) {
 // ReadFrom passes files on the short way when nothing is inserted.
 func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
 	if lw.wrote && lw.in == nil {
-		return lw.to.ReadFrom(r)
+		return io.Copy(lw.to, r)
 	}
 	return io.Copy(struct{ io.Writer }{lw}, r)
 }

@@ -3,87 +3,133 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/subrequest"
 )
 
-// page answers for the site's own resources; the path of r is relative to the
-// base. Pages get the links by which their documents are discovered.
-func (g *Gateway) page(w *response, r *http.Request) {
-	ed := g.press.Current()
-	origin, whole := g.origin, r
+// pageOptions configure [Pages].
+type pageOptions struct {
+	Base string // URL of the site's pages; "" = the root, without a host
+	// Origin answers for the site's own pages and files, by paths relative to Base, or,
+	// if it is a [Proxy], by those of the host; nil = the site has none here.
+	Origin http.Handler
+	// Welcome answers for what the site has not, such as a home page.
+	Welcome http.Handler
+	// Home gives more links of the home page, of an edition.
+	Home func(ed *edition.Edition) []millrace.Link
+	// Signed reports whether a request has a signature, which header fields that
+	// change here would break.
+	Signed func(r *http.Request) bool
+	Log    *slog.Logger
+}
+
+// Pages answers for the site's own pages and files. Pages get the links by which
+// their documents are discovered.
+type Pages struct {
+	press     *edition.Press
+	o         pageOptions
+	base      string // path
+	front     *Proxy // the origin, if it is one
+	ending    context.Context
+	home      atomic.Pointer[home]
+	homing    sync.Mutex // of a search for home
+	without   withouts
+	added     additionsCache
+	recodings recodings
+}
+
+// newPages returns the pages of a site. The context ends what is done in the background.
+// An error wraps [millrace.ErrInvalid].
+func newPages(ctx context.Context, press *edition.Press, o *pageOptions) (*Pages, error) {
+	p := &Pages{press: press, o: *o, ending: ctx}
+	p.front, _ = o.Origin.(*Proxy)
+	var err error
+	p.base, err = basepath.Of(o.Base)
+	return p, err
+}
+
+// Serve answers a request, whose path is relative to the base in inner. An error means
+// that nothing has been answered, unless it wraps [edition.ErrBroken].
+func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) error {
+	ed := p.press.Current()
+	origin, whole := p.o.Origin, inner
 	switch {
-	case g.front != nil:
-		// Its server gets the request as it has come.
-		origin, whole = http.HandlerFunc(g.front.pass), w.r
+	case p.front != nil:
+		origin, whole = http.HandlerFunc(p.front.Pass), r // its server gets the request as it has come
 	case origin == nil:
-		origin = welcome{g}
-	case ed == nil && subrequest.File(origin, r, http.MethodGet, r.URL.Path, 0).Missing():
-		origin = welcome{g} // it may be a document of the first edition
+		origin = p.o.Welcome
+	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
+		origin = p.o.Welcome // it may be a document of the first edition
 	}
-	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header["Upgrade"] != nil || !mayBePage(r.URL.Path) {
+	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !mayBePage(inner.URL.Path) {
 		origin.ServeHTTP(w, whole)
-		return
+		return nil
 	}
-	at := g.homeOf(ed, r)
-	if r.URL.Path == "/" && at.none {
-		origin = welcome{g}
+	at := p.homeOf(ed)
+	welcome := origin == p.o.Welcome
+	if inner.URL.Path == "/" && at.none {
+		origin, welcome = p.o.Welcome, true
 	}
-	if files, ok := origin.(*static); ok && !g.lacks(ed, r) {
-		adds := g.additions(ed, at, r)
-		done, err := files.page(w, r, adds)
-		if done && adds != nothing {
-			w.Of.Page = g.identityAt(r, false)
-		}
-		if err != nil {
-			g.fail(w, r, err)
-		}
-		if done {
-			return
+	if files, ok := origin.(*static); ok && !p.lacks(ed, inner) {
+		adds := p.additions(ed, at, inner)
+		if done, err := files.page(w, inner, q, p.press, adds); done || err != nil {
+			if done && adds != nothing {
+				q.Of.Page = p.identity(inner, false)
+			}
+			return err
 		}
 	}
-	if g.guard.Signed(r) {
-		// Fields are changed here, and what they were is looked at afterwards.
-		inner, outer := *r, *whole
-		inner.Header = r.Header.Clone()
-		outer.Header = inner.Header
-		r, whole = &inner, &outer
+	if p.o.Signed(inner) {
+		// Fields are changed here, and what they were is verified afterwards.
+		changed, outer := *inner, *whole
+		changed.Header = inner.Header.Clone()
+		outer.Header = changed.Header
+		inner, whole = &changed, &outer
 	}
-	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() *additions { return g.additions(ed, at, r) }}
-	if r.Header["Accept"] != nil {
-		lw.without = func(h http.Header) { g.without(h, ed, r) }
+	lw := &linked{to: w, head: inner.Method == http.MethodHead, find: func() *additions { return p.additions(ed, at, inner) }}
+	if inner.Header["Accept"] != nil {
+		lw.without = func(h http.Header) { p.otherForms(h, ed, inner) }
 	}
 	// To a client that takes the end of the connection for the end of the page,
 	// one of unknown length that is cut off would look whole.
-	lw.plain = g.front != nil && !r.ProtoAtLeast(1, 1)
-	if lw.prepare(r) {
+	lw.plain = p.front != nil && !inner.ProtoAtLeast(1, 1)
+	if lw.prepare(inner) {
 		// A range of a page that is served with links would be cut from other
 		// bytes than the whole.
-		r.Header.Del("Range")
-		r.Header.Del("If-Range")
+		inner.Header.Del("Range")
+		inner.Header.Del("If-Range")
 	}
-	if g.front != nil {
+	if p.front != nil {
 		var done func()
-		whole, done = g.recode(lw, r, whole)
+		whole, done = p.recode(lw, inner, whole)
 		defer done()
 	}
 	origin.ServeHTTP(lw, whole)
-	if _, ours := origin.(welcome); ours && r.URL.Path == "/" {
-		w.setErrorProtocol(access.SiteProtocol)
-		w.SitePage = false
+	if welcome && inner.URL.Path == "/" {
+		if q.Of.Protocol == "" {
+			q.Of.Protocol = access.SiteProtocol
+		}
+		q.SitePage = false
 	} else if lw.adds != nil && lw.adds != nothing {
-		w.Of.Page = g.identityAt(r, g.front != nil)
+		q.Of.Page = p.identity(inner, p.front != nil)
 	}
 	if err := lw.close(); err != nil {
-		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))
+		return fmt.Errorf("%w: %w", edition.ErrBroken, err)
 	}
+	return nil
 }
 
 // mayBePage reports whether a path may name an HTML page: other files cost no
@@ -97,6 +143,21 @@ func mayBePage(p string) bool {
 	return true
 }
 
+// identity gives the identity that a page of the site has by the path and query
+// of a request, relative to the base.
+func (p *Pages) identity(r *http.Request, query bool) string {
+	name := r.URL.EscapedPath()
+	if query && r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	base := strings.TrimSuffix(p.o.Base, "/")
+	u, err := canon.URL(canon.Absolute(base, name))
+	if err != nil {
+		return name
+	}
+	return canon.Relative(base, u)
+}
+
 // home says where a client of "/" ends up.
 type home struct {
 	ed   *edition.Edition
@@ -104,81 +165,71 @@ type home struct {
 	none bool   // there is nothing
 }
 
-// homeOf follows "/" through the origin's own redirects, once per edition: the
-// site's links belong on the final response (TCT draft-01, section 1.4.1).
-func (g *Gateway) homeOf(ed *edition.Edition, r *http.Request) *home {
-	if at := g.home.Load(); at != nil && at.ed == ed {
+// homeTime is how long the way to the home page of the site's server may take.
+const homeTime = 30 * time.Second
+
+// homeOf follows "/" through redirects, once per edition: the site's links belong on
+// the final response (TCT draft-01, section 1.4.1). In front of a server that is done
+// in the background; until then, it is as it was, and at first "/".
+func (p *Pages) homeOf(ed *edition.Edition) *home {
+	if at := p.home.Load(); at != nil && at.ed == ed {
 		return at
 	}
-	if g.front != nil {
-		return g.homeBehind(ed)
+	if p.front == nil {
+		at := p.follow(p.ending, ed)
+		p.home.Store(at)
+		return at
 	}
-	at := &home{ed: ed, path: "/"}
-	base := &url.URL{Path: "/"}
-	const most = 5
-	for range most {
-		if g.origin == nil {
-			break
-		}
-		probe, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodHead, base.String(), nil)
-		if err != nil {
-			break
-		}
-		probe.RemoteAddr = r.RemoteAddr
-		answer := g.try(probe)
-		at.none = at.path == "/" && (answer.status == http.StatusNotFound || answer.status == http.StatusForbidden)
-		if answer.status < 300 || answer.status > 399 {
-			break
-		}
-		next, err := base.Parse(answer.header.Get("Location"))
-		if err != nil || next.Host != "" {
-			break
-		}
-		inner := basepath.Under(&http.Request{URL: next}, g.base)
-		if inner == nil {
-			break
-		}
-		base = inner.URL
-		at.path = base.EscapedPath()
+	p.homing.Lock()
+	defer p.homing.Unlock()
+	at := p.home.Load()
+	if at != nil && at.ed == ed {
+		return at
 	}
-	g.home.Store(at)
-	return at
-}
-
-// try gives the origin's answer to a request of our own.
-func (g *Gateway) try(r *http.Request) (answer *discard) {
-	answer = &discard{header: make(http.Header)}
-	defer func() {
-		// Whoever asks for that page gets to see it, and the log too.
-		_ = recover()
+	first := &home{ed: ed, path: "/"}
+	if at != nil {
+		first.path = at.path
+	}
+	p.home.Store(first)
+	go func() {
+		ctx, done := context.WithTimeout(p.ending, homeTime)
+		defer done()
+		if found := p.follow(ctx, ed); found.path != first.path {
+			p.home.CompareAndSwap(first, found)
+		}
 	}()
-	if g.front != nil {
-		g.front.pass(answer, r)
-	} else {
-		g.origin.ServeHTTP(answer, r)
-	}
-	return answer
+	return first
 }
 
-// discard takes an answer of which only status and header count.
-type discard struct {
-	header http.Header
-	status int
-}
-
-func (d *discard) Header() http.Header { return d.header }
-
-// Write sets the type of a body as net/http does for handlers that do not.
-func (d *discard) Write(b []byte) (int, error) {
-	if _, is := d.header["Content-Type"]; d.status == 0 && !is && d.header.Get("Content-Encoding") == "" {
-		d.header.Set("Content-Type", http.DetectContentType(b))
+// follow asks for "/" and where that leads.
+func (p *Pages) follow(ctx context.Context, ed *edition.Edition) *home {
+	at, target := &home{ed: ed, path: "/"}, &url.URL{Path: "/"}
+	for range 5 {
+		r, err := http.NewRequestWithContext(ctx, http.MethodHead, target.String(), http.NoBody)
+		if err != nil || p.o.Origin == nil {
+			return at
+		}
+		if r.RemoteAddr = "127.0.0.1:0"; p.front != nil && len(p.front.hosts) > 0 {
+			r.Host = p.front.hosts[0]
+		}
+		resp := subrequest.Do(p.o.Origin, r, 0)
+		at.none = at.path == "/" && (resp.Status == http.StatusNotFound || resp.Status == http.StatusForbidden)
+		if resp.Status < 300 || resp.Status > 399 {
+			return at
+		}
+		here := &url.URL{Path: unescaped(p.base) + target.Path, RawPath: p.base + target.EscapedPath()}
+		next, err := here.Parse(resp.Header.Get("Location"))
+		if err != nil || next.Host != "" && (p.front == nil || p.front.Misdirected(&http.Request{Host: next.Host}) != nil) {
+			return at
+		}
+		inner := basepath.Under(&http.Request{URL: &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}}, p.base)
+		if inner == nil {
+			return at
+		}
+		target = inner.URL
+		if at.path = target.EscapedPath(); p.front != nil && target.RawQuery != "" {
+			at.path += "?" + target.RawQuery
+		}
 	}
-	d.WriteHeader(http.StatusOK)
-	return len(b), nil
-}
-
-func (d *discard) WriteHeader(status int) {
-	if d.status == 0 && status >= 200 {
-		d.status = status
-	}
+	return at
 }

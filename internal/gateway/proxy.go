@@ -134,7 +134,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		inner.URL = &u
 		r = &inner
 	}
-	p.pass(w, r)
+	p.Pass(w, r)
 }
 
 func unescaped(path string) string {
@@ -159,9 +159,9 @@ var (
 	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request's body did not come in time"}
 )
 
-// misdirected gives the error of a request for a host that the site does not go
+// Misdirected returns the error of a request for a host that the site does not go
 // by, nil if it does.
-func (p *Proxy) misdirected(r *http.Request) *millrace.RequestError {
+func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
 	if p.hosts == nil || slices.Contains(p.hosts, r.Host) || slices.Contains(p.hosts, authority(r.Host)) {
 		return nil
 	}
@@ -196,9 +196,9 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	return nil
 }
 
-// pass passes a request on as it has come.
-func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
-	if said := cmp.Or(p.misdirected(r), p.refused(r)); said != nil {
+// Pass passes a request on as it has come.
+func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
+	if said := cmp.Or(p.Misdirected(r), p.refused(r)); said != nil {
 		reply.Error(w, r, said.Status, said)
 		return
 	}

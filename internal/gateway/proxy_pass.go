@@ -1,11 +1,8 @@
 package gateway
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -16,9 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/access"
-	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/conns"
-	"github.com/millrace/millrace/internal/edition"
 )
 
 // rewrite makes of a request the one that the site's server gets.
@@ -293,74 +288,4 @@ func (u *upload) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ended = true
-}
-
-// Hijack gives the connection of a request that switches to another protocol.
-func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, b, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil && w.status == 0 {
-		w.status = http.StatusSwitchingProtocols
-	}
-	return c, b, err
-}
-
-// homeTime is how long the way to the home page of the site's server may take.
-const homeTime = 30 * time.Second
-
-// homeBehind finds out where a client of "/" ends up at the site's own server.
-// That is done in the background, once per edition; until then, it is as it was,
-// and at first "/".
-func (g *Gateway) homeBehind(ed *edition.Edition) *home {
-	g.homing.Lock()
-	defer g.homing.Unlock()
-	at := g.home.Load()
-	if at != nil && at.ed == ed {
-		return at
-	}
-	first := &home{ed: ed, path: "/"}
-	if at != nil {
-		first.path = at.path
-	}
-	g.home.Store(first)
-	go func() {
-		ctx, done := context.WithTimeout(g.ending, homeTime)
-		defer done()
-		if path := g.follow(ctx); path != first.path {
-			g.home.CompareAndSwap(first, &home{ed: ed, path: path})
-		}
-	}()
-	return first
-}
-
-// follow gives the path, under the base, and the query that "/" is redirected to.
-func (g *Gateway) follow(ctx context.Context) string {
-	at := &url.URL{Path: unescaped(g.base) + "/", RawPath: g.base + "/"}
-	path := "/"
-	for range 5 {
-		probe, err := http.NewRequestWithContext(ctx, http.MethodHead, at.String(), nil)
-		if err != nil {
-			return path
-		}
-		if len(g.front.hosts) > 0 {
-			probe.Host = g.front.hosts[0]
-		}
-		probe.RemoteAddr = "127.0.0.1:0"
-		answer := g.try(probe)
-		if answer.status < 300 || answer.status > 399 {
-			return path
-		}
-		next, err := at.Parse(answer.header.Get("Location"))
-		if err != nil || next.Host != "" && g.front.hosts != nil && g.front.misdirected(&http.Request{Host: next.Host}) != nil {
-			return path
-		}
-		inner := basepath.Under(&http.Request{URL: next}, g.base)
-		if inner == nil {
-			return path
-		}
-		at = &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}
-		if path = inner.URL.EscapedPath(); next.RawQuery != "" {
-			path += "?" + next.RawQuery
-		}
-	}
-	return "/"
 }

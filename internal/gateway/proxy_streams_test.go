@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,47 +148,6 @@ func TestProxyBrokenUpload(t *testing.T) {
 	}
 	if strings.Contains(b.log.String(), "does not answer") {
 		t.Errorf("%s", b.log)
-	}
-}
-
-// slowWriter takes its time for everything.
-type slowWriter struct {
-	header http.Header
-	each   time.Duration
-	got    []int
-	until  []time.Time
-}
-
-func (w *slowWriter) Header() http.Header { return w.header }
-func (w *slowWriter) WriteHeader(int)     {}
-func (w *slowWriter) Write(b []byte) (int, error) {
-	w.got = append(w.got, len(b))
-	time.Sleep(w.each)
-	return len(b), nil
-}
-
-func (w *slowWriter) SetWriteDeadline(until time.Time) error {
-	w.until = append(w.until, until)
-	return nil
-}
-
-// Whoever takes long for a large piece gets small ones, each with a time of its
-// own, and all of the answer.
-func TestProxySlowReader(t *testing.T) {
-	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
-	to := newPatient(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
-	b := make([]byte, 40<<10)
-	for range 2 {
-		if n, err := to.Write(b); n != len(b) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if d := cmp.Diff([]int{40 << 10, 16 << 10, 16 << 10, 8 << 10}, w.got); d != "" {
-		t.Errorf("pieces:\n%s", d)
-	}
-	given := slices.DeleteFunc(w.until, time.Time.IsZero)
-	if len(given) != 4 {
-		t.Errorf("%d deadlines for 4 pieces", len(given))
 	}
 }
 

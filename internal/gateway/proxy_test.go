@@ -272,12 +272,6 @@ func TestProxyOldClient(t *testing.T) {
 	if !strings.Contains(got, "Content-Length: 16\r\n") || !strings.Contains(got, "\r\nLink: ") || !strings.HasSuffix(got, "\r\n\r\n<head></head>old") {
 		t.Errorf("%s", got)
 	}
-	lw := &linked{plain: true, find: func() *additions {
-		return &additions{fields: []string{"<x>"}, vary: []string{"Accept"}, elements: []byte("<link/>"), mark: "~1"}
-	}}
-	if a := lw.look(); a.mark != "" || a.elements != nil || len(a.fields) != 1 || len(a.vary) != 1 {
-		t.Errorf("%+v", a)
-	}
 }
 
 // raw sends bytes and gives all that comes back until the connection ends, as

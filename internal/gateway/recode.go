@@ -25,7 +25,7 @@ import (
 // a server by plain HTTP: that one is near, so that to decode takes longer than to
 // read more bytes.
 type recoding struct {
-	g     *Gateway
+	p     *Pages
 	adds  *additions
 	name  string // of the page in the response cache
 	keep  bool   // the request allows that its answer is stored
@@ -37,6 +37,9 @@ type recoding struct {
 	whole bool // the body has its elements, and is in the coding that the client gets
 	out   *gzip.Writer
 }
+
+// Held returns how many bytes of memory the pages take that are changed now.
+func (p *Pages) Held() int64 { return p.recodings.held.Load() }
 
 // plainState is the state in the response cache of a page to request without
 // coding. No validator equals it: each ends with a space or a sum.
@@ -66,19 +69,19 @@ type recodingKey struct{}
 // recode requests a page in a form that elements can be inserted into. whole is
 // the request that goes to the site's server, whose header r shares. Call done
 // at the end.
-func (g *Gateway) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
+func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
 	if lw.look().mark == "" {
 		return whole, done
 	}
-	a := &recoding{g: g, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
+	a := &recoding{p: p, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
 	if accepted := r.Header["Accept-Encoding"]; accepted != nil {
 		r.Header["Accept-Encoding"] = uncoded
 		if acceptsGzip(accepted) {
-			done = func() { g.recodings.open.Add(-1) }
-			if g.recodings.open.Add(1) <= maxRecodings {
+			done = func() { p.recodings.open.Add(-1) }
+			if p.recodings.open.Add(1) <= maxRecodings {
 				if a.keep {
-					a.state, a.kept = g.press.Kept(a.name, a.adds.mark)
+					a.state, a.kept = p.press.Kept(a.name, a.adds.mark)
 				}
 				if a.plain = a.state == plainState; !a.plain {
 					r.Header["Accept-Encoding"] = gzipped
@@ -126,12 +129,12 @@ func insert(resp *http.Response) {
 	a.zip = coding == "gzip" || coding == "x-gzip"
 	page := (a.zip || coding == "") && isHTML(h.Get("Content-Type")) && mayTransform(h)
 	a.coded = page && (a.zip || a.plain)
-	if plain := a.coded && !storable(h) && a.g.front.target.Scheme == "http"; a.keep && a.kept == nil && plain != a.plain {
+	if plain := a.coded && !storable(h) && a.p.front.target.Scheme == "http"; a.keep && a.kept == nil && plain != a.plain {
 		state := ""
 		if plain {
 			state = plainState
 		}
-		a.g.press.Keep(a.name, a.adds.mark, state, nil)
+		a.p.press.Keep(a.name, a.adds.mark, state, nil)
 	}
 	if !page {
 		return
@@ -145,14 +148,14 @@ func insert(resp *http.Response) {
 		a.whole = true
 	case a.zip:
 		delete(h, "Content-Length")
-		resp.Body = &decoded{from: resp.Body, all: &a.g.recodings}
+		resp.Body = &decoded{from: resp.Body, all: &a.p.recodings}
 	}
 }
 
 // complete makes a page whole, if its length is known, or if the last page with its
 // validator was whole. It reports false for others, whose body stays as it was.
 func (a *recoding) complete(resp *http.Response) bool {
-	all, h, from := &a.g.recodings, resp.Header, resp.Body
+	all, h, from := &a.p.recodings, resp.Header, resp.Body
 	keep := a.zip && a.keep && storable(h)
 	validator := h.Get("Etag") + h.Get("Last-Modified") + " "
 	size := resp.ContentLength
@@ -161,7 +164,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 			return false
 		}
 		if !strings.HasPrefix(a.state, validator) {
-			a.g.press.Keep(a.name, a.adds.mark, validator, nil)
+			a.p.press.Keep(a.name, a.adds.mark, validator, nil)
 			return false
 		}
 		size = maxWhole
@@ -179,7 +182,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 		return false
 	}
 	if keep {
-		validator += a.g.recodings.sum(in.Bytes())
+		validator += a.p.recodings.sum(in.Bytes())
 	}
 	if a.kept != nil && a.state == validator {
 		out.Write(a.kept)
@@ -187,7 +190,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 		resp.Body.(*buffered).Reader = in
 		return false
 	} else if keep {
-		a.g.press.Keep(a.name, a.adds.mark, validator, bytes.Clone(out.Bytes()))
+		a.p.press.Keep(a.name, a.adds.mark, validator, bytes.Clone(out.Bytes()))
 	}
 	resp.ContentLength = int64(out.Len())
 	h["Content-Length"] = []string{strconv.Itoa(out.Len())}
@@ -218,7 +221,7 @@ func storable(h http.Header) bool {
 
 // make writes a page with its elements, in the coding that the client gets.
 func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
-	all := &a.g.recodings
+	all := &a.p.recodings
 	in := &injector{w: out, insert: a.adds.elements}
 	if !a.coded {
 		_, _ = in.Write(page) // a buffer takes everything
@@ -349,7 +352,7 @@ func (lw *linked) encode(h http.Header) {
 	if lw.in == nil {
 		return // it is a HEAD, or whole
 	}
-	z := lw.again.g.recodings.writer(false)
+	z := lw.again.p.recodings.writer(false)
 	z.Reset(lw.to)
 	lw.again.out, lw.in.w = z, z
 }
@@ -365,7 +368,7 @@ func (lw *linked) FlushError() error {
 			return err
 		}
 	}
-	return lw.to.FlushError()
+	return http.NewResponseController(lw.to).Flush()
 }
 
 // close ends the page.
@@ -376,7 +379,7 @@ func (lw *linked) close() error {
 	err := lw.in.Close()
 	if lw.again != nil && lw.again.out != nil {
 		err = errors.Join(err, lw.again.out.Close())
-		lw.again.g.recodings.put(lw.again.out, false)
+		lw.again.p.recodings.put(lw.again.out, false)
 		lw.again.out = nil
 	}
 	return err

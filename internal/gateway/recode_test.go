@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -125,15 +126,25 @@ func TestRecode(t *testing.T) {
 
 // With many pages at once, the others go as they are.
 func TestRecodings(t *testing.T) {
+	begun, end := make(chan bool), make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
+		if r.Header.Get("X-Case") == "slow" {
+			begun <- true
+			<-end
+		}
 		_, _ = io.WriteString(w, r.Header.Get("Accept-Encoding"))
 	}), ProxyOptions{}, setup{}, nil)
-	b.g.recodings.open.Add(maxRecodings)
+	var slow sync.WaitGroup
+	for range 32 {
+		slow.Go(func() { send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip", "X-Case", "slow") })
+		<-begun
+	}
 	if _, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip"); !strings.HasSuffix(got, "identity") {
 		t.Errorf("%q", got)
 	}
-	b.g.recodings.open.Add(-maxRecodings)
+	close(end)
+	slow.Wait()
 	if _, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip"); !strings.HasSuffix(got, "gzip") {
 		t.Errorf("%q", got)
 	}

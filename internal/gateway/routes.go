@@ -74,7 +74,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if g.front != nil {
-		if said := g.front.misdirected(r); said != nil {
+		if said := g.front.Misdirected(r); said != nil {
 			reply.Error(w, r, said.Status, said)
 			return
 		}
@@ -132,11 +132,13 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	w.Record = access.Record{SitePage: true}
 	if inner := basepath.Under(r, g.base); inner != nil {
-		g.page(w, inner)
+		if err := g.pages.Serve(w, r, inner, &w.Request); err != nil {
+			g.fail(w, r, err)
+		}
 		return
 	}
 	if g.front != nil {
-		g.front.pass(w, r)
+		g.front.Pass(w, r)
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {

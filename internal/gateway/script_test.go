@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/html"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 )
@@ -53,51 +51,5 @@ func TestRootData(t *testing.T) {
 	}
 	if broken, _ := head(`{"@type":`, "/"); strings.Contains(broken, "script") {
 		t.Errorf("what is no JSON is in %s", broken)
-	}
-}
-
-// What is inserted reads as the same JSON, and nothing in it ends the element
-// early, whatever a page's character set is.
-func TestScript(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{`{"a": "</script><!-- & é 𝄞 \u2028"}`, `{"a":"</script><!-- & é 𝄞 ` + "\u2028" + `"}`},
-		{`{}`, `{}`},
-		{`[1]`, ""},
-		{`"x"`, ""},
-		{``, ""},
-		{`{"a":`, ""},
-	} {
-		got := script(json.RawMessage(c.in))
-		if c.want == "" {
-			if got != "" {
-				t.Errorf("%s: %s", c.in, got)
-			}
-			continue
-		}
-		if strings.IndexFunc(got, func(r rune) bool { return r >= 0x7f }) >= 0 {
-			t.Errorf("%s: not ASCII: %s", c.in, got)
-		}
-		z := html.NewTokenizer(strings.NewReader(got))
-		z.Next()
-		if tok := z.Token(); tok.Data != "script" || len(tok.Attr) != 1 || tok.Attr[0].Val != "application/ld+json" {
-			t.Fatalf("%s: the element is %v", c.in, tok)
-		}
-		z.Next()
-		var have, want any
-		if err := json.Unmarshal(z.Raw(), &have); err != nil {
-			t.Fatalf("%s: %v in %s", c.in, err, got)
-		}
-		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
-			t.Fatal(err)
-		}
-		h, _ := json.Marshal(have)
-		w, _ := json.Marshal(want)
-		if string(h) != string(w) {
-			t.Errorf("%s: reads as %s, want %s", c.in, h, w)
-		}
-		z.Next()
-		if tok := z.Token(); tok.Type != html.EndTagToken || tok.Data != "script" {
-			t.Errorf("%s: %v follows the text", c.in, tok)
-		}
 	}
 }

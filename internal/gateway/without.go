@@ -12,16 +12,16 @@ import (
 // maxTold is how many pages of an edition are logged as having no other form.
 const maxTold = 1000
 
-// told keeps which pages were logged as having no other form: each once in an
+// withouts keeps which pages were logged as having no other form: each once in an
 // edition, and not more than anybody reads.
-type told struct {
+type withouts struct {
 	mu    sync.Mutex
 	of    *edition.Edition
 	pages map[string]bool
 }
 
 // first reports whether a page is to be logged.
-func (t *told) first(ed *edition.Edition, page string) bool {
+func (t *withouts) first(ed *edition.Edition, page string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of != ed {
@@ -34,9 +34,9 @@ func (t *told) first(ed *edition.Edition, page string) bool {
 	return true
 }
 
-// without says in the header of a page why the request, which asks for another
+// otherForms says in the header of a page why the request, which asks for another
 // form of it, gets the page as it is. The path of r is relative to the base.
-func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
+func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) {
 	for _, n := range ed.Advertisements {
 		if n.Without == nil {
 			continue
@@ -45,13 +45,13 @@ func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {
-				g.log.Error("other forms of a page", "page", access.Redact(r.URL.Path), "err", err)
+				p.o.Log.Error("other forms of a page", "page", access.Redact(r.URL.Path), "err", err)
 			}
 		case field != "":
 			h.Set(field, why)
 			addVary(h, "Accept")
-			if g.told.first(ed, r.URL.EscapedPath()) {
-				g.log.Info("a page has no other form", "page", access.Redact(r.URL.Path), "field", field, "why", why)
+			if p.without.first(ed, r.URL.EscapedPath()) {
+				p.o.Log.Info("a page has no other form", "page", access.Redact(r.URL.Path), "field", field, "why", why)
 			}
 		}
 	}
@@ -59,10 +59,10 @@ func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
 
 // lacks reports whether a request asks for a form of a page that the page does not
 // have.
-func (g *Gateway) lacks(ed *edition.Edition, r *http.Request) bool {
+func (p *Pages) lacks(ed *edition.Edition, r *http.Request) bool {
 	h := make(http.Header)
 	if r.Header["Accept"] != nil {
-		g.without(h, ed, r)
+		p.otherForms(h, ed, r)
 	}
 	return len(h) > 0
 }
