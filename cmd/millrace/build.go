@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
@@ -279,7 +280,7 @@ func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *ed
 	}
 	if o.folder != nil {
 		// A file that cannot be read is left out, and the report says so.
-		if gateO.Origin, err = gateway.NewFiles(o.folder, o.Base, slog.New(slog.DiscardHandler)); err != nil {
+		if gateO.Origin, err = proxy.NewFiles(o.folder, o.Base, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/proxy"
 )
 
 // fronting are the flags of a server that stands in front of a site.
@@ -39,7 +39,7 @@ func (c *fronting) validate() error {
 			return usageError(fmt.Sprintf("--hosts: %q is no name of a host, such as www.example.com", h))
 		}
 	}
-	_, err := gateway.NewProxy(c.Origin, nil)
+	_, err := proxy.New(c.Origin, nil)
 	if err != nil {
 		return usageError("--" + err.Error())
 	}
@@ -127,7 +127,7 @@ func (c *serveCommand) reached(base, docs string) []string {
 
 // pass makes what passes requests on; nil = this server stands in front of
 // nothing.
-func (c *serveCommand) pass(p *process, base, docs string) (*gateway.Proxy, error) {
+func (c *serveCommand) pass(p *process, base, docs string) (*proxy.Proxy, error) {
 	if c.Origin == "" {
 		return nil, nil //nolint:nilnil // it is an option
 	}
@@ -135,7 +135,7 @@ func (c *serveCommand) pass(p *process, base, docs string) (*gateway.Proxy, erro
 	if err != nil {
 		return nil, err
 	}
-	return gateway.NewProxy(c.Origin, &gateway.ProxyOptions{
+	return proxy.New(c.Origin, &proxy.Options{
 		Base: base, Hosts: c.names(base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Log: p.log,
 	})
 }

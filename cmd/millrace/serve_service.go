@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/webauth"
@@ -182,15 +183,15 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 		gateO.Events = s.events
 	}
 	c.speak(gateO)
-	proxy, err := c.pass(p, o.Base, s.docs)
+	front, err := c.pass(p, o.Base, s.docs)
 	switch {
 	case err != nil:
 		return err
-	case proxy != nil:
-		gateO.Origin = proxy
-		s.OnClose(func() error { proxy.Close(); return nil })
+	case front != nil:
+		gateO.Origin = front
+		s.OnClose(func() error { front.Close(); return nil })
 	case o.folder != nil:
-		if gateO.Origin, err = gateway.NewFiles(o.folder, o.Base, p.log); err != nil {
+		if gateO.Origin, err = proxy.NewFiles(o.folder, o.Base, p.log); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol"
@@ -97,7 +98,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if _, err := press.Publish(ctx); err != nil {
 		t.Fatal(err)
 	}
-	files, err := gateway.NewFiles(f, base, log)
+	files, err := proxy.NewFiles(f, base, log)
 	if err != nil {
 		t.Fatal(err)
 	}

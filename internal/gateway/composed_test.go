@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/store"
 )
 
@@ -205,7 +206,7 @@ func TestComposedInFront(t *testing.T) {
 		_ = z.Close()
 	}))
 	t.Cleanup(origin.Close)
-	front, err := NewProxy(origin.URL, &ProxyOptions{Base: "https://x.test/blog/", Log: slog.New(slog.DiscardHandler)})
+	front, err := proxy.New(origin.URL, &proxy.Options{Base: "https://x.test/blog/", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

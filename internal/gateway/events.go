@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/store"
 )
 
@@ -145,7 +146,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	case w.SitePage || e.Protocol == "":
 		e.Protocol, e.Endpoint = pageProtocol, store.EndpointFile
 		kind := w.Header().Get("Content-Type")
-		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
+		if of.Page != "" || proxy.IsHTML(kind) || proxy.MayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
 			e.Endpoint = store.EndpointFetch
 		}
 	case of.Search:

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/store"
 )
 
@@ -304,7 +305,7 @@ func TestEventsInFront(t *testing.T) {
 			}
 		}
 		_, _ = w.Write([]byte("<html><head></head><p>A page."))
-	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}, nil)
+	}), proxy.Options{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}, nil)
 	for _, tt := range []struct {
 		target string
 		fields []string

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/robots"
 	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/store"
@@ -98,14 +99,14 @@ type Gateway struct {
 	base     string // paths without the "/" at the end
 	docs     string
 	origin   http.Handler
-	front    *Proxy // the origin, if it is one
-	mount    string // of the dashboard; "" = there is none
+	front    *proxy.Proxy // the origin, if it is one
+	mount    string       // of the dashboard; "" = there is none
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
 	terms    *robots.Terms    // nil = the policy says nothing
 	site     *sites.Documents // nil = there is no press
-	pages    *Pages           // nil = there is no press
+	pages    *proxy.Pages     // nil = there is no press
 	o        Options
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
@@ -126,7 +127,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		o = new(Options)
 	}
 	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
-	g.front, _ = o.Origin.(*Proxy)
+	g.front, _ = o.Origin.(*proxy.Proxy)
 	var err error
 	if g.base, err = basepath.Of(o.Base); err != nil {
 		return nil, err
@@ -166,8 +167,8 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		if g.site, err = sites.New(press, so); err != nil {
 			return nil, err
 		}
-		po := &pageOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Log: g.log}
-		if g.pages, err = newPages(g.ending, press, po); err != nil {
+		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Log: g.log}
+		if g.pages, err = proxy.NewPages(g.ending, press, po); err != nil {
 			return nil, err
 		}
 	}

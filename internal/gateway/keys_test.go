@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -52,7 +53,7 @@ func newRing(t testing.TB) *ring {
 }
 
 // closed is a gateway whose content needs a key.
-func closed(t testing.TB, k *ring, o Options, files Files) (*Gateway, *notes, *bytes.Buffer) {
+func closed(t testing.TB, k *ring, o Options, files proxy.Files) (*Gateway, *notes, *bytes.Buffer) {
 	t.Helper()
 	n, log := new(notes), new(bytes.Buffer)
 	if k != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"testing/fstest"
+
+	"github.com/millrace/millrace/internal/proxy"
 )
 
 // Pages of any size come as they are, one after the other over one connection.
@@ -57,7 +59,7 @@ func TestProxyPieces(t *testing.T) {
 				<-next
 			}
 		}
-	}), ProxyOptions{}, setup{}, new(ServerOptions))
+	}), proxy.Options{}, setup{}, new(ServerOptions))
 	client := plainClient(t)
 	for _, size := range []int{1, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 6144, 8191, 8192, 8193, 100_000, 131_072, 300_000} {
 		for _, flush := range []int{size, (size + 2) / 3} {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -63,7 +64,7 @@ func (s *seen) take() []string {
 // the same, and no others.
 func TestProxyPaths(t *testing.T) {
 	site := new(seen)
-	b := inFront(t, site, ProxyOptions{Hosts: []string{"x.test"}}, setup{}, nil)
+	b := inFront(t, site, proxy.Options{Hosts: []string{"x.test"}}, setup{}, nil)
 	for _, c := range []struct{ target, want string }{
 		{"/a%2Fb", "/a%2Fb"},
 		{"/a%2fb", "/a%2fb"},
@@ -128,7 +129,7 @@ func TestProxySmuggling(t *testing.T) {
 	var through []string
 	origin := httptest.NewServer(site)
 	t.Cleanup(origin.Close)
-	p, err := NewProxy(origin.URL, &ProxyOptions{Hosts: []string{"x.test"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	p, err := proxy.New(origin.URL, &proxy.Options{Hosts: []string{"x.test"}, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestProxySmuggling(t *testing.T) {
 // look whether the server lives.
 func TestProxyHosts(t *testing.T) {
 	site := new(seen)
-	b := inFront(t, site, ProxyOptions{Hosts: []string{"x.test", "www.x.test", "127.0.0.1:8080"}}, setup{}, nil)
+	b := inFront(t, site, proxy.Options{Hosts: []string{"x.test", "www.x.test", "127.0.0.1:8080"}}, setup{}, nil)
 	for host, want := range map[string]int{
 		"x.test": 200, "X.Test": 200, "x.test.": 200, "x.test:80": 200, "x.test:443": 200, "www.x.test": 200, "127.0.0.1:8080": 200,
 		"x.test:81": 421, "evil.test": 421, "x.test.evil.test": 421, "a.x.test": 421, "127.0.0.1": 421, "127.0.0.1:8081": 421, "[::1]": 421,
@@ -258,7 +259,7 @@ func TestProxyTrouble(t *testing.T) {
 		origin string
 		want   int
 	}{"slow": {slow.URL, 504}, "dead": {dead.URL, 502}, "garbled": {"http://" + garbled.Addr().String(), 502}} {
-		b := inFrontOf(t, c.origin, ProxyOptions{Timeout: 50 * time.Millisecond}, setup{}, nil)
+		b := inFrontOf(t, c.origin, proxy.Options{Timeout: 50 * time.Millisecond}, setup{}, nil)
 		for _, path := range []string{"/", "/a/", "/style.css", "/api.json"} {
 			resp, body := send(t, "GET", b.url+path, "")
 			if resp.StatusCode != c.want || resp.Header.Get("Retry-After") == "" || resp.Header.Get("Cache-Control") != "no-store" || resp.Header["Link"] != nil {
@@ -304,7 +305,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 			}()
 		}
 	}()
-	p, err := NewProxy("http://"+ln.Addr().String(), &ProxyOptions{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New("http://"+ln.Addr().String(), &proxy.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +343,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 // A server in front of itself would ask itself for ever.
 func TestProxyLoop(t *testing.T) {
 	front := httptest.NewUnstartedServer(nil)
-	p, err := NewProxy("http://"+front.Listener.Addr().String(), &ProxyOptions{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New("http://"+front.Listener.Addr().String(), &proxy.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +361,7 @@ func TestProxyLoop(t *testing.T) {
 func TestProxyPlaces(t *testing.T) {
 	const most = 16
 	begun, wait := make(chan struct{}, most), make(chan struct{})
-	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{MaxOpen: most, Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
+	p, err := proxy.New("http://127.0.0.1:1", &proxy.Options{MaxOpen: most, Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		begun <- struct{}{}
 		<-wait
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
@@ -411,7 +412,7 @@ func TestProxySlowClients(t *testing.T) {
 	if need := uint64(clients + 2*most + 1000); files.Cur < need {
 		t.Skipf("%d files may be open here, and %d are needed", files.Cur, need)
 	}
-	b := inFront(t, new(seen), ProxyOptions{Patience: 200 * time.Millisecond}, setup{}, &ServerOptions{MaxConnections: most, ReadTimeout: 200 * time.Millisecond})
+	b := inFront(t, new(seen), proxy.Options{Patience: 200 * time.Millisecond}, setup{}, &ServerOptions{MaxConnections: most, ReadTimeout: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
 	var memory runtime.MemStats
 	runtime.GC()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace/internal/proxy"
 )
 
 // keptLimit is one of a server in tests that a slow machine keeps.
@@ -40,7 +41,7 @@ func TestProxyStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-next
 		}
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	var hints []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		hints = append(hints, fmt.Sprint(code, h["Link"]))
@@ -82,7 +83,7 @@ func TestProxyUploads(t *testing.T) {
 		}
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %v", body, err)
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	pr, pw := io.Pipe()
 	go func() {
 		for _, part := range []string{"slow", "ly", " but surely"} {
@@ -122,7 +123,7 @@ func TestProxyUploads(t *testing.T) {
 func TestProxyStalledUpload(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-	}), ProxyOptions{Patience: 50 * time.Millisecond}, setup{}, nil)
+	}), proxy.Options{Patience: 50 * time.Millisecond}, setup{}, nil)
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestProxyStalledUpload(t *testing.T) {
 func TestProxyBrokenUpload(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	got := raw(t, b.url, "POST /x HTTP/1.1\r\nHost: x.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("%q", got)
@@ -156,7 +157,7 @@ func TestProxyNoType(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
 		_, _ = io.WriteString(w, "<html><head></head>text, perhaps")
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	for _, path := range []string{"/a/", "/x.bin"} {
 		resp, body := send(t, "GET", b.url+path, "")
 		if resp.Header["Content-Type"] != nil || body != "<html><head></head>text, perhaps" {
@@ -179,7 +180,7 @@ func TestProxyUpgrades(t *testing.T) {
 		defer c.Close()
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n")
 		_, _ = io.Copy(c, rw)
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 		}
 	}))
 	t.Cleanup(origin.Close)
-	p, err := NewProxy(origin.URL, &ProxyOptions{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New(origin.URL, &proxy.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -28,18 +29,18 @@ type behind struct {
 }
 
 // inFront puts a gateway in front of a handler, both on loopback.
-func inFront(t *testing.T, site http.Handler, o ProxyOptions, s setup, so *ServerOptions) *behind {
+func inFront(t *testing.T, site http.Handler, o proxy.Options, s setup, so *ServerOptions) *behind {
 	t.Helper()
 	origin := httptest.NewServer(site)
 	t.Cleanup(origin.Close)
 	return inFrontOf(t, origin.URL, o, s, so)
 }
 
-func inFrontOf(t *testing.T, origin string, o ProxyOptions, s setup, so *ServerOptions) *behind {
+func inFrontOf(t *testing.T, origin string, o proxy.Options, s setup, so *ServerOptions) *behind {
 	t.Helper()
 	b := &behind{log: new(bytes.Buffer)}
 	o.Log = slog.New(slog.NewTextHandler(b.log, nil))
-	p, err := NewProxy(origin, &o)
+	p, err := proxy.New(origin, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestProxyPasses(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 			fmt.Fprintf(w, "%s %s %s %d %s %s", r.Method, r.Host, r.RequestURI, len(body), r.Header.Get("Cookie"), r.Header.Get("Authorization"))
 		}
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 
 	// A body is larger than the gateway itself takes.
 	large := strings.Repeat("x", 3<<20)
@@ -203,7 +204,7 @@ func TestProxyPage(t *testing.T) {
 			h.Set("Cache-Control", "public, No-Transform")
 		}
 		http.ServeContent(w, r, "", past, strings.NewReader(html))
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 
 	resp, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip, br", "Range", "bytes=0-9", "If-Range", `"v1"`)
 	h := <-asked
@@ -267,7 +268,7 @@ func TestProxyOldClient(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<head></head>old")
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	got := raw(t, b.url, "GET /a/ HTTP/1.0\r\nHost: x.test\r\n\r\n")
 	if !strings.Contains(got, "Content-Length: 16\r\n") || !strings.Contains(got, "\r\nLink: ") || !strings.HasSuffix(got, "\r\n\r\n<head></head>old") {
 		t.Errorf("%s", got)
@@ -302,7 +303,7 @@ func TestProxyRedirects(t *testing.T) {
 			"/other": "http://other.test/dir/", "/tls": "https://" + origin + "/dir/", "/none": "http://" + origin,
 		}[r.URL.Path])
 		w.WriteHeader(http.StatusMovedPermanently)
-	}), ProxyOptions{}, setup{unready: true}, nil)
+	}), proxy.Options{}, setup{unready: true}, nil)
 	for path, want := range map[string]string{
 		"/own": "http://x.test/dir/?q#f", "/port": "http://x.test/dir/", "/path": "/dir/", "/other": "http://other.test/dir/",
 		"/tls": "https://ORIGIN/dir/", "/none": "http://x.test",
@@ -327,7 +328,7 @@ func TestProxyHome(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
-	}), ProxyOptions{Base: "http://x.test/blog/", Hosts: []string{"x.test"}}, setup{base: "http://x.test/blog/"}, nil)
+	}), proxy.Options{Base: "http://x.test/blog/", Hosts: []string{"x.test"}}, setup{base: "http://x.test/blog/"}, nil)
 	const index = `rel="index"`
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		resp, _ := send(t, "GET", b.url+"/blog/en/?v=1", "", "Host", "x.test")
@@ -351,7 +352,7 @@ func TestProxyHome(t *testing.T) {
 
 func TestProxyForwards(t *testing.T) {
 	var got http.Header
-	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{
+	p, err := proxy.New("http://127.0.0.1:1", &proxy.Options{
 		Base: "https://x.test/", Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			got = r.Header

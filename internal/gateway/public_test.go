@@ -12,6 +12,7 @@ import (
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/protocoltest"
@@ -44,7 +45,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	}
 	o.Base, o.Docs = base, base
 	var err error
-	if o.Origin, err = NewFiles(site(), base, nil); err != nil {
+	if o.Origin, err = proxy.NewFiles(site(), base, nil); err != nil {
 		t.Fatal(err)
 	}
 	if g, err = New(press, o); err != nil {

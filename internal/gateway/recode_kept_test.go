@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/protocol/tct01"
 )
@@ -79,7 +80,7 @@ func TestKeptPagesAreCurrent(t *testing.T) {
 	} {
 		html := numbered(0)
 		s.html.Store(&html)
-		b := inFront(t, s, ProxyOptions{}, setup{}, nil)
+		b := inFront(t, s, proxy.Options{}, setup{}, nil)
 		rnd := rand.New(rand.NewPCG(1, 2))
 		for range 60 {
 			if rnd.IntN(3) == 0 {
@@ -125,7 +126,7 @@ func TestKeptPages(t *testing.T) {
 		s := &scripted{header: c.header}
 		html := numbered(1)
 		s.html.Store(&html)
-		b := inFront(t, s, ProxyOptions{}, setup{}, nil)
+		b := inFront(t, s, proxy.Options{}, setup{}, nil)
 		s.header = http.Header{"Etag": {`"v"`}}
 		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // is not kept
 		mark := strings.TrimSuffix(strings.TrimPrefix(resp.Header.Get("Etag"), `W/"v`), `"`)
@@ -185,7 +186,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 					r.Header.Set("Accept-Encoding", "gzip")
 				}
 				s.ServeHTTP(w, r)
-			}), ProxyOptions{}, setup{}, nil)
+			}), proxy.Options{}, setup{}, nil)
 			fields := c.request
 			if !slices.Contains(fields, "Accept-Encoding") {
 				fields = append([]string{"Accept-Encoding", "gzip"}, fields...)
@@ -259,7 +260,7 @@ func TestKeptPagesThatAreNotWhole(t *testing.T) {
 			h.Set("Content-Length", strconv.Itoa(len(body)))
 			_, _ = w.Write(body)
 		}
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	for name, want := range map[string]int{"cut": -1, "damaged": -1, "cut, not coded": -1, "large": len(linkedPage(big)), "bomb": 16<<20 + len(linkedPage("<html><head></head><body>"))} {
 		r := request(t, b.url+"/a/")
 		r.Header.Set("X-Case", name)
@@ -294,7 +295,7 @@ func TestHiddenIsNotCached(t *testing.T) {
 	html := numbered(1)
 	s.html.Store(&html)
 	site := new(oneView)
-	front := inFront(t, s, ProxyOptions{}, setup{site: site}, nil)
+	front := inFront(t, s, proxy.Options{}, setup{site: site}, nil)
 	folderSite := new(oneView)
 	folder := setup{site: folderSite, files: inMemory("index.html", htmlPage, "a/index.html", htmlPage)}.gateway(t)
 	show := func(path string, fields ...string) string {

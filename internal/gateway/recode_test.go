@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/millrace/millrace/internal/proxy"
 )
 
 // A page that comes compressed leaves compressed, with its elements, piece by
@@ -47,7 +48,7 @@ func TestRecode(t *testing.T) {
 		}
 		_, _ = io.WriteString(z, html)
 		_ = z.Close()
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	plain := func(coded string) string {
 		t.Helper()
 		z, err := gzip.NewReader(strings.NewReader(coded))
@@ -134,7 +135,7 @@ func TestRecodings(t *testing.T) {
 			<-end
 		}
 		_, _ = io.WriteString(w, r.Header.Get("Accept-Encoding"))
-	}), ProxyOptions{}, setup{}, nil)
+	}), proxy.Options{}, setup{}, nil)
 	var slow sync.WaitGroup
 	for range 32 {
 		slow.Go(func() { send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip", "X-Case", "slow") })

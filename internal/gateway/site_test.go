@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/protocol/tct01"
 	"github.com/millrace/millrace/store"
@@ -107,7 +108,7 @@ func inMemory(files ...string) tree {
 type setup struct {
 	base, docs string // "" = https://x.test/
 	pages      []*millrace.Page
-	files      Files          // nil = none
+	files      proxy.Files    // nil = none
 	rooms      []edition.Room // after tct-01
 	guarded    bool           // tct-01 is
 	site       *oneView       // filled; nil = a new one
@@ -141,7 +142,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	rooms := append([]edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil), Guarded: s.guarded}}, s.rooms...)
 	eo := &edition.Options{Log: log, CacheBytes: s.cache}
 	if s.files != nil {
-		origin, err := NewFiles(s.files, s.base, log)
+		origin, err := proxy.NewFiles(s.files, s.base, log)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol/tct01"
@@ -61,7 +62,7 @@ func TestFolderToClient(t *testing.T) {
 		t.Helper()
 		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
 			artifacts, &edition.Options{Log: log})
-		origin, err := NewFiles(f, base, log)
+		origin, err := proxy.NewFiles(f, base, log)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package gateway
+package proxy
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/internal/subrequest"
 )
 
-// pageOptions configure [Pages].
-type pageOptions struct {
+// PagesOptions configure [Pages].
+type PagesOptions struct {
 	Base string // URL of the site's pages; "" = the root, without a host
 	// Origin answers for the site's own pages and files, by paths relative to Base, or,
 	// if it is a [Proxy], by those of the host; nil = the site has none here.
@@ -40,7 +40,7 @@ type pageOptions struct {
 // their documents are discovered.
 type Pages struct {
 	press     *edition.Press
-	o         pageOptions
+	o         PagesOptions
 	base      string // path
 	front     *Proxy // the origin, if it is one
 	ending    context.Context
@@ -51,9 +51,9 @@ type Pages struct {
 	recodings recodings
 }
 
-// newPages returns the pages of a site. The context ends what is done in the background.
+// NewPages returns the pages of a site. The context ends what is done in the background.
 // An error wraps [millrace.ErrInvalid].
-func newPages(ctx context.Context, press *edition.Press, o *pageOptions) (*Pages, error) {
+func NewPages(ctx context.Context, press *edition.Press, o *PagesOptions) (*Pages, error) {
 	p := &Pages{press: press, o: *o, ending: ctx}
 	p.front, _ = o.Origin.(*Proxy)
 	var err error
@@ -74,7 +74,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
 		origin = p.o.Welcome // it may be a document of the first edition
 	}
-	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !mayBePage(inner.URL.Path) {
+	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !MayBePage(inner.URL.Path) {
 		origin.ServeHTTP(w, whole)
 		return nil
 	}
@@ -132,9 +132,9 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	return nil
 }
 
-// mayBePage reports whether a path may name an HTML page: other files cost no
+// MayBePage reports whether a path may name an HTML page: other files cost no
 // lookup.
-func mayBePage(p string) bool {
+func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf",
 		".json", ".xml", ".txt", ".pdf", ".zip", ".gz", ".mp4", ".webm", ".mp3", ".map", ".wasm":

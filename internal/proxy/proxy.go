@@ -1,4 +1,4 @@
-package gateway
+package proxy
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// ProxyOptions changes a [Proxy]. The zero value works.
-type ProxyOptions struct {
+// Options configure a [Proxy]. The zero value works.
+type Options struct {
 	// Base is the base URL of the site: its path is put before that of the
 	// requests that the proxy gets by itself, its scheme is what a trusted proxy
 	// in front is taken to have been asked by. "" = the root, by http.
@@ -72,11 +72,11 @@ type Proxy struct {
 	idle     func()
 }
 
-// NewProxy makes a proxy of the server at a URL without a path, such as
+// New returns a proxy of the server at a URL without a path, such as
 // http://127.0.0.1:8000. The error is [millrace.ErrInvalid].
-func NewProxy(target string, o *ProxyOptions) (*Proxy, error) {
+func New(target string, o *Options) (*Proxy, error) {
 	if o == nil {
-		o = new(ProxyOptions)
+		o = new(Options)
 	}
 	at, err := url.Parse(target)
 	if err != nil {

@@ -1,4 +1,4 @@
-package gateway
+package proxy
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func (lw *linked) WriteHeader(status int) {
 		return
 	}
 	lw.wrote = true
-	html := isHTML(h.Get("Content-Type"))
+	html := IsHTML(h.Get("Content-Type"))
 	if status == http.StatusOK && html || status == http.StatusNotModified {
 		adds := lw.look()
 		if len(adds.fields) > 0 {
@@ -169,8 +169,8 @@ func script(data json.RawMessage) string {
 	return b.String()
 }
 
-// isHTML reports whether a media type is that of pages to insert into.
-func isHTML(contentType string) bool {
+// IsHTML reports whether a media type is that of pages to insert into.
+func IsHTML(contentType string) bool {
 	switch contentType {
 	case "text/html", "text/html; charset=utf-8", "text/html; charset=UTF-8":
 		return true // what most servers say, without a look at each letter

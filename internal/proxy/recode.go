@@ -1,4 +1,4 @@
-package gateway
+package proxy
 
 import (
 	"bytes"
@@ -127,7 +127,7 @@ func insert(resp *http.Response) {
 	h := resp.Header
 	coding := strings.ToLower(h.Get("Content-Encoding"))
 	a.zip = coding == "gzip" || coding == "x-gzip"
-	page := (a.zip || coding == "") && isHTML(h.Get("Content-Type")) && mayTransform(h)
+	page := (a.zip || coding == "") && IsHTML(h.Get("Content-Type")) && mayTransform(h)
 	a.coded = page && (a.zip || a.plain)
 	if plain := a.coded && !storable(h) && a.p.front.target.Scheme == "http"; a.keep && a.kept == nil && plain != a.plain {
 		state := ""
