@@ -97,8 +97,8 @@ func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 
 // component gives the value of one component.
 func (m *message) component(name string, params *httpsfv.Params) (string, error) {
-	var key, param string
-	var hasKey, hasParam, ofRequest bool
+	var key string
+	var hasKey, ofRequest bool
 	for _, p := range params.Names() {
 		v, _ := params.Get(p)
 		text, isText := v.(string)
@@ -107,8 +107,6 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 			ofRequest = true
 		case p == "key" && isText && !strings.HasPrefix(name, "@"):
 			key, hasKey = text, true
-		case p == "name" && isText && name == "@query-param":
-			param, hasParam = text, true
 		default:
 			return "", invalid("2.1", "the parameter %s of the component %q is not understood", p, name)
 		}
@@ -120,8 +118,6 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 		m = m.req
 	}
 	switch {
-	case name == "@query-param" && hasParam:
-		return m.queryParam(param)
 	case strings.HasPrefix(name, "@"):
 		return m.derived(name)
 	case name != strings.ToLower(name):
@@ -165,32 +161,6 @@ func (m *message) derived(name string) (string, error) {
 		return "?" + query, nil
 	}
 	return "", invalid("2.2", "there is no component %s", name)
-}
-
-// queryParam gives a parameter of the query (RFC 9421, section 2.2.8).
-func (m *message) queryParam(name string) (string, error) {
-	_, query, _ := strings.Cut(m.target, "?")
-	found, value := 0, ""
-	for pair := range strings.SplitSeq(query, "&") {
-		k, v, _ := strings.Cut(pair, "=")
-		key, err := url.QueryUnescape(k)
-		if err != nil || formEncode(key) != name {
-			continue
-		}
-		if value, err = url.QueryUnescape(v); err != nil {
-			return "", invalid("2.2.8", "the query has a parameter that cannot be decoded")
-		}
-		found++
-	}
-	if found != 1 {
-		return "", invalid("2.2.8", "the query has the parameter %q %d times", name, found)
-	}
-	return formEncode(value), nil
-}
-
-// formEncode percent-encodes as forms do, but for spaces.
-func formEncode(s string) string {
-	return strings.NewReplacer("+", "%20", "~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
 }
 
 // fieldValue gives a field (RFC 9421, section 2.1).

@@ -38,8 +38,8 @@
 //
 // # Deviations
 //
-//   - Signatures over fields with the parameters sf, bs or tr are not
-//     understood; neither are algorithms beside Ed25519.
+//   - Signatures over fields with the parameters sf, bs or tr, or over
+//     @query-param, are not understood; neither are algorithms beside Ed25519.
 //   - A nonce is remembered until its signature expires, as long as there is
 //     room for it, in one process. A signature without a nonce holds until then,
 //     as the drafts have it.
