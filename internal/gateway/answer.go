@@ -24,6 +24,8 @@ type response struct {
 
 	g *Gateway
 	r *http.Request // as it has come
+	// inner is r with its path relative to the documents' base; nil = it is elsewhere.
+	inner *http.Request
 }
 
 // WriteHeader notes the final status.

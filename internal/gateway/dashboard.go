@@ -114,22 +114,20 @@ func (unread) Header() http.Header         { return http.Header{} }
 func (unread) Write(b []byte) (int, error) { return len(b), nil }
 func (unread) WriteHeader(int)             {}
 
-// dashboard answers for the owner's dashboard, false if the path is not one of
-// its own. What is there is nobody else's to see, keep or list.
-func (g *Gateway) dashboard(w *response, r *http.Request) bool {
+// dashboard answers for the owner's dashboard, which is no one else's to see, keep or
+// list.
+func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 	if g.mount == "" {
-		return false
+		return false, nil
 	}
 	inner := basepath.Under(r, g.mount)
 	if inner == nil && r.URL.EscapedPath() != g.mount {
-		return false
+		return false, nil
 	}
 	w.silent = true
 	if err := w.Enter(); err != nil {
-		g.fail(w, r, err)
-		return true
+		return false, err
 	}
-	defer w.Leave()
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
@@ -146,7 +144,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // also behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
-	return true
+	return true, nil
 }
 
 // clean reports whether a path leads nowhere but down, by each name once: a

@@ -203,6 +203,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		w.start = time.Now()
 	}
 	defer func() {
+		w.Leave()
 		if g.access != nil {
 			g.access.line(r, w.Host(), w.status, w.bytes, w.start)
 		}

@@ -91,9 +91,20 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrac
 	return nil, "", edition.Room{}
 }
 
-// serve lets a room answer a request itself. inner is r with its path relative
-// to the documents' base.
-func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) {
+// handlers lets the service or a protocol answer a request by itself.
+func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
+	if !g.serves || w.inner == nil {
+		return false, nil
+	}
+	s, scope, room := g.server(w.inner)
+	if s == nil {
+		return false, nil
+	}
+	return true, g.serve(w, r, s, scope, room)
+}
+
+// serve lets a handler answer a request.
+func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) error {
 	told := new(hint)
 	defer w.served(told, room.Name, scope)
 	// Whoever only listens takes no place away from the others.
@@ -102,35 +113,29 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 		w.Listens = true
 		end, err := w.Listen()
 		if err != nil {
-			g.fail(w, r, err)
-			return
+			return err
 		}
 		defer end()
 	} else {
 		if err := w.Enter(); err != nil {
-			g.fail(w, r, err)
-			return
+			return err
 		}
-		defer w.Leave()
 	}
 	ctx := r.Context()
 	if room.Guarded || scope != millrace.ScopeRead {
 		held, done, err := w.Lease(ctx, scope)
 		if err != nil {
-			g.fail(w, r, err)
-			return
+			return err
 		}
 		defer done()
 		ctx = held
 		w.keyed = true
 	}
 	if err := w.Charge(); err != nil {
-		g.fail(w, r, err)
-		return
+		return err
 	}
 	if r.ContentLength > maxServed {
-		g.fail(w, r, errLarge)
-		return
+		return errLarge
 	}
 	control := http.NewResponseController(w)
 	if listens {
@@ -139,28 +144,28 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Handler,
 	} else {
 		_ = control.SetWriteDeadline(time.Now().Add(updateTime))
 	}
-	inner = inner.WithContext(ctx)
+	inner := w.inner.WithContext(ctx)
 	if r.ContentLength != 0 {
 		inner.Body = http.MaxBytesReader(w, r.Body, maxServed)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := s.Serve(w, inner, live{g, told}); err != nil {
-		allow := w.Header().Get("Allow")
-		switch {
-		case r.Method == http.MethodOptions && w.status == 0 && allow != "":
-			_, _ = edition.Method(w, r, allow, !w.keyed) // which has no error for OPTIONS
-			return
-		case w.status != 0:
-			// What was to be said has been said in the stream itself.
-			if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
-				g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
-			}
-			err = errors.Join(edition.ErrBroken, err)
-		case errors.Is(context.Cause(ctx), access.ErrRevoked):
-			err = access.Denied("the key holds no more")
+	err := s.Serve(w, inner, live{g, told})
+	switch allow := w.Header().Get("Allow"); {
+	case err == nil:
+		return nil
+	case r.Method == http.MethodOptions && w.status == 0 && allow != "":
+		_, err = edition.Method(w, r, allow, !w.keyed)
+		return err
+	case w.status != 0:
+		// What was to be said has been said in the stream itself.
+		if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
+			g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 		}
-		g.fail(w, r, err)
+		return errors.Join(edition.ErrBroken, err)
+	case errors.Is(context.Cause(ctx), access.ErrRevoked):
+		return access.Denied("the key holds no more")
 	}
+	return err
 }
 
 // private makes the header of a response that somebody has by a key safe from

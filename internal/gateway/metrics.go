@@ -221,11 +221,11 @@ func (g *Gateway) measured() http.Handler {
 	return promhttp.HandlerFor(prometheus.Gatherers{g.o.Metrics.all, own}, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// metrics answers with the metrics, false for those who may not have them: to
-// them there are none, and what the site has there is theirs.
-func (g *Gateway) metrics(w *response, r *http.Request) bool {
+// metrics answers with the metrics to clients that may have them. For others there are
+// none, and what the site has there is theirs.
+func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	if g.measures == nil || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
-		return false
+		return false, nil
 	}
 	w.silent = true
 	h := w.Header()
@@ -233,7 +233,7 @@ func (g *Gateway) metrics(w *response, r *http.Request) bool {
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	h.Set("X-Content-Type-Options", "nosniff")
 	g.measures.ServeHTTP(w, r)
-	return true
+	return true, nil
 }
 
 // passed are the fields that say that a request has come through somebody else.

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/reply"
+)
+
+// Errors without a code: each protocol has its own.
+var (
+	errEarly = &access.Refusal{Err: millrace.RequestError{
+		Status: http.StatusServiceUnavailable, Text: "no edition is published yet",
+	}, Retry: 5}
+	errBody = &access.Refusal{Err: millrace.RequestError{
+		Status: http.StatusRequestEntityTooLarge, Text: "the request has a body, which nothing here takes",
+	}}
+	errLarge = &access.Refusal{Err: millrace.RequestError{
+		Status: http.StatusRequestEntityTooLarge, Text: "the request's body is too large",
+	}}
+)
+
+// fail answers an error. What it says of the inside stays in the log.
+func (g *Gateway) fail(w *response, r *http.Request, err error) {
+	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
+		w.Broken = true
+		return // no client is there to read a response
+	}
+	if turned, ok := errors.AsType[*access.TurnedAway](err); ok {
+		g.turnAway(w, r, turned)
+		return
+	}
+	status := millrace.Status(err)
+	said := requestError(err)
+	if status >= 500 && said == nil {
+		g.log.Error("request failed", "path", access.Redact(r.URL.Path), "err", err)
+	}
+	h := w.Header()
+	methods, size := h["Allow"], h["Content-Range"]
+	clear(h) // of the response that was begun
+	if methods != nil {
+		h["Allow"] = methods
+	}
+	if size != nil {
+		h["Content-Range"] = size
+	}
+	if status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "5")
+	}
+	if status == http.StatusRequestEntityTooLarge {
+		h.Set("Connection", "close") // the rest of the body is not read
+	}
+	if why, ok := errors.AsType[*access.Refusal](err); ok {
+		if why.Challenge != "" {
+			h.Set("Www-Authenticate", why.Challenge)
+		}
+		if why.Retry > 0 {
+			h.Set("Retry-After", strconv.Itoa(why.Retry))
+		}
+	}
+	g.refuse(w, r, status, err)
+}
+
+// refuse answers an error status in the form of the protocol that the path
+// belongs to, else in a form of its own. Errors are never cached, since they
+// may be those of one client.
+func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
+	h := w.Header()
+	said := requestError(err)
+	if said != nil && said.Code == "" {
+		err = nil // each protocol has words of its own for it
+	}
+	if header, body, room, ok := g.form(r, status, err); ok {
+		guarded := room.Guarded
+		w.setErrorProtocol(room.Name)
+		for name, values := range header {
+			switch name = http.CanonicalHeaderKey(name); {
+			case name == "Content-Length", name == "Transfer-Encoding", name == "Connection", h[name] != nil:
+			default:
+				h[name] = values
+			}
+		}
+		if !guarded {
+			h.Set("Access-Control-Allow-Origin", "*")
+		}
+		if guarded || h["Www-Authenticate"] != nil {
+			private(h)
+		}
+		h.Set("Cache-Control", "no-store")
+		reply.Bytes(w, r, status, h.Get("Content-Type"), body)
+		return
+	}
+	if h["Www-Authenticate"] != nil {
+		h.Set("Vary", "Authorization")
+	}
+	reply.Error(w, r, status, said)
+}
+
+// form gives an error in its protocol's own form. A room that fails even at
+// that has none.
+func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, room *edition.Room, ok bool) {
+	inner := basepath.Under(r, g.docs)
+	if inner == nil || g.press == nil {
+		return nil, nil, nil, false
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause)
+			ok = false
+		}
+	}()
+	header, body, room = g.press.Refuse(inner, status, err)
+	return header, body, room, room != nil
+}
+
+// requestError gives what an error says to whoever sent the request, nil if
+// it says nothing.
+func requestError(err error) *millrace.RequestError {
+	said, _ := errors.AsType[*millrace.RequestError](err)
+	return said
+}
+
+// askToSign asks for a signature by Web Bot Auth (RFC 9421, section 5).
+const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
+
+// turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
+// rule it was, what is wrong with its signature, and where the terms, the price and the owner are.
+func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
+	status := http.StatusForbidden
+	if e.Action == access.PaymentRequired {
+		status = http.StatusPaymentRequired
+	}
+	h := w.Header()
+	clear(h)
+	if g.o.Access.Agents != nil && e.Verdict != bots.Verified {
+		h.Set("Accept-Signature", askToSign)
+	}
+	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	member := func(name, value string) {
+		if value != "" {
+			b = append(append(b, `,"`...), name...)
+			b = canon.AppendString(append(b, `":`...), value)
+		}
+	}
+	member("detail", e.Detail)
+	member("reason", strings.ToLower(e.Name))
+	member("signature", e.Why)
+	member("bot", e.Bot.Name)
+	member("purpose", string(e.Bot.Of()))
+	if p := g.o.Policy; p != nil {
+		member("policy", p.Terms)
+		member("payment", p.Payment)
+		member("contact", p.Contact)
+		for _, l := range []millrace.Link{{URL: p.Terms, Rel: "terms-of-service"}, {URL: p.Payment, Rel: "payment"}} {
+			if l.URL != "" {
+				h.Add("Link", l.String())
+			}
+		}
+	}
+	kind, b := "application/problem+json", append(b, "}\n"...)
+	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // what its clients read
+		for name, values := range own {
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+		kind, b = h.Get("Content-Type"), body
+	}
+	reply.Bytes(w, r, status, kind, b)
+}
