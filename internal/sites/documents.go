@@ -81,17 +81,15 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 	if ed == nil {
 		return false, nil
 	}
-	q.Of = access.Subject{Protocol: access.SiteProtocol}
-	to := &response{ResponseWriter: w, d: d, r: r, q: q}
 	root := d.o.Base == "" || d.o.Host != nil // the host is the site's
 	switch {
 	case root && r.URL.Path == RobotsPath:
-		return d.robots(to, r, ed)
+		return d.robots(d.response(w, r, q), r, ed)
 	case root && r.URL.Path == catalogPath:
-		return d.catalog(to, r, ed)
+		return d.catalog(d.response(w, r, q), r, ed)
 	case inner == nil || d.o.Origin == nil || d.docs != d.o.Base:
 	case inner.URL.Path == sitemapPath:
-		return d.sitemap(to, inner, ed)
+		return d.sitemap(d.response(w, r, q), inner, ed)
 	case inner.URL.Path == ownSitemapPath && d.mapOf(ed, inner).aside:
 		at := *inner.URL
 		at.Path, at.RawPath, at.RawQuery = sitemapPath, "", ""
@@ -101,6 +99,12 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 		return true, nil
 	}
 	return false, nil
+}
+
+// response returns what a composed document is written to.
+func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.Request) *response {
+	q.Of = access.Subject{Protocol: access.SiteProtocol}
+	return &response{ResponseWriter: w, d: d, r: r, q: q}
 }
 
 // Composed lists the documents that are composed and that the site need not have
