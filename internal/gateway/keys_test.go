@@ -63,15 +63,6 @@ func closed(t testing.TB, k *ring, o Options, files proxy.Files) (*Gateway, *not
 	return g, n, log
 }
 
-func hashOf(t *testing.T, key string) store.KeyHash {
-	t.Helper()
-	hash, err := store.ReadKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hash
-}
-
 var content = []string{"/notes", "/notes?q=About", "/notes?url=/a/", "/notes/all", "/llm-pages.json", "/a/llm.json", "/notes/events", "/notes/gone", "/notes/broken"}
 
 func TestContentNeedsKey(t *testing.T) {
