@@ -7,6 +7,13 @@ import (
 	"strconv"
 )
 
+// AppendMember appends a member of an object, with a string as its value. name
+// needs no escapes.
+func AppendMember(dst []byte, name, value string) []byte {
+	dst = append(append(append(dst, '"'), name...), '"', ':')
+	return AppendString(dst, value)
+}
+
 // AppendString appends s as a JSON string in the form of RFC 8785, section
 // 3.2.2.2. A byte that is not part of valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {

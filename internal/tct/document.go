@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Document is what an M-URL says, but for its profile, which is constant, and
@@ -79,8 +79,8 @@ func decode(body []byte) (d *Document, hash string, err error) {
 		Title:          *w.Title,
 		Content:        *w.Content,
 		Language:       rawString(w.Language),
-		Published:      FormatTime(ParseTime(rawString(w.Published))),
-		Modified:       FormatTime(ParseTime(rawString(w.Modified))),
+		Published:      kit.FormatTime(ParseTime(rawString(w.Published))),
+		Modified:       kit.FormatTime(ParseTime(rawString(w.Modified))),
 		Description:    rawString(w.Description),
 		Author:         rawString(w.Author),
 		StructuredData: rawObjects(w.StructuredData),
@@ -122,14 +122,6 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// Member appends a member of an object, with a string as its value.
-func Member(dst []byte, name, value string) []byte {
-	dst = append(dst, '"')
-	dst = append(dst, name...)
-	dst = append(dst, '"', ':')
-	return canon.AppendString(dst, value)
-}
-
 // Objects appends an array of objects.
 func Objects(dst []byte, objects []json.RawMessage) []byte {
 	sep := byte('[')
@@ -138,16 +130,6 @@ func Objects(dst []byte, objects []json.RawMessage) []byte {
 		sep = ','
 	}
 	return append(dst, ']')
-}
-
-// FormatTime gives a time as documents have it, "" for the zero time and for
-// years that RFC 3339 cannot say.
-func FormatTime(t time.Time) string {
-	t = t.UTC().Truncate(time.Second)
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return ""
-	}
-	return t.Format(time.RFC3339)
 }
 
 // ParseTime reads an RFC 3339 time or a date alone; the zero time for anything

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Overview is the document of a home page without a tag: that of the page that
@@ -83,7 +84,7 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 		return o, nil
 	}
 	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
-	o.Title = titleOf(&millrace.Page{Title: site.Title}, site.Base)
+	o.Title = kit.Title(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
 	sections, limit := site.Sections[:min(len(site.Sections), maxSections)], 1
 	head := "Sections:"
@@ -97,14 +98,14 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 			if err != nil {
 				return nil, fmt.Errorf("site overview: %w", err)
 			}
-			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, titleOf(page, page.URL))), " "), page.URL)
+			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, kit.Title(page, page.URL))), " "), page.URL)
 			o.names++
 			if page.Modified.After(modified) {
 				modified = page.Modified
 			}
 		}
 	}
-	o.Content, o.Modified = canon.ValidUTF8(b.String()), FormatTime(modified)
+	o.Content, o.Modified = canon.ValidUTF8(b.String()), kit.FormatTime(modified)
 	if d.Content != nil {
 		o.Content = d.Content(o.Title, o.Content)
 	}

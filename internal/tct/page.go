@@ -2,13 +2,11 @@ package tct
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // What a document speaks for: the required members, and all that there can be
@@ -35,11 +33,11 @@ func documentOf(site millrace.Site, p *millrace.Page) *Document {
 	}
 	d := &Document{
 		CanonicalURL: u,
-		Title:        titleOf(p, u),
+		Title:        kit.Title(p, u),
 		Content:      textOf(p),
 		Language:     canon.ValidUTF8(p.Language),
-		Published:    FormatTime(p.Published),
-		Modified:     FormatTime(p.Modified),
+		Published:    kit.FormatTime(p.Published),
+		Modified:     kit.FormatTime(p.Modified),
 		Description:  canon.ValidUTF8(p.Description),
 		Author:       canon.ValidUTF8(p.Author),
 	}
@@ -70,29 +68,6 @@ func (d *Document) page() *millrace.Page {
 		p.Known = allFields
 	}
 	return p
-}
-
-// titleOf never gives a blank title, because a document must have one: it
-// falls back to the first heading, to the last segment of the path, to the
-// host.
-func titleOf(p *millrace.Page, u string) string {
-	if t := canon.ValidUTF8(p.Title); strings.TrimSpace(t) != "" {
-		return t
-	}
-	for _, b := range p.Blocks {
-		if t := canon.ValidUTF8(b.Text); b.Type == millrace.HeadingBlock && strings.TrimSpace(t) != "" {
-			return t
-		}
-	}
-	_, rest, _ := strings.Cut(u, "://")
-	rest, _, _ = strings.Cut(rest, "?")
-	rest = strings.TrimRight(rest, "/")
-	segment := rest[strings.LastIndexByte(rest, '/')+1:]
-	t, err := url.PathUnescape(segment)
-	if err != nil || !utf8.ValidString(t) || strings.TrimSpace(t) == "" || strings.ContainsFunc(t, unicode.IsControl) {
-		return segment
-	}
-	return t
 }
 
 // lineEnds makes one kind of line end of all. Text keeps the others, and what

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // ListHead and ListTail enclose the items of a list.
@@ -31,7 +32,7 @@ func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in fun
 		buf = d.AppendItem(buf[:0], &it)
 		return buf
 	}
-	page := func(t millrace.Tag) []byte { return item(t.URL, d.path(site, t), FormatTime(t.Modified), t.Value) }
+	page := func(t millrace.Tag) []byte { return item(t.URL, d.path(site, t), kit.FormatTime(t.Modified), t.Value) }
 	homeURL, homeIdentity := "", ""
 	if home != nil {
 		homeURL, homeIdentity = home.URL, canon.Relative(site.Base, home.URL)

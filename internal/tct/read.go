@@ -3,13 +3,11 @@ package tct
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
@@ -44,24 +42,13 @@ func (d *Draft) NewReader(client *http.Client, endpoint string, o *protocol.Read
 // Get sends a GET with fields that are not "", and returns the response. Its URL is
 // that after redirects.
 func (r *Reader) Get(ctx context.Context, target string, fields map[string]string) (*http.Response, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	h := http.Header{}
 	for k, v := range fields {
 		if v != "" {
-			req.Header.Set(k, v)
+			h.Set(k, v)
 		}
 	}
-	resp, err := fetch.Do(ctx, r.client, req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
+	return kit.Get(ctx, r.client, http.MethodGet, target, h)
 }
 
 // Note reports something odd to the options' Note. rule has no protocol, such as

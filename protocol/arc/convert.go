@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // kinds are the kinds of pages that a snapshot's page can name.
@@ -47,7 +47,7 @@ func entryOf(p *millrace.Page) *entry {
 	snapshot, facts := snapshotOf(p)
 	return &entry{
 		URL:       u,
-		Lastmod:   wireTime(p.Modified),
+		Lastmod:   kit.FormatTime(p.Modified),
 		Indexable: true,
 		Summary:   summaryOf(p, facts.Summary),
 		Tags:      tagsOf(p, facts.sensitive),
@@ -180,16 +180,7 @@ func typeOf(p *millrace.Page) string {
 }
 
 // cutSpace gives a string on one line, with U+FFFD for what is no UTF-8.
-func cutSpace(s string) string { return strings.Join(strings.Fields(validUTF8(s)), " ") }
-
-// validUTF8 gives s with U+FFFD for every byte that is no part of UTF-8, as
-// [canon.AppendString] writes it.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
-}
+func cutSpace(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }
 
 // How much of a text is its beginning.
 const (
@@ -202,7 +193,7 @@ func sentences(text string) string { return canon.Sentences(text, maxSentences, 
 // slug gives a name made of a heading: letters and digits in lower case, with
 // hyphens between them.
 func slug(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(validUTF8(s)), func(r rune) bool {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(canon.ValidUTF8(s)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}), "-")
 }

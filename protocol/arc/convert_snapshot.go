@@ -56,7 +56,7 @@ func completed(p *millrace.Page, held json.RawMessage) (json.RawMessage, facts) 
 		return united(made(p, said.Summary), held), said
 	}
 	if title := cut(p.Title); strings.TrimSpace(title) != "" {
-		held = united(append(member([]byte{'{'}, "title", title), '}'), held)
+		held = united(append(canon.AppendMember([]byte{'{'}, "title", title), '}'), held)
 	}
 	return held, said
 }
@@ -86,11 +86,11 @@ func made(p *millrace.Page, summary string) json.RawMessage {
 	if !slices.Contains(kinds, p.Kind) {
 		kind = nameOf(p)
 	}
-	dst := member(append(make([]byte, 0, 512), '{'), "page", kind)
+	dst := canon.AppendMember(append(make([]byte, 0, 512), '{'), "page", kind)
 	dst = appendSections(dst, p.Blocks)
 	for _, m := range [][2]string{{"summary", summary}, {"title", cut(p.Title)}, {"type", typeOf(p)}} {
 		if strings.TrimSpace(m[1]) != "" {
-			dst = member(append(dst, ','), m[0], m[1])
+			dst = canon.AppendMember(append(dst, ','), m[0], m[1])
 		}
 	}
 	return append(dst, '}')
@@ -121,11 +121,11 @@ func appendSections(dst []byte, blocks []millrace.Block) []byte {
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = member(append(dst, '{'), "name", name)
+		dst = canon.AppendMember(append(dst, '{'), "name", name)
 		if s := beginning(blocks[i+1:]); s != "" {
-			dst = member(append(dst, ','), "summary", s)
+			dst = canon.AppendMember(append(dst, ','), "summary", s)
 		}
-		dst = append(member(append(dst, ','), "title", title), '}')
+		dst = append(canon.AppendMember(append(dst, ','), "title", title), '}')
 	}
 	if n > 0 {
 		dst = append(dst, ']')
@@ -135,7 +135,7 @@ func appendSections(dst []byte, blocks []millrace.Block) []byte {
 
 // cut gives at most as much of a title as a snapshot has, in valid UTF-8.
 func cut(title string) string {
-	title = validUTF8(title)
+	title = canon.ValidUTF8(title)
 	if len(title) > maxTitle {
 		if r := []rune(title); len(r) > maxTitle {
 			return string(r[:maxTitle])

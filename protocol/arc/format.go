@@ -51,19 +51,19 @@ func (e *entry) auth() bool { return e.Auth != nil && *e.Auth }
 
 // append appends the entry as it is served, its members in the order of E.4.
 func (e *entry) append(dst []byte) []byte {
-	dst = member(append(dst, '{'), "url", e.URL)
+	dst = canon.AppendMember(append(dst, '{'), "url", e.URL)
 	if e.Lastmod != "" {
-		dst = member(append(dst, ','), "lastmod", e.Lastmod)
+		dst = canon.AppendMember(append(dst, ','), "lastmod", e.Lastmod)
 	}
 	dst = strconv.AppendBool(append(dst, `,"ai_indexable":`...), e.Indexable)
 	if e.Summary != "" {
-		dst = member(append(dst, ','), "ai_summary", e.Summary)
+		dst = canon.AppendMember(append(dst, ','), "ai_summary", e.Summary)
 	}
 	if len(e.Tags) > 0 {
 		dst = appendStrings(append(dst, `,"ai_tags":`...), e.Tags)
 	}
 	if e.Checksum != "" {
-		dst = member(append(dst, ','), "ai_checksum", e.Checksum)
+		dst = canon.AppendMember(append(dst, ','), "ai_checksum", e.Checksum)
 	}
 	if e.Snapshot != nil {
 		dst = append(append(dst, `,"ai_snapshot":`...), e.Snapshot...)
@@ -75,16 +75,9 @@ func (e *entry) append(dst []byte) []byte {
 		dst = strconv.AppendBool(append(dst, `,"auth_required":`...), *e.Auth)
 	}
 	if e.Robots != "" {
-		dst = member(append(dst, ','), "robots_directive", e.Robots)
+		dst = canon.AppendMember(append(dst, ','), "robots_directive", e.Robots)
 	}
 	return append(dst, '}')
-}
-
-func member(dst []byte, name, value string) []byte {
-	dst = append(dst, '"')
-	dst = append(dst, name...)
-	dst = append(dst, '"', ':')
-	return canon.AppendString(dst, value)
 }
 
 func appendStrings(dst []byte, list []string) []byte {
@@ -235,16 +228,6 @@ func isURI(s string) bool {
 
 // isDateTime asserts the format "date-time" (E.9): RFC 3339, section 5.6.
 func isDateTime(s string) bool { return !parseTime(s).IsZero() }
-
-// wireTime gives a time as documents have it, "" for the zero time and for
-// years that RFC 3339 cannot say.
-func wireTime(t time.Time) string {
-	t = t.UTC().Truncate(time.Second)
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return ""
-	}
-	return t.Format(time.RFC3339)
-}
 
 // parseTime reads an RFC 3339 time; the zero time for anything else.
 func parseTime(s string) time.Time {

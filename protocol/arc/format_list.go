@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
@@ -26,9 +27,9 @@ type head struct {
 
 // append appends the head as it is served, up to the first page.
 func (h *head) append(dst []byte) []byte {
-	dst = member(append(dst, '{'), "arc_sitemap_version", h.Version)
+	dst = canon.AppendMember(append(dst, '{'), "arc_sitemap_version", h.Version)
 	for _, m := range h.members() {
-		dst = member(append(dst, ','), m[0], m[1])
+		dst = canon.AppendMember(append(dst, ','), m[0], m[1])
 	}
 	return append(dst, `,"pages":[`...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // policyDocument is the policy (E.6). The specification says what it is about,
@@ -40,7 +41,7 @@ type policyDocument struct {
 // encodePolicy gives the policy document of a policy.
 func encodePolicy(p *millrace.Policy) []byte {
 	w := policyDocument{
-		Revision: p.Revision, Effective: wireTime(p.Effective), Updated: wireTime(p.Updated),
+		Revision: p.Revision, Effective: kit.FormatTime(p.Effective), Updated: kit.FormatTime(p.Updated),
 		Terms: p.Terms, Payment: p.Payment, Contact: p.Contact, Purposes: p.Purposes,
 		PerDay: float64(p.Rate.PerDay), Note: p.Rate.Note,
 		Retention: p.Retention.Seconds(), Access: p.Access, Consumers: p.Consumers,

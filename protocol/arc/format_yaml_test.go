@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
@@ -108,7 +109,7 @@ func FuzzYAMLString(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		in := []string{s, validUTF8(s)}
+		in := []string{s, canon.ValidUTF8(s)}
 		flow := appendFlow(nil, appendStrings(nil, in))
 		var got []string
 		if err := yaml.Unmarshal(flow, &got); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -132,5 +133,5 @@ func (p *publisher) head(site millrace.Site, generated time.Time) *head {
 	if generated.Unix() < 0 {
 		generated = time.Unix(0, 0) // of a site that has not begun
 	}
-	return &head{Version: version, Site: base, Generated: wireTime(generated), Rate: p.rate, Contact: validUTF8(p.o.Contact)}
+	return &head{Version: version, Site: base, Generated: kit.FormatTime(generated), Rate: p.rate, Contact: canon.ValidUTF8(p.o.Contact)}
 }

@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
@@ -48,8 +47,7 @@ type Reader struct {
 	listed recent.Values
 	pace   pace
 
-	mu    sync.Mutex
-	terms terms
+	policy kit.Policy
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
@@ -96,13 +94,7 @@ type list struct {
 	fetch.Validators
 }
 
-func (c cursor) encode() millrace.Cursor {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("arc: strings, numbers and times do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
-}
+func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
 
 var (
 	errStop  = errors.New("stopped")                     // a consumer that wants no more
@@ -185,8 +177,8 @@ func (r *run) heed(f *listFile) {
 		}
 		gap = asked
 	}
-	if t := r.remembered(); t.policy != nil {
-		if n := t.policy.Rate.PerSecond; n > 0 {
+	if p, _ := r.policy.Known(r.o.Now()); p != nil {
+		if n := p.Rate.PerSecond; n > 0 {
 			gap = max(gap, time.Duration(min(float64(maxGap), float64(time.Second)/n)))
 		}
 	}
@@ -215,23 +207,8 @@ func past(t, now time.Time) time.Time {
 	return t
 }
 
-// get sends a request with what the fields say and gives the response, whose
-// URL is that after redirects.
 func (r *Reader) get(ctx context.Context, method, target, accept string, v fetch.Validators) (*http.Response, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	v.Set(req.Header)
-	resp, err := fetch.Do(ctx, r.client, req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
+	return kit.Get(ctx, r.client, method, target, kit.Accept(accept, v))
 }
 
 func (r *Reader) note(rule, url, text string) {

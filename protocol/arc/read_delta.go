@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // catchesUp reports whether the deltas since the day that was seen last may
@@ -82,7 +83,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		}
 	}
 	if dated && newest.Before(last.Truncate(time.Second)) {
-		r.note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", wireTime(newest), wireTime(last)))
+		r.note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", kit.FormatTime(newest), kit.FormatTime(last)))
 		return errWhole
 	}
 	for _, f := range files {

@@ -6,19 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
-
-// terms is a policy with when it was read. A site without one has none.
-type terms struct {
-	read   time.Time // zero = not yet
-	policy *millrace.Policy
-}
 
 // Policy gives what the site's policy says (E.6): /.well-known/arc-policy.json
 // of the origin. The reader asks once in 24 hours. What the document does not
@@ -30,34 +24,18 @@ func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	t := r.remembered()
-	if t.read.IsZero() {
-		p, err := r.askPolicy(ctx)
-		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+	p, known := r.policy.Known(r.o.Now())
+	if !known {
+		var err error
+		if p, err = r.askPolicy(ctx); err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return nil, err
 		}
-		t = r.remember(p)
+		r.policy.Keep(p, r.o.Now())
 	}
-	if t.policy == nil {
+	if p == nil {
 		return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.root, millrace.ErrNotFound)
 	}
-	return t.policy, nil
-}
-
-func (r *Reader) remembered() terms {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if age := r.o.Now().Sub(r.terms.read); age < 0 || age >= discoveryAge {
-		return terms{}
-	}
-	return r.terms
-}
-
-func (r *Reader) remember(p *millrace.Policy) terms {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.terms = terms{read: r.o.Now(), policy: p}
-	return r.terms
+	return p, nil
 }
 
 // askPolicy reads the policy of the site. HTML in its place is none.
@@ -65,11 +43,11 @@ func (r *Reader) askPolicy(ctx context.Context) (*millrace.Policy, error) {
 	at := strings.TrimSuffix(r.root, "/") + pathPolicy
 	resp, err := r.get(ctx, http.MethodGet, at, "application/json", fetch.Validators{})
 	if err != nil {
-		return nil, policyErr(err)
+		return nil, kit.PolicyError(Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, policyErr(err)
+		return nil, kit.PolicyError(Name, err)
 	}
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name, at, millrace.ErrNotFound)
@@ -82,10 +60,8 @@ func (r *Reader) askPolicy(ctx context.Context) (*millrace.Policy, error) {
 	if err != nil {
 		return nil, formatError(err, at, "E.6")
 	}
-	if r.o.Policy != nil {
-		if err := r.o.Policy(protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
-			return nil, refused{err}
-		}
+	if err := kit.AskPolicy(&r.o.ReaderOptions, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -101,29 +77,13 @@ var policyNames = protocol.MemberNames{
 	PerSecond: "crawl_rate", PerDay: "requests_per_day",
 }
 
-// policyErr says whether a policy that was not given is there.
-func policyErr(err error) error {
-	if fetch.Absent(err) {
-		return fmt.Errorf("%s: policy: %w: %v", Name, millrace.ErrNotFound, err) //nolint:errorlint // another sentinel would say another thing
-	}
-	return fmt.Errorf("%s: policy: %w", Name, err)
-}
-
-// refused is what the caller has against a policy. It ends the stream.
-type refused struct{ error }
-
-// Unwrap gives the caller's own error.
-func (e refused) Unwrap() error { return e.error }
-
 // accept gives the error of a policy if it ends the stream, and notes it
 // otherwise.
 func (r *Reader) accept(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
-	_, no := errors.AsType[refused](err)
-	unclear := r.o.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
-	if no || unclear || ctx.Err() != nil {
+	if kit.EndsStream(ctx, &r.o.ReaderOptions, err) {
 		return err
 	}
 	r.note("reader/policy", strings.TrimSuffix(r.root, "/")+pathPolicy, "the policy cannot be read: "+err.Error())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 func checkIndexLimit(ctx context.Context, s *survey, fail check.Fail) error {
@@ -147,14 +148,14 @@ func checkSinceUpdated(ctx context.Context, s *survey, fail check.Fail) error {
 	if u == "" {
 		return check.ErrNotApplicable
 	}
-	a, err := s.window(ctx, "since", wireTime(at.Add(-time.Second)))
+	a, err := s.window(ctx, "since", kit.FormatTime(at.Add(-time.Second)))
 	if err != nil {
 		return err
 	}
 	_, added := objects(a.body.at("added"))
 	_, updated := objects(a.body.at("updated"))
 	if isReply(a) && added && updated && a.body.at("sync", "next") == nil && !s.lists(a, u, "added", "updated") {
-		fail(a.url, a.got(), "the page "+u+" in updated: its updated is "+wireTime(at))
+		fail(a.url, a.got(), "the page "+u+" in updated: its updated is "+kit.FormatTime(at))
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 				return err
 			}
 			if got := parseTime(text(a.body.at("updated"))); a.page() && got.Before(want) {
-				fail(a.url, "updated: "+cmp.Or(wireTime(got), "nothing"), wireTime(want)+", as "+reply.url+" says")
+				fail(a.url, "updated: "+cmp.Or(kit.FormatTime(got), "nothing"), kit.FormatTime(want)+", as "+reply.url+" says")
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -158,7 +159,7 @@ func (s *survey) run(ctx context.Context) error {
 	if err := s.sample(ctx); err != nil || s.feed.Static || !s.index.ok() {
 		return err
 	}
-	s.sync, err = s.ask(ctx, "since", wireTime(s.day.Add(-time.Second)))
+	s.sync, err = s.ask(ctx, "since", kit.FormatTime(s.day.Add(-time.Second)))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // isReply reports whether an answer is one of changes.
@@ -134,7 +135,7 @@ func checkUntil(ctx context.Context, s *survey, fail check.Fail) error {
 		for i, it := range list {
 			published, updated := parseTime(text(it["published"])), parseTime(text(it["updated"]))
 			if late := parseTime("1990-01-03"); published.After(late) && (updated.IsZero() || updated.After(late)) {
-				fail(a.url, fmt.Sprintf("%s/%d is of %s", name, i, wireTime(published)), "nothing after until")
+				fail(a.url, fmt.Sprintf("%s/%d is of %s", name, i, kit.FormatTime(published)), "nothing after until")
 				return nil
 			}
 		}

@@ -1,14 +1,12 @@
 package openfeeder
 
 import (
-	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // fields are what a page that was read speaks for; a language that its document
@@ -49,7 +47,7 @@ func published(site millrace.Site, p *millrace.Page) (string, bool) {
 		return "", false
 	}
 	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
-	return u, err == nil && sameOrigin(site.Base, u)
+	return u, err == nil && kit.SameOrigin(site.Base, u)
 }
 
 // documentOf gives the document of a page of a View with all its chunks, nil
@@ -61,16 +59,16 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 	}
 	w := &page{
 		URL:       u,
-		Title:     titleOf(p, u),
-		Author:    valid(p.Author),
-		Published: wireTime(p.Published),
-		Updated:   wireTime(p.Modified),
+		Title:     kit.Title(p, u),
+		Author:    canon.ValidUTF8(p.Author),
+		Published: kit.FormatTime(p.Published),
+		Updated:   kit.FormatTime(p.Modified),
 		Language:  languageOf(p.Language), // that of the site may move without the page
 		Revision:  p.Version,
 	}
 	for _, c := range chunk.Passages(p) {
 		if c.Parts != nil { // else it is the summary, for searches
-			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: valid(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
+			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: canon.ValidUTF8(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
 		}
 	}
 	w.Summary = summaryOf(p)
@@ -83,9 +81,9 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 func itemOf(p *millrace.Page, u string) item {
 	return item{
 		URL:       u,
-		Title:     titleOf(p, u),
-		Published: wireTime(p.Published),
-		Updated:   wireTime(p.Modified),
+		Title:     kit.Title(p, u),
+		Published: kit.FormatTime(p.Published),
+		Updated:   kit.FormatTime(p.Modified),
 		Summary:   summaryOf(p),
 		Revision:  p.Version,
 	}
@@ -138,10 +136,6 @@ func (w *page) read() *millrace.Page {
 	return p
 }
 
-// sameOrigin reports whether a canonical URL has the scheme, host and port of
-// a base.
-func sameOrigin(base, u string) bool { return canon.Origin(base) == canon.Origin(u) }
-
 // relative gives a URL of the site as an index has it: the path on its host.
 // One that would be taken for another host stays absolute.
 func relative(base, u string) string {
@@ -150,29 +144,6 @@ func relative(base, u string) string {
 		return u
 	}
 	return rest
-}
-
-// titleOf never gives a blank title, because a document must have one: it
-// falls back to the first heading, to the last segment of the path, to the
-// host.
-func titleOf(p *millrace.Page, u string) string {
-	if t := valid(p.Title); !blank(t) {
-		return t
-	}
-	for i := range p.Blocks {
-		if t := valid(p.Blocks[i].Text); p.Blocks[i].Type == millrace.HeadingBlock && !blank(t) {
-			return t
-		}
-	}
-	_, rest, _ := strings.Cut(u, "://")
-	rest, _, _ = strings.Cut(rest, "?")
-	rest = strings.TrimRight(rest, "/")
-	segment := rest[strings.LastIndexByte(rest, '/')+1:]
-	t, err := url.PathUnescape(segment)
-	if err != nil || !utf8.ValidString(t) || blank(t) || strings.ContainsFunc(t, unicode.IsControl) {
-		return segment
-	}
-	return t
 }
 
 // languageOf gives the first that has the form of a language tag.
@@ -202,12 +173,3 @@ func isLanguage(t string) bool {
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// valid gives s with U+FFFD for every byte that is no part of UTF-8, as
-// [canon.AppendString] writes it.
-func valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
-}

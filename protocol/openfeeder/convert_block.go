@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/chunk"
 )
 
@@ -117,7 +118,7 @@ func blockOf(c chunk.Part) millrace.Block {
 	}
 	for _, b := range forms {
 		back := chunk.Parts(&millrace.Page{Blocks: []millrace.Block{b}})
-		if len(back) == 1 && back[0].Type == c.Type && valid(back[0].Text) == c.Text {
+		if len(back) == 1 && back[0].Type == c.Type && canon.ValidUTF8(back[0].Text) == c.Text {
 			return b
 		}
 	}

@@ -27,9 +27,9 @@ func summaryOf(p *millrace.Page) string {
 	for _, c := range chunk.Parts(p) {
 		switch c.Type {
 		case chunk.Paragraph, chunk.Quote:
-			texts = append(texts, valid(c.Text))
+			texts = append(texts, canon.ValidUTF8(c.Text))
 		case chunk.List:
-			lists = append(lists, valid(c.Text))
+			lists = append(lists, canon.ValidUTF8(c.Text))
 		}
 	}
 	if s := canon.Summary(slices.Values(texts), maxSentences, maxSummary); s != "" {
@@ -38,4 +38,6 @@ func summaryOf(p *millrace.Page) string {
 	return canon.Summary(slices.Values(lists), maxSentences, maxSummary)
 }
 
-func summarise(text string) string { return canon.Sentences(valid(text), maxSentences, maxSummary) }
+func summarise(text string) string {
+	return canon.Sentences(canon.ValidUTF8(text), maxSentences, maxSummary)
+}

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // The discovery document is announced by this relation, since the
@@ -25,7 +27,7 @@ const (
 func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.Document, error) {
 	site := v.Site()
 	a := &about{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
-	a.Site.Name, a.Site.URL, a.Site.Language = valid(site.Title), site.Base, languageOf(site.Language)
+	a.Site.Name, a.Site.URL, a.Site.Language = canon.ValidUTF8(site.Title), site.Base, languageOf(site.Language)
 	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
 	switch {
 	case err == nil:
@@ -108,7 +110,7 @@ func (f *feed) covers(document string, u *url.URL) bool {
 		return document != ""
 	}
 	end, err := url.Parse(f.Endpoint)
-	if err != nil || !sameOrigin(f.Endpoint, u.String()) {
+	if err != nil || !kit.SameOrigin(f.Endpoint, u.String()) {
 		return false
 	}
 	rest, ok := strings.CutPrefix(u.Path, strings.TrimSuffix(end.Path, staticEnd))

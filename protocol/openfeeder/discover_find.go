@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -83,7 +84,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	}
 	a, err := decodeAbout(body)
 	if err != nil {
-		return feed{}, formatURL(err, target)
+		return feed{}, kit.FormatURL(err, target)
 	}
 	if major, _, _ := strings.Cut(a.Version, "."); major != "1" {
 		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
@@ -98,7 +99,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 		r.note("2.1/site-origin", target, "site.url is "+short(a.Site.URL)+", and the feed is at "+f.Home)
 	}
 	if err := f.locate(at, a.Feed.Endpoint); err != nil {
-		return f, formatURL(err, target)
+		return f, kit.FormatURL(err, target)
 	}
 	r.remember(f)
 	return f, nil
@@ -112,7 +113,7 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
 	}
 	if strings.HasPrefix(f.Home, "https:") && strings.HasPrefix(f.Endpoint, "http:") {
-		if !sameOrigin(f.Alias, f.Endpoint) {
+		if !kit.SameOrigin(f.Alias, f.Endpoint) {
 			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "it is on http, and the site on https", Err: millrace.ErrForbidden}
 		}
 		f.Endpoint = canon.Origin(f.Home) + targetOf(f.Endpoint)
@@ -130,7 +131,7 @@ func (f *feed) named(root, siteURL string) error {
 	switch {
 	case err != nil:
 		f.Base = root
-	case sameOrigin(base, root), sameOrigin(base, f.Home):
+	case kit.SameOrigin(base, root), kit.SameOrigin(base, f.Home):
 		f.Base = base
 	default:
 		f.Base, f.Alias = f.Home, canon.Origin(base)
@@ -149,10 +150,10 @@ func (f *feed) url(root, ref string) (string, error) {
 	if err != nil || ref == "" {
 		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no URL: " + quote(ref), Err: err}
 	}
-	if f.Alias != "" && sameOrigin(f.Alias, u) {
+	if f.Alias != "" && kit.SameOrigin(f.Alias, u) {
 		u = canon.Origin(f.Home) + targetOf(u)
 	}
-	if !sameOrigin(f.Home, u) && !sameOrigin(root, u) {
+	if !kit.SameOrigin(f.Home, u) && !kit.SameOrigin(root, u) {
 		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "it is no page of the site, " + root}
 	}
 	return u, nil

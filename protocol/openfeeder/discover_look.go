@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -234,7 +235,7 @@ func (l *looked) static(ctx context.Context) error {
 		f = &file{URL: l.feed.Endpoint}
 		f.ETag, f.Modified = head.header.Get("ETag"), head.header.Get("Last-Modified")
 		first, err = decodeIndex(body)
-		return formatURL(err, l.feed.Endpoint)
+		return kit.FormatURL(err, l.feed.Endpoint)
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 const (
@@ -340,30 +341,12 @@ func decodeFailure(body []byte) (failure, bool) {
 	return w.Error, err == nil && w.Error.Code != ""
 }
 
-// wireTime gives a time as documents have it, "" for the zero time and for
-// years that RFC 3339 cannot say.
-func wireTime(t time.Time) string {
-	if t = second(t); t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339)
-}
-
-// second gives a time in UTC and whole seconds, the zero time for one that RFC
-// 3339 cannot say.
-func second(t time.Time) time.Time {
-	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
-		return time.Time{}
-	}
-	return t
-}
-
 // parseTime reads a date that another site has written: RFC 3339, without a
 // zone (then UTC), or a day alone; the zero time for anything else.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return second(t)
+			return kit.Second(t)
 		}
 	}
 	return time.Time{}
@@ -379,10 +362,6 @@ func parseInstant(s string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-func member(dst []byte, name, value string) []byte {
-	return canon.AppendString(key(dst, name), value)
-}
-
 // nullable writes null for "".
 func nullable(dst []byte, name, value string) []byte {
 	if value == "" {
@@ -393,6 +372,10 @@ func nullable(dst []byte, name, value string) []byte {
 
 func number(dst []byte, name string, n int) []byte {
 	return strconv.AppendInt(key(dst, name), int64(n), 10)
+}
+
+func member(dst []byte, name, value string) []byte {
+	return canon.AppendString(key(dst, name), value)
 }
 
 // fraction writes a number from 0 to 1, nil as null.

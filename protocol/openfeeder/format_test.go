@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // The examples of the specification, with its dots filled in.
@@ -95,7 +96,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// As in the example of section 3.4.
-	if _, at, err := parseToken("eyJ0IjoiMjAyNi0wMi0yMyJ9"); err != nil || wireTime(at) != "2026-02-23T00:00:00Z" {
+	if _, at, err := parseToken("eyJ0IjoiMjAyNi0wMi0yMyJ9"); err != nil || kit.FormatTime(at) != "2026-02-23T00:00:00Z" {
 		t.Errorf("a day: %v, %v", at, err)
 	}
 	for _, bad := range []string{"", "=", "x", "e30=", "bnVsbA==", "eyJ0IjoiMjAyNi0wMi0zMCJ9", "eyJ0IjoiIn0", strings.Repeat("eyJ0", 999)} {
@@ -118,7 +119,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	for _, bad := range []time.Time{{}, time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if got := wireTime(bad); got != "" {
+		if got := kit.FormatTime(bad); got != "" {
 			t.Errorf("%v: %s", bad, got)
 		}
 	}

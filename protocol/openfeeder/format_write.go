@@ -1,6 +1,8 @@
 package openfeeder
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // encode gives the discovery document.
 func (a *about) encode() []byte {

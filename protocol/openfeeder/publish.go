@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -162,7 +163,7 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 // pageDocument gives the document of a tag without reading the page.
 func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *millrace.Document {
 	site := v.Site()
-	d := p.document(q.path(site), etag("page", t.Value, wireTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
+	d := p.document(q.path(site), etag("page", t.Value, kit.FormatTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
 	d.Page, d.Continuation = canon.Relative(site.Base, t.URL), q.page > 1
 	d.Header["Link"] = []string{millrace.Link{URL: t.URL, Rel: "canonical"}.String()}
 	modified(d.Header, t.Modified)

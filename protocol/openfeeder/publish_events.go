@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // What is kept of the events for those who take them slowly.
@@ -283,7 +284,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 			}
 			c := commit{seq: seq, gone: gone}
 			id := eventID(site, from, told)
-			from, told = seq, wireTime(at)
+			from, told = seq, kit.FormatTime(at)
 			for i, e := range group {
 				if i == len(group)-1 {
 					id = eventID(site, from, told)

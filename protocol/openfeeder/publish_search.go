@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // Costly reports whether a request is a search; all else is looked up.
@@ -80,7 +81,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 			// Of another page that says the same: an id is unique in its response.
 			id += "-" + strconv.Itoa(same[h.Chunk])
 		}
-		x.Chunks = append(x.Chunks, piece{ID: id, URL: h.URL, Text: valid(h.Text), Type: h.Type, Relevance: &relevance})
+		x.Chunks = append(x.Chunks, piece{ID: id, URL: h.URL, Text: canon.ValidUTF8(h.Text), Type: h.Type, Relevance: &relevance})
 		tags = append(tags, id, strconv.FormatFloat(relevance, 'g', -1, 64), h.Text)
 	}
 	x.Meta.ReturnedChunks = len(x.Chunks)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 const (
@@ -169,7 +170,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 		if errors.Is(err, millrace.ErrConflict) {
 			err = resync("The log does not reach back to that time")
 		}
-		return seq, wireTime(q.since), err
+		return seq, kit.FormatTime(q.since), err
 	case !site.Has(q.token.E, *q.token.N):
 		return 0, "", resync("The token is of another state of the site")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // A page of a reply has so many changes, and what else its last commit has
@@ -25,7 +26,7 @@ func tokenAt(site millrace.Site, seq uint64, at string) string {
 }
 
 // asOf gives the time of a view as replies have it.
-func asOf(site millrace.Site) string { return wireTime(start(site.Time)) }
+func asOf(site millrace.Site) string { return kit.FormatTime(start(site.Time)) }
 
 // plan is what a sync reply is made of: a part of the log, a list of pages, or
 // the deletions of the log and then a list.
@@ -141,10 +142,10 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 	r := &replying{p: p, v: v, site: site, q: q, pl: pl, at: at, c: new(changes)}
 	c := r.c
 	if !q.since.IsZero() {
-		c.Sync.Since = wireTime(q.since)
+		c.Sync.Since = kit.FormatTime(q.since)
 	}
 	if !q.until.IsZero() {
-		c.Sync.Until = wireTime(q.until)
+		c.Sync.Until = kit.FormatTime(q.until)
 	}
 	if pl.gap {
 		known := false
@@ -178,7 +179,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
 	case more: // the list counts as a whole: nothing is told before its end
 		s.AsOf = r.at.Time
-		s.SyncToken = token{T: wireTime(start(r.q.since))}.String()
+		s.SyncToken = token{T: kit.FormatTime(start(r.q.since))}.String()
 		if r.q.token != nil {
 			s.SyncToken = r.q.token.String()
 		}
@@ -191,7 +192,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 			case err == nil:
 				s.SyncToken = token{T: s.AsOf, N: &seq, E: r.site.Epoch, Part: true}.String()
 			case errors.Is(err, millrace.ErrConflict):
-				s.SyncToken = token{T: wireTime(u)}.String()
+				s.SyncToken = token{T: kit.FormatTime(u)}.String()
 			default:
 				return err
 			}
@@ -242,7 +243,7 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 			continue
 		}
 		if r.full() && !c.Time.Equal(last) {
-			r.told = wireTime(last)
+			r.told = kit.FormatTime(last)
 			r.at.Seq, err = r.v.SeqAt(ctx, last)
 			return true, err
 		}
@@ -280,8 +281,8 @@ func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Cha
 		}
 	}
 	site := v.Site()
-	t := tombstone{URL: absolute(site, c.URL), DeletedAt: wireTime(c.Time)}
-	if !sameOrigin(site.Base, t.URL) {
+	t := tombstone{URL: absolute(site, c.URL), DeletedAt: kit.FormatTime(c.Time)}
+	if !kit.SameOrigin(site.Base, t.URL) {
 		return nil, nil, nil
 	}
 	switch _, err := v.Tag(ctx, Name, c.URL); {

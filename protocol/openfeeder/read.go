@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -105,13 +106,7 @@ type file struct {
 	fetch.Validators
 }
 
-func (c cursor) encode() millrace.Cursor {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("openfeeder: strings, numbers and a time do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
-}
+func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
 
 // keptTombstones is how many deletions the specification recommends to keep
 // (3.4): a reply with as many may be the end of a longer list.
@@ -335,19 +330,11 @@ func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
-	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	have.Set(req.Header)
-	resp, err := fetch.Do(ctx, r.client, req)
+	resp, err := kit.Get(ctx, r.client, http.MethodGet, target, kit.Accept(accept, have))
 	if _, refused := errors.AsType[*fetch.RobotsError](err); refused && r.permitted(ctx, u) {
-		resp, err = fetch.Do(fetch.Permit(ctx, target), r.client, req)
+		return kit.Get(fetch.Permit(ctx, target), r.client, http.MethodGet, target, kit.Accept(accept, have))
 	}
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
+	return resp, err
 }
 
 // got is a response whose body has been read.
@@ -413,7 +400,7 @@ func unqueried(err error, body []byte, target string) error {
 	if x, _ := decodeIndex(body); x != nil {
 		return errIgnored(target)
 	}
-	return formatURL(err, target)
+	return kit.FormatURL(err, target)
 }
 
 // errIgnored is the error of a host that looks at no query.
@@ -422,12 +409,4 @@ func errIgnored(target string) error {
 		Protocol: Name, URL: target, Section: "3.1", Code: "query-ignored",
 		Reason: "the host ignores the query and gives its index; read the site another way, or publish a feed of the type static",
 	}
-}
-
-// formatURL names the document of a format error that has its section.
-func formatURL(err error, url string) error {
-	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
-		f.URL = url
-	}
-	return err
 }

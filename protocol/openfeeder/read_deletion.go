@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -80,9 +81,9 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	}
 	switch {
 	case anew && from.IsZero():
-		since = wireTime(now)
+		since = kit.FormatTime(now)
 	case anew, !from.IsZero() && from.Before(c.AsOf.Add(coarse)):
-		since, etag = wireTime(from.Add(-skew).UTC()), ""
+		since, etag = kit.FormatTime(from.Add(-skew).UTC()), ""
 	}
 	told := map[string]time.Time{}
 	gap := false
@@ -165,7 +166,7 @@ func (r *run) tells(ctx context.Context) error {
 	}
 	x, err := decodeIndex(body)
 	if err != nil {
-		return formatURL(err, target)
+		return kit.FormatURL(err, target)
 	}
 	if r.is.Told = x.SyncToken != ""; !r.is.Told {
 		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.root, errors.ErrUnsupported)

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -153,7 +154,7 @@ func (l *listening) eventsAt(ctx context.Context) (string, error) {
 	}
 	a, err := decodeAbout(body)
 	if err != nil {
-		return "", formatURL(err, target)
+		return "", kit.FormatURL(err, target)
 	}
 	if a.Events == nil || a.Events.Endpoint == "" {
 		return "", fmt.Errorf("%s names no events: %w", target, millrace.ErrNotFound)
@@ -162,7 +163,7 @@ func (l *listening) eventsAt(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", &millrace.FormatError{Protocol: Name, URL: target, Position: "/events/endpoint", Reason: "no URL", Err: err}
 	}
-	if !sameOrigin(l.root, at) && !sameOrigin(head.url.String(), at) {
+	if !kit.SameOrigin(l.root, at) && !kit.SameOrigin(head.url.String(), at) {
 		return "", fmt.Errorf("%s: the events are said to be on another site, %s: %w", target, canon.Origin(at), millrace.ErrForbidden)
 	}
 	return at, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 const (
@@ -48,7 +49,7 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	}
 	x, err := decodeIndex(body)
 	if err != nil {
-		return nil, formatURL(err, target)
+		return nil, kit.FormatURL(err, target)
 	}
 	if head.header.Get(versionHead) == "" {
 		r.note("9/x-openfeeder", target, "no X-OpenFeeder")
@@ -244,7 +245,7 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 			return r.wrap("changes", err)
 		}
 		next, err := canon.Resolve(endpoint, reply.Sync.Next)
-		if err != nil || next == target || !sameOrigin(r.is.Feed.Endpoint, next) {
+		if err != nil || next == target || !kit.SameOrigin(r.is.Feed.Endpoint, next) {
 			return &millrace.FormatError{Protocol: Name, URL: target, Position: "/sync/next", Section: "3.4", Reason: "it leads nowhere: " + quote(reply.Sync.Next), Err: err}
 		}
 		target, etag = next, ""

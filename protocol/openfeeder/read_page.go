@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // version gives what tells one state of the page from another: its revision,
@@ -25,7 +26,7 @@ func versionOf(revision, updated, etag string) string {
 	case revision != "" && len(revision) <= 200 && !strings.Contains(revision, `"`):
 		return revision
 	case !t.IsZero():
-		return wireTime(t)
+		return kit.FormatTime(t)
 	}
 	return etag
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // static reads the index of a feed of files, if one of them has changed.
@@ -88,7 +89,7 @@ func (r *reader) staticFile(ctx context.Context, f file) (x *index, is *file, er
 		return nil, nil, fmt.Errorf("%s: index: %w", Name, err)
 	}
 	if x, err = decodeIndex(body); err != nil {
-		return nil, nil, formatURL(err, f.URL)
+		return nil, nil, kit.FormatURL(err, f.URL)
 	}
 	return x, &file{URL: f.URL, Validators: fetch.ValidatorsOf(resp)}, nil
 }
@@ -101,7 +102,7 @@ func (r *reader) documentAt(ref string, f feed) (string, error) {
 		return "", fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
 	u, err := canon.Resolve(base, ref)
-	if err == nil && !sameOrigin(f.Endpoint, u) {
+	if err == nil && !kit.SameOrigin(f.Endpoint, u) {
 		err = errors.New("it is on another origin: " + short(u))
 	}
 	if err != nil {

@@ -1,14 +1,12 @@
 package scp
 
 import (
-	"net/url"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // fields are what a page that was read speaks for.
@@ -41,20 +39,20 @@ func pageOf(site millrace.Site, p *millrace.Page) *page {
 		return nil
 	}
 	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
-	if err != nil || !sameOrigin(site.Base, u) {
+	if err != nil || !kit.SameOrigin(site.Base, u) {
 		return nil
 	}
 	w := &page{
 		URL:       u,
-		Title:     titleOf(p, u),
-		Author:    valid(p.Author),
-		Published: second(p.Published),
-		Modified:  second(p.Modified),
+		Title:     kit.Title(p, u),
+		Author:    canon.ValidUTF8(p.Author),
+		Published: kit.Second(p.Published),
+		Modified:  kit.Second(p.Modified),
 		Language:  languageOf(p.Language, site.Language),
 		Schema:    schemaOf(p.Schema),
 		Content:   contentOf(p.Blocks),
 	}
-	w.Description = firstOf(valid(p.Description), valid(p.Summary), w.Title)
+	w.Description = firstOf(canon.ValidUTF8(p.Description), canon.ValidUTF8(p.Summary), w.Title)
 	if w.Modified.IsZero() {
 		w.Modified = w.Published
 	}
@@ -78,8 +76,8 @@ func (w *page) page() *millrace.Page {
 		Title:       w.Title,
 		Description: w.Description,
 		Author:      w.Author,
-		Published:   second(w.Published),
-		Modified:    second(w.Modified),
+		Published:   kit.Second(w.Published),
+		Modified:    kit.Second(w.Modified),
 		Language:    w.Language,
 		Schema:      schemas(w.Schema),
 		Blocks:      blocksOf(w.Content),
@@ -124,49 +122,6 @@ func (w *page) size() int {
 	return n
 }
 
-// sameOrigin reports whether a canonical URL has the scheme, host and port of
-// a base.
-func sameOrigin(base, u string) bool {
-	i := strings.Index(base, "://")
-	if i < 0 {
-		return false
-	}
-	end := i + 3
-	if j := strings.IndexByte(base[end:], '/'); j >= 0 {
-		end += j
-	} else {
-		end = len(base)
-	}
-	return strings.HasPrefix(u, base[:end]) && (len(u) == end || u[end] == '/')
-}
-
-// titleOf never gives a blank title, because a page must have one: it falls
-// back to the first heading, to the last segment of the path, to the host.
-func titleOf(p *millrace.Page, u string) string {
-	if t := valid(p.Title); !blank(t) {
-		return t
-	}
-	for i := range p.Blocks {
-		if t := valid(p.Blocks[i].Text); p.Blocks[i].Type == millrace.HeadingBlock && !blank(t) {
-			return t
-		}
-	}
-	_, rest, _ := strings.Cut(u, "://")
-	rest, _, _ = strings.Cut(rest, "?")
-	return lastSegment(rest)
-}
-
-// lastSegment gives the last segment of a path, unescaped if that is readable.
-func lastSegment(path string) string {
-	path = strings.TrimRight(path, "/")
-	segment := path[strings.LastIndexByte(path, '/')+1:]
-	t, err := url.PathUnescape(segment)
-	if err != nil || !utf8.ValidString(t) || blank(t) || strings.ContainsFunc(t, unicode.IsControl) {
-		return segment
-	}
-	return t
-}
-
 // languageOf gives the first language that is one, its case mended where that
 // is what is wrong with it.
 func languageOf(tags ...string) string {
@@ -186,15 +141,6 @@ func languageOf(tags ...string) string {
 	return "und"
 }
 
-// second gives a time in UTC and whole seconds, the zero time for one that RFC
-// 3339 cannot say.
-func second(t time.Time) time.Time {
-	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
-		return time.Time{}
-	}
-	return t
-}
-
 func firstOf(values ...string) string {
 	for _, v := range values {
 		if !blank(v) {
@@ -205,12 +151,3 @@ func firstOf(values ...string) string {
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// valid gives s with U+FFFD for every byte that is no part of UTF-8, as
-// [canon.AppendString] writes it.
-func valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
-}

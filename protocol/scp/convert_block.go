@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // contentOf gives blocks as content blocks, at most maxBlocks.
@@ -21,7 +22,7 @@ func contentOf(blocks []millrace.Block) []block {
 func appendContent(out []block, b *millrace.Block) []block {
 	switch b.Type {
 	case millrace.HeadingBlock:
-		if t := valid(b.Text); !blank(t) {
+		if t := canon.ValidUTF8(b.Text); !blank(t) {
 			out = append(out, block{Type: headingBlock, Level: min(max(b.Level, 1), 6), Text: t})
 		}
 		return out
@@ -31,8 +32,8 @@ func appendContent(out []block, b *millrace.Block) []block {
 		return list(out, b)
 	case millrace.CodeBlock, millrace.MathBlock:
 		out = text(out, b.Caption)
-		if t := valid(b.Text); !blank(t) {
-			out = append(out, block{Type: codeBlock, Language: valid(b.Language), Text: t})
+		if t := canon.ValidUTF8(b.Text); !blank(t) {
+			out = append(out, block{Type: codeBlock, Language: canon.ValidUTF8(b.Language), Text: t})
 		}
 		return out
 	case millrace.TableBlock:
@@ -49,7 +50,7 @@ func appendContent(out []block, b *millrace.Block) []block {
 		return quote(out, b, "")
 	case millrace.ImageBlock:
 		if u := webURL(b.URL); u != "" {
-			out = append(out, block{Type: imageBlock, URL: u, Text: valid(b.Alt)})
+			out = append(out, block{Type: imageBlock, URL: u, Text: canon.ValidUTF8(b.Alt)})
 		} else if blank(b.Caption) {
 			return text(out, b.Alt)
 		}
@@ -63,17 +64,17 @@ func appendContent(out []block, b *millrace.Block) []block {
 			return film(out, &v)
 		}
 		if blank(b.Title) || blank(b.Caption) || b.Title == b.Caption {
-			return link(out, b.URL, firstOf(valid(b.Title), valid(b.Caption)), nil)
+			return link(out, b.URL, firstOf(canon.ValidUTF8(b.Title), canon.ValidUTF8(b.Caption)), nil)
 		}
-		return text(link(out, b.URL, valid(b.Title), nil), b.Caption)
+		return text(link(out, b.URL, canon.ValidUTF8(b.Title), nil), b.Caption)
 	case millrace.LinkBlock:
-		return link(out, b.URL, valid(b.Text), b.Rel)
+		return link(out, b.URL, canon.ValidUTF8(b.Text), b.Rel)
 	}
 	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and what is new
 }
 
 func text(out []block, s string) []block {
-	if s = valid(s); blank(s) {
+	if s = canon.ValidUTF8(s); blank(s) {
 		return out
 	}
 	return append(out, block{Type: textBlock, Text: s})
@@ -86,16 +87,16 @@ func list(out []block, b *millrace.Block) []block {
 	said := false
 	for i := range b.Items {
 		it := &b.Items[i]
-		t := valid(it.Text)
+		t := canon.ValidUTF8(it.Text)
 		if it.Task {
 			t = checkbox(it.Done) + t
 		}
 		inside := ""
 		if len(it.Blocks) > 0 {
-			inside = strings.ReplaceAll(valid(millrace.Text(it.Blocks)), "\n\n", "\n")
+			inside = strings.ReplaceAll(canon.ValidUTF8(millrace.Text(it.Blocks)), "\n\n", "\n")
 		}
 		if b.Type == millrace.DefinitionsBlock {
-			t = joined("\n", valid(it.Term), joined("\n", t, inside))
+			t = joined("\n", canon.ValidUTF8(it.Term), joined("\n", t, inside))
 		} else {
 			t = joined("\n", t, inside)
 		}
@@ -117,8 +118,8 @@ func checkbox(done bool) string {
 
 // quote gives the text of a block as a quote.
 func quote(out []block, b *millrace.Block, cite string) []block {
-	t := valid(millrace.Text([]millrace.Block{*b}))
-	if cite = valid(cite); blank(cite) {
+	t := canon.ValidUTF8(millrace.Text([]millrace.Block{*b}))
+	if cite = canon.ValidUTF8(cite); blank(cite) {
 		cite = ""
 	}
 	if t == "" {
@@ -138,7 +139,7 @@ func link(out []block, to, label string, rel []string) []block {
 	}
 	b := block{Type: linkBlock, URL: u, Text: label}
 	for _, r := range rel {
-		b.Rel = append(b.Rel, valid(r))
+		b.Rel = append(b.Rel, canon.ValidUTF8(r))
 	}
 	return append(out, b)
 }
@@ -184,7 +185,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 		for i := range row {
 			c := &row[i]
 			covered()
-			t := valid(c.Text)
+			t := canon.ValidUTF8(c.Text)
 			said = said || !blank(t)
 			for n := range max(1, c.Colspan) {
 				if n > 0 && !spans {

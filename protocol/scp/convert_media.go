@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // films are the providers of embeds that show a film and nothing else.
@@ -22,7 +24,7 @@ var mediaTypes = map[string]string{
 
 // film gives a video or an audio, or what is said of it if it leads nowhere.
 func film(out []block, b *millrace.Block) []block {
-	m := &media{Name: valid(b.Title), Summary: valid(b.Caption), Icon: webURL(b.Poster)}
+	m := &media{Name: canon.ValidUTF8(b.Title), Summary: canon.ValidUTF8(b.Caption), Icon: webURL(b.Poster)}
 	srcs := sourcesOf(b)
 	if blank(m.Name) && !blank(m.Summary) {
 		m.Name, m.Summary = m.Summary, ""
@@ -31,7 +33,7 @@ func film(out []block, b *millrace.Block) []block {
 		m.Summary = ""
 	}
 	if b.Media != nil {
-		m.Transcript = valid(b.Media.Transcript)
+		m.Transcript = canon.ValidUTF8(b.Media.Transcript)
 	}
 	if len(srcs) == 0 {
 		return text(text(text(out, m.Name), m.Summary), m.Transcript)
@@ -60,12 +62,12 @@ func film(out []block, b *millrace.Block) []block {
 			m.Duration = k.Duration
 		}
 		if w.Type == audioBlock {
-			m.AttributedTo, m.PartOf = valid(k.Creator), valid(k.Series)
+			m.AttributedTo, m.PartOf = canon.ValidUTF8(k.Creator), canon.ValidUTF8(k.Series)
 		} else {
 			m.Width, m.Height = within(k.Width), within(k.Height)
 		}
 		for _, c := range k.Chapters {
-			m.Chapters = append(m.Chapters, chapter{Time: within(c.Time), Title: valid(c.Title)})
+			m.Chapters = append(m.Chapters, chapter{Time: within(c.Time), Title: canon.ValidUTF8(c.Title)})
 		}
 	}
 	return append(out, w)
@@ -95,7 +97,7 @@ func sourcesOf(b *millrace.Block) []source {
 	}
 	add(b.URL, "")
 	for _, s := range b.Sources {
-		add(s.URL, valid(s.Type))
+		add(s.URL, canon.ValidUTF8(s.Type))
 	}
 	return out
 }
@@ -122,7 +124,7 @@ func mediaName(href string) string {
 	if err != nil || strings.Trim(u.EscapedPath(), "/") == "" {
 		return href
 	}
-	return lastSegment(u.EscapedPath())
+	return kit.LastSegment(u.EscapedPath())
 }
 
 // captionsOf gives the tracks that are captions or subtitles. All members of a
@@ -134,7 +136,7 @@ func captionsOf(tracks []millrace.Track) []caption {
 		if u == "" || t.Kind != "" && t.Kind != "captions" && t.Kind != "subtitles" {
 			continue
 		}
-		c := caption{Language: valid(t.Language), URL: u, Label: valid(t.Label)}
+		c := caption{Language: canon.ValidUTF8(t.Language), URL: u, Label: canon.ValidUTF8(t.Label)}
 		if blank(c.Language) {
 			c.Language = "und"
 		}
@@ -151,7 +153,7 @@ func webURL(s string) string {
 	if isURI(s) && isWeb(s) {
 		return s
 	}
-	u, err := url.Parse(strings.TrimSpace(valid(s)))
+	u, err := url.Parse(strings.TrimSpace(canon.ValidUTF8(s)))
 	if err != nil {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
@@ -65,7 +66,7 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 				broken = cmp.Or(broken, err)
 			}
 			for _, u := range children {
-				if c.depth+1 < maxSitemapDepth && slices.ContainsFunc(append(trusted, c.url), func(t string) bool { return sameOrigin(t, u) }) {
+				if c.depth+1 < maxSitemapDepth && slices.ContainsFunc(append(trusted, c.url), func(t string) bool { return kit.SameOrigin(t, u) }) {
 					todo = append(todo, candidate{u, c.depth + 1})
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Advertise says nothing on pages: a sitemap is found by its name, and by
@@ -26,4 +27,4 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 
 // foreign reports whether the pages of a site are on another origin than its
 // documents: there a sitemap can name none of them, and readers take none.
-func foreign(site millrace.Site) bool { return !sameOrigin(site.Base, site.EndpointBase) }
+func foreign(site millrace.Site) bool { return !kit.SameOrigin(site.Base, site.EndpointBase) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -106,13 +107,7 @@ type held struct {
 
 const maxHeld = 8 // files of a section
 
-func (c cursor) encode() millrace.Cursor {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("scp: strings, numbers and times do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
-}
+func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
 
 // section gives what was applied of a section, nothing for one that is new.
 func (c cursor) section(name string) applied {
@@ -179,7 +174,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	case f.offer == nil:
 		return run.mark(run.was, false, "")
 	}
-	if sameOrigin(r.root, f.URL) {
+	if kit.SameOrigin(r.root, f.URL) {
 		run.sites = append(run.sites, f.at)
 	}
 	return run.read(ctx, f)
@@ -281,17 +276,9 @@ func (r *reader) note(rule, url, text string) {
 // get asks for a canonical URL and gives the response, whose URL is that after
 // redirects.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req.Header = header
-	resp, err := fetch.Do(ctx, r.client, req)
+	resp, err := kit.Get(ctx, r.client, http.MethodGet, target, header)
 	if err != nil {
 		return nil, remote(ctx, err)
-	}
-	if resp.Request == nil {
-		resp.Request = req
 	}
 	return resp, nil
 }

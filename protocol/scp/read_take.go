@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // take applies one collection, in the first of its codings that is not refused.
@@ -208,7 +209,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 
 // ours reports whether a page is one of the site that the sitemap is of.
 func (r *run) ours(u string) bool {
-	return slices.ContainsFunc(r.sites, func(base string) bool { return sameOrigin(base, u) })
+	return slices.ContainsFunc(r.sites, func(base string) bool { return kit.SameOrigin(base, u) })
 }
 
 // formatURL names the document of a format error.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"strings"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -13,7 +14,7 @@ const hashDigits = 2 * sha256.Size
 func encode(d *tct.Document) (body []byte, hash string) {
 	hash = tct.Fingerprint(d.Content)
 	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
-	dst = tct.Member(append(dst, '{'), "profile", tct.Profile)
+	dst = canon.AppendMember(append(dst, '{'), "profile", tct.Profile)
 	for _, m := range []struct {
 		name, value string
 		required    bool
@@ -29,7 +30,7 @@ func encode(d *tct.Document) (body []byte, hash string) {
 		{"hash", hash, true},
 	} {
 		if m.required || m.value != "" {
-			dst = tct.Member(append(dst, ','), m.name, m.value)
+			dst = canon.AppendMember(append(dst, ','), m.name, m.value)
 		}
 	}
 	switch n := len(d.StructuredData); {
@@ -62,10 +63,10 @@ func isHash(s string) bool {
 
 // appendItem appends the item as the lists of this draft have it.
 func appendItem(dst []byte, it *tct.Item) []byte {
-	dst = append(tct.Member(append(dst, '{'), "cUrl", it.CURL), ',')
-	dst = append(tct.Member(dst, "mUrl", it.MURL), ',')
+	dst = append(canon.AppendMember(append(dst, '{'), "cUrl", it.CURL), ',')
+	dst = append(canon.AppendMember(dst, "mUrl", it.MURL), ',')
 	if it.Modified != "" {
-		dst = append(tct.Member(dst, "modified", string(it.Modified)), ',')
+		dst = append(canon.AppendMember(dst, "modified", string(it.Modified)), ',')
 	}
-	return append(tct.Member(dst, "contentHash", it.ContentHash), '}')
+	return append(canon.AppendMember(dst, "contentHash", it.ContentHash), '}')
 }

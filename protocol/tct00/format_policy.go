@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
@@ -49,7 +50,7 @@ type policyDocument struct {
 func encodePolicy(p *millrace.Policy) []byte {
 	var w policyDocument
 	w.Profile, w.Version = policyProfile, p.Revision
-	w.Effective, w.Updated = tct.FormatTime(p.Effective), tct.FormatTime(p.Updated)
+	w.Effective, w.Updated = kit.FormatTime(p.Effective), kit.FormatTime(p.Updated)
 	w.PolicyURLs.Terms, w.PolicyURLs.Payment, w.PolicyURLs.Contact = p.Terms, p.Payment, p.Contact
 	allowed := func(u millrace.Purpose) *bool {
 		if yes, said := p.Purposes[u]; said {

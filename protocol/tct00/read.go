@@ -9,11 +9,11 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
@@ -27,8 +27,7 @@ type Reader interface {
 
 type reader struct {
 	*tct.Reader
-	mu    sync.Mutex
-	terms terms
+	policy kit.Policy
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
@@ -52,13 +51,7 @@ type cursor struct {
 	List  tct.List  `json:"list"`
 }
 
-func (c cursor) encode() millrace.Cursor {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("tct00: strings and a time do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
-}
+func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
 
 // Changes yields the items of the list, if it has changed, and a milestone. A
 // site without a list is ErrNotFound. Before anything else, unless that was

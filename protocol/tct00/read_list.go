@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
@@ -13,7 +14,7 @@ import (
 // isOther reports whether an error says that there is another document than a list,
 // or none, rather than a list that is broken or out of reach.
 func isOther(err error) bool {
-	_, no := errors.AsType[refused](err)
+	_, no := errors.AsType[kit.RefusedError](err)
 	return !no && tct.IsOther(err)
 }
 

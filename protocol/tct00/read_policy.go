@@ -8,21 +8,15 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
-
-// terms is a policy with when it was read. A site without one has none.
-type terms struct {
-	read   time.Time // zero = not yet
-	policy *millrace.Policy
-}
 
 // Policy gives what the site's policy descriptor says (7): the one at the root
 // of the origin, else in the folder of the endpoint, else the one that the
@@ -35,50 +29,35 @@ func (r *reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	if t := r.remembered(); !t.read.IsZero() {
-		if t.policy == nil {
+	if p, known := r.policy.Known(r.Options.Now()); known {
+		if p == nil {
 			return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.Root, millrace.ErrNotFound)
 		}
-		return t.policy, nil
+		return p, nil
 	}
 	for _, at := range r.places(policyName) {
 		p, err := r.policyAt(ctx, at)
 		if err == nil {
-			r.remember(p)
+			r.policy.Keep(p, r.Options.Now())
 			return p, nil
 		}
 		if !errors.Is(err, millrace.ErrNotFound) {
 			return nil, err
 		}
 	}
-	r.remember(nil)
+	r.policy.Keep(nil, r.Options.Now())
 	return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.Root, millrace.ErrNotFound)
-}
-
-func (r *reader) remembered() terms {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if age := r.Options.Now().Sub(r.terms.read); age < 0 || age >= tct.DiscoveryAge {
-		return terms{}
-	}
-	return r.terms
-}
-
-func (r *reader) remember(p *millrace.Policy) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.terms = terms{read: r.Options.Now(), policy: p}
 }
 
 // policyAt reads a policy descriptor. HTML in its place is none.
 func (r *reader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
 	resp, err := r.Get(ctx, at, map[string]string{"Accept": tct.MediaType})
 	if err != nil {
-		return nil, policyErr(err)
+		return nil, kit.PolicyError(Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, policyErr(err)
+		return nil, kit.PolicyError(Name, err)
 	}
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name, at, millrace.ErrNotFound)
@@ -94,20 +73,10 @@ func (r *reader) policyAt(ctx context.Context, at string) (*millrace.Policy, err
 		}
 		return nil, draft.FormatError(err, at, "7.2")
 	}
-	if r.Options.Policy != nil {
-		if err := r.Options.Policy(protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
-			return nil, refused{err}
-		}
+	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+		return nil, err
 	}
 	return p, nil
-}
-
-// policyErr says whether a policy that was not given is there.
-func policyErr(err error) error {
-	if fetch.Absent(err) {
-		return fmt.Errorf("%s: policy: %w: %v", Name, millrace.ErrNotFound, err) //nolint:errorlint // another sentinel would say another thing
-	}
-	return fmt.Errorf("%s: policy: %w", Name, err)
 }
 
 // isJSON reports whether a response says that it is JSON.
@@ -116,20 +85,13 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && (typ == tct.MediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
 }
 
-// refused is what the caller has against a policy. It ends the stream.
-type refused struct{ error }
-
-func (e refused) Unwrap() error { return e.error }
-
 // heed gives the error of a policy if it ends the stream, and notes it
 // otherwise.
 func (r *reader) heed(ctx context.Context, at string, err error) error {
 	if err == nil || errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
-	_, no := errors.AsType[refused](err)
-	unclear := r.Options.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
-	if no || unclear || ctx.Err() != nil {
+	if kit.EndsStream(ctx, &r.Options, err) {
 		return err
 	}
 	r.Note("reader/policy", at, "its policy cannot be read: "+err.Error())
@@ -139,7 +101,7 @@ func (r *reader) heed(ctx context.Context, at string, err error) error {
 // described reads the policy that a list links to (7.3), if there was none
 // where it should be.
 func (r *reader) described(ctx context.Context, resp *http.Response) error {
-	if t := r.remembered(); t.read.IsZero() || t.policy != nil {
+	if p, known := r.policy.Known(r.Options.Now()); !known || p != nil {
 		return nil
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
@@ -148,7 +110,7 @@ func (r *reader) described(ctx context.Context, resp *http.Response) error {
 		}
 		p, err := r.policyAt(ctx, l.URL)
 		if err == nil {
-			r.remember(p)
+			r.policy.Keep(p, r.Options.Now())
 			return nil
 		}
 		if errors.Is(err, millrace.ErrNotFound) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -15,12 +16,12 @@ func encode(d *tct.Document) (body []byte, hash string) {
 	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
 	dst = append(dst, '{')
 	if d.Author != "" {
-		dst = append(tct.Member(dst, "author", d.Author), ',')
+		dst = append(canon.AppendMember(dst, "author", d.Author), ',')
 	}
-	dst = append(tct.Member(dst, "canonical_url", d.CanonicalURL), ',')
-	dst = tct.Member(dst, "content", d.Content)
+	dst = append(canon.AppendMember(dst, "canonical_url", d.CanonicalURL), ',')
+	dst = canon.AppendMember(dst, "content", d.Content)
 	if d.Description != "" {
-		dst = tct.Member(append(dst, ','), "description", d.Description)
+		dst = canon.AppendMember(append(dst, ','), "description", d.Description)
 	}
 	cut := len(dst)
 	dst = append(dst, `,"hash":"`+tct.HashPrefix...)
@@ -35,13 +36,13 @@ func encode(d *tct.Document) (body []byte, hash string) {
 		{"published", d.Published},
 	} {
 		if m.value != "" {
-			dst = tct.Member(append(dst, ','), m.name, m.value)
+			dst = canon.AppendMember(append(dst, ','), m.name, m.value)
 		}
 	}
 	if len(d.StructuredData) > 0 {
 		dst = tct.Objects(append(dst, `,"structured_data":`...), d.StructuredData)
 	}
-	dst = append(tct.Member(append(dst, ','), "title", d.Title), '}')
+	dst = append(canon.AppendMember(append(dst, ','), "title", d.Title), '}')
 
 	h := sha256.New()
 	h.Write(dst[:cut])
@@ -53,7 +54,7 @@ func encode(d *tct.Document) (body []byte, hash string) {
 
 // appendItem appends the item as the lists of this draft have it.
 func appendItem(dst []byte, it *tct.Item) []byte {
-	dst = append(tct.Member(append(dst, '{'), "cUrl", it.CURL), ',')
-	dst = append(tct.Member(dst, "mUrl", it.MURL), ',')
-	return append(tct.Member(dst, "etag", it.ETag), '}')
+	dst = append(canon.AppendMember(append(dst, '{'), "cUrl", it.CURL), ',')
+	dst = append(canon.AppendMember(dst, "mUrl", it.MURL), ',')
+	return append(canon.AppendMember(dst, "etag", it.ETag), '}')
 }

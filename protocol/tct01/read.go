@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
@@ -49,11 +50,7 @@ func (c cursor) encode() millrace.Cursor {
 	if c.Root == "" {
 		return "" // from the start
 	}
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("tct01: strings and a time do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
+	return kit.Cursor(c)
 }
 
 func (c cursor) urls() []string {

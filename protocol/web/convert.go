@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // carry gives what a reader makes of the page's Markdown, nil for a page that
@@ -68,7 +68,7 @@ func pictured(blocks []millrace.Block) bool {
 func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	kept := &millrace.Page{
 		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),
-		Section: cleanLine(p.Section), Published: second(p.Published), Modified: second(p.Modified),
+		Section: cleanLine(p.Section), Published: kit.Second(p.Published), Modified: kit.Second(p.Modified),
 		Kind: p.Kind, Blocks: p.Blocks, Known: carried, Detail: millrace.DetailBlocks,
 	}
 	kept.URL, _ = canon.URL(canon.Absolute(site.Base, p.URL))
@@ -81,13 +81,6 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 		}
 	}
 	return kept
-}
-
-func second(t time.Time) time.Time {
-	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
-		return time.Time{}
-	}
-	return t
 }
 
 // rounds is how often a page is read back before another form is tried.

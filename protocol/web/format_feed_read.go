@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -146,12 +145,4 @@ func feedTime(s string) time.Time {
 
 func feedError(position, code, reason string, err error) error {
 	return &millrace.FormatError{Protocol: Name, Position: position, Code: code, Reason: reason, Err: err}
-}
-
-// formatURL names the document of a format error.
-func formatURL(err error, at string) error {
-	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
-		f.URL = at
-	}
-	return err
 }

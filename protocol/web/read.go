@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
@@ -93,11 +94,7 @@ func (c cursor) encode() millrace.Cursor {
 	if c.Root == "" {
 		return "" // from the start
 	}
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("web: strings and times do not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
+	return kit.Cursor(c)
 }
 
 var (
@@ -275,25 +272,8 @@ func (r *reader) manner() manner {
 	return r.way
 }
 
-// get sends a request and gives the response, whose URL is that after redirects.
 func (r *reader) get(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req := &http.Request{
-		Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}},
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	v.Set(req.Header)
-	resp, err := fetch.Do(ctx, r.client, req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
+	return kit.Get(ctx, r.client, http.MethodGet, target, kit.Accept(accept, v))
 }
 
 func (r *reader) note(rule, at, text string) {

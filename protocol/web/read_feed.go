@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Limits of a feed.
@@ -82,7 +83,7 @@ func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (
 	}
 	doc, err := decodeFeed(body, resp.Request.URL)
 	if err != nil {
-		return nil, v, formatURL(err, at)
+		return nil, v, kit.FormatURL(err, at)
 	}
 	return doc, fetch.ValidatorsOf(resp), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -336,7 +337,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	}
 	p, err := decodeMarkdown(ctx, body, at)
 	if err != nil {
-		return nil, formatURL(err, at)
+		return nil, kit.FormatURL(err, at)
 	}
 	if to := r.here(p.URL); p.URL != at && to != "" && !samePage(to, page) {
 		return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, p.URL, errNoTwin)
