@@ -3,14 +3,13 @@ package push
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/html"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -122,99 +121,38 @@ func (p *page) topic() (t Topic, ok bool) {
 	return t, t.Hub != ""
 }
 
-// feedLinks gives the links of relations hub and self that a feed has of itself:
-// Atom's link elements, also within RSS, and the members hubs and feed_url of
-// JSON Feed. What comes after the first entry is not looked at, and what cannot
-// be read ends it.
+// feedLinks gives the links of a feed's own: link elements of Atom, also within
+// RSS. What comes after the first entry is not looked at. The tokenizer of HTML
+// reads them in any character set that ASCII is a part of.
 func feedLinks(content []byte, at *url.URL) (out []weblink.Link) {
-	add := func(ref, rel string) {
-		if u, err := canon.Resolve(at, strings.TrimSpace(ref)); err == nil && ref != "" {
-			out = append(out, weblink.Link{URL: u, Rel: strings.Fields(strings.ToLower(rel))})
-		}
-	}
-	content = bytes.TrimPrefix(bytes.TrimSpace(content), []byte("\ufeff"))
-	if bytes.HasPrefix(content, []byte("{")) {
-		jsonLinks(content, add)
-	} else {
-		xmlLinks(content, add)
-	}
-	return out
-}
-
-func xmlLinks(content []byte, add func(ref, rel string)) {
-	d := xml.NewDecoder(bytes.NewReader(content))
-	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return ascii{r}, nil }
+	z := html.NewTokenizer(bytes.NewReader(content))
+	z.AllowCDATA(true)
 	for range maxTokens {
-		t, err := d.RawToken()
-		if err != nil {
-			return
-		}
-		e, ok := t.(xml.StartElement)
-		if !ok {
+		switch z.Next() {
+		case html.ErrorToken:
+			return out
+		case html.StartTagToken, html.SelfClosingTagToken:
+		default:
 			continue
 		}
-		switch e.Name.Local {
+		t := z.Token()
+		switch t.Data[strings.LastIndexByte(t.Data, ':')+1:] {
 		case "entry", "item":
-			return
+			return out
 		case "link":
 			var ref, rel string
-			for _, a := range e.Attr {
-				switch a.Name.Local {
+			for _, a := range t.Attr {
+				switch a.Key {
 				case "href":
-					ref = a.Value
+					ref = a.Val
 				case "rel":
-					rel = a.Value
+					rel = a.Val
 				}
 			}
-			add(ref, rel)
-		}
-	}
-}
-
-// ascii reads a character set that ASCII is a part of, as far as it is ASCII.
-type ascii struct{ io.Reader }
-
-func (r ascii) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	for i, c := range p[:n] {
-		if c >= 0x80 {
-			p[i] = '?'
-		}
-	}
-	return n, err
-}
-
-func jsonLinks(content []byte, add func(ref, rel string)) {
-	d := json.NewDecoder(bytes.NewReader(content))
-	if _, err := d.Token(); err != nil { // the brace
-		return
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return
-		}
-		switch name {
-		case "feed_url":
-			var self string
-			if json.Unmarshal(value, &self) == nil {
-				add(self, "self")
-			}
-		case "hubs":
-			var hubs []struct{ Type, URL string }
-			if json.Unmarshal(value, &hubs) != nil {
-				continue
-			}
-			for _, h := range hubs {
-				if strings.EqualFold(h.Type, "WebSub") || strings.EqualFold(h.Type, "PubSubHubbub") {
-					add(h.URL, "hub")
-				}
+			if u, err := canon.Resolve(at, strings.TrimSpace(ref)); err == nil && ref != "" {
+				out = append(out, weblink.Link{URL: u, Rel: strings.Fields(strings.ToLower(rel))})
 			}
 		}
 	}
+	return out
 }

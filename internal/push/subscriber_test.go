@@ -333,9 +333,9 @@ func TestFind(t *testing.T) {
 			"/":    "text/html;link=</rss>; rel=alternate; type=application/rss+xml\n",
 			"/rss": "application/rss+xml\n" + `<?xml version="1.0" encoding="ISO-8859-1"?><rss xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>` + "\xfc" + `</title><link>https://site.example/</link><atom:link href="` + hub + `" rel="hub"/><atom:link href="/self" rel="self"/><item>`,
 		}, self, 2},
-		"JSON Feed": {map[string]string{
+		"the header of a JSON Feed": {map[string]string{
 			"/":     "text/html;link=</json>; rel=alternate; type=application/feed+json\n",
-			"/json": "application/feed+json\n" + `{"version":"x","feed_url":"` + self + `","hubs":[{"type":"rssCloud","url":"https://x.example/"},{"type":"WebSub","url":"` + hub + `"}],"items":[{`,
+			"/json": "application/feed+json;link=<" + hub + ">; rel=hub;link=<self>; rel=self\n{}",
 		}, self, 2},
 		"a hub after the first entry": {map[string]string{
 			"/":     "text/html;link=</atom>; rel=alternate; type=application/atom+xml\n",
@@ -368,7 +368,6 @@ func TestFind(t *testing.T) {
 func FuzzFeedLinks(f *testing.F) {
 	at, _ := url.Parse("https://site.example/feed")
 	f.Add([]byte(strings.SplitN(feed, "\n", 2)[1]))
-	f.Add([]byte(`{"hubs":[{"type":"WebSub","url":"//hub.example"}],"feed_url":"x"}`))
 	f.Add([]byte("\ufeff<rss><channel><link>x</link>"))
 	f.Add([]byte(`<?xml version="1.0" encoding="x"?><a b="&c;"><link rel=hub href=/>`))
 	f.Fuzz(func(t *testing.T, content []byte) {
