@@ -40,8 +40,7 @@ type Subscription struct {
 
 // SubscriberOptions configure a [Subscriber]. The zero value works.
 type SubscriberOptions struct {
-	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // nil = discard
+	Logger *slog.Logger // nil = discard
 }
 
 // Subscriber keeps subscriptions, and is the [millrace.Handler] of their
@@ -49,7 +48,6 @@ type SubscriberOptions struct {
 type Subscriber struct {
 	callback string // URL without "/" at its end
 	client   *http.Client
-	now      func() time.Time
 	log      *slog.Logger
 
 	mu   sync.Mutex
@@ -81,10 +79,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 	}
 	s := &Subscriber{callback: strings.TrimRight(callback, "/"), client: client, subs: make(map[string]*subscription)}
 	if o != nil {
-		s.now, s.log = o.Now, o.Logger
-	}
-	if s.now == nil {
-		s.now = time.Now
+		s.log = o.Logger
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -106,7 +101,7 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 	token, known := strings.CutPrefix(held.Callback, s.callback+"/")
 	var sub *subscription
 	defer func() { s.drop(token) }()
-	if known && isToken(token) && held.Until.After(s.now()) {
+	if known && isToken(token) && held.Until.After(time.Now()) {
 		sub = s.add(token, held, hint)
 	} else {
 		held = Subscription{}
@@ -154,7 +149,7 @@ func (s *Subscriber) rest(ctx context.Context, sub *subscription, held Subscript
 	for {
 		held.Until = sub.lease()
 		kept(held)
-		left := held.Until.Sub(s.now())
+		left := held.Until.Sub(time.Now())
 		if left <= 0 {
 			return nil
 		}
@@ -268,7 +263,7 @@ func (s *Subscriber) confirm(sub *subscription, seconds string) {
 		length = min(max(time.Duration(min(n, int64(mostLease/time.Second)))*time.Second, leastLease), mostLease)
 	}
 	sub.mu.Lock()
-	sub.until, sub.confirmed = s.now().Add(length), sub.confirmed+1
+	sub.until, sub.confirmed = time.Now().Add(length), sub.confirmed+1
 	sub.mu.Unlock()
 	sub.notify()
 }
