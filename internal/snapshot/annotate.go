@@ -168,23 +168,20 @@ func slug(s string) string {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 	name := ""
-	for i, w := range words {
-		if i == 8 || len(name)+len(w) > 80 {
+	for _, w := range words[:min(len(words), 8)] {
+		if len(name)+len(w) > 80 {
 			break
 		}
-		if i > 0 {
-			name += "-"
-		}
-		name += w
+		name += "-" + w
 	}
-	return name
+	return strings.TrimPrefix(name, "-")
 }
 
 // structure proposes what the page and its parts are.
 func (a *annotator) structure() {
 	var page *dom.Node
 	for _, tag := range []atom.Atom{atom.Body, atom.Main, atom.Html} {
-		if page = a.written(a.Tree, tag); page != nil {
+		if page = a.written(tag); page != nil {
 			break
 		}
 	}
@@ -219,15 +216,10 @@ func (a *annotator) structure() {
 }
 
 // written gives the first element of a kind that is written.
-func (a *annotator) written(n *dom.Node, tag atom.Atom) *dom.Node {
-	if n.DataAtom == tag {
-		if _, ok := a.offset(n); ok {
+func (a *annotator) written(tag atom.Atom) *dom.Node {
+	for n := range a.Tree.Descendants() {
+		if _, ok := a.offset(n); ok && n.DataAtom == tag {
 			return n
-		}
-	}
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if found := a.written(c, tag); found != nil {
-			return found
 		}
 	}
 	return nil
@@ -263,7 +255,7 @@ func (a *annotator) section(h *dom.Node, heads []*dom.Node) {
 			break
 		}
 	}
-	if part == nil || a.sections[part] || len(heads) == 1 && !isSection(part) {
+	if part == nil || a.sections[part] || len(heads) == 1 && part.DataAtom != atom.Section && part.DataAtom != atom.Article {
 		a.add(h, "heading", a.fresh(title, "section"))
 		return
 	}
@@ -285,14 +277,11 @@ func isPart(n *dom.Node) bool {
 	return false
 }
 
-// isSection reports whether an element is one by its tag.
-func isSection(n *dom.Node) bool { return n.DataAtom == atom.Section || n.DataAtom == atom.Article }
-
 // holdsOther reports whether another heading than h, of its rank or above, is in
 // an element.
 func holdsOther(n, h *dom.Node) bool {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c != h && (c.DataAtom == atom.H1 || c.DataAtom == atom.H2) || holdsOther(c, h) {
+	for c := range n.Descendants() {
+		if c != h && (c.DataAtom == atom.H1 || c.DataAtom == atom.H2) {
 			return true
 		}
 	}
@@ -326,7 +315,7 @@ func (a *annotator) form(f *dom.Node) {
 	default:
 		a.add(f, "section", name)
 	}
-	for _, b := range controls(f) {
+	for b := range f.Descendants() {
 		if b.DataAtom == atom.Button && (attr(b, "type") == "" || strings.EqualFold(attr(b, "type"), "submit")) || b.DataAtom == atom.Input && inputType(b) == "submit" {
 			a.add(b, "role", "button")
 			a.add(b, "event", "click")
@@ -348,20 +337,6 @@ func clean(s string) string {
 		s = strings.TrimSpace(strings.ToValidUTF8(s[:200], ""))
 	}
 	return s
-}
-
-// controls gives the inputs and buttons of a form.
-func controls(n *dom.Node) (list []*dom.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.DataAtom == atom.Template:
-		case isControl(c) || c.DataAtom == atom.Button:
-			list = append(list, c)
-		default:
-			list = append(list, controls(c)...)
-		}
-	}
-	return list
 }
 
 // inputs proposes what is missing at the inputs of the whole document.
