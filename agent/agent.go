@@ -130,7 +130,7 @@ func New(st store.Store, o *Options) (*Agent, error) {
 		return nil, err
 	}
 	a.shared = fetch.New(a.clientOptions(nil))
-	a.seal = webauth.NewSeal(&webauth.SealOptions{Client: fetch.New(webauth.ClientOptions(a.clientOptions(nil))).HTTP()})
+	a.seal = webauth.NewSeal(fetch.New(webauth.ClientOptions(a.clientOptions(nil))).HTTP())
 	return a, nil
 }
 

@@ -105,7 +105,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 		}
 		others = append(others, public...)
 	}
-	d, err := webauth.NewDirectory(base, signers, others, nil)
+	d, err := webauth.NewDirectory(base, signers, others)
 	if err != nil {
 		return err
 	}

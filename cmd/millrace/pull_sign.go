@@ -31,7 +31,7 @@ func (s *signing) loadSigner() error {
 	if err != nil {
 		return err
 	}
-	signer, err := webauth.NewSigner(key, s.SignAgent, nil)
+	signer, err := webauth.NewSigner(key, s.SignAgent)
 	if err != nil {
 		return usageError("--sign-agent: " + err.Error())
 	}

@@ -62,7 +62,7 @@ func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return webauth.NewStamp(key, &webauth.StampOptions{Prefix: strings.TrimRight(u.EscapedPath(), "/")}), nil
+	return webauth.NewStamp(key, strings.TrimRight(u.EscapedPath(), "/")), nil
 }
 
 // directory gives what publishes the keys, nil if there are none.
@@ -71,7 +71,7 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 	if err != nil || len(signers)+len(others) == 0 {
 		return nil, err
 	}
-	return webauth.NewDirectory(docs, signers, others, nil)
+	return webauth.NewDirectory(docs, signers, others)
 }
 
 // verifier gives what verifies the signatures of robots, nil if nothing does.

@@ -190,7 +190,7 @@ func TestSignedFront(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := webauth.NewSigner(own, bot.url, nil)
+	signer, err := webauth.NewSigner(own, bot.url)
 	if err != nil {
 		t.Fatal(err)
 	}

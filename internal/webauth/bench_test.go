@@ -5,13 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/millrace/millrace/internal/canon"
 )
 
 func BenchmarkStamp(b *testing.B) {
-	s := NewStamp(newTestKey(b, 1), nil)
+	s := NewStamp(newTestKey(b, 1), "")
 	h := http.Header{"Content-Type": {"application/json"}, "Content-Digest": {canon.Digest([]byte("x"))}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +26,7 @@ func BenchmarkVerify(b *testing.B) {
 	v := NewVerifier(&VerifierOptions{
 		Client: &http.Client{Transport: directoryAt{botDirectory: AppendDirectory(nil, []PublicKey{key.Public()})}}, Bases: []string{siteBase},
 	})
-	s, err := NewSigner(key, botDirectory, &SignerOptions{Lifetime: time.Hour})
+	s, err := NewSigner(key, botDirectory)
 	if err != nil {
 		b.Fatal(err)
 	}

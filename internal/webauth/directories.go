@@ -52,9 +52,13 @@ type held struct {
 	pending chan struct{} // closed when the look that is under way has ended; nil = there is none
 }
 
-func newDirectories(client *http.Client, now func() time.Time) *directories {
+// newDirectories asks by a client; nil = by none.
+func newDirectories(client *http.Client) *directories {
+	if client == nil {
+		client = &http.Client{Transport: offline{}}
+	}
 	return &directories{
-		client: fetch.NoRedirects(client), now: now,
+		client: fetch.NoRedirects(client), now: time.Now,
 		slots: make(chan struct{}, fetchesAtOnce), held: make(map[string]*held),
 	}
 }

@@ -79,7 +79,8 @@ func find(t *testing.T, d *directories, id string) error {
 func TestDirectoryCache(t *testing.T) {
 	a, b := newTestKey(t, 1), newTestKey(t, 2)
 	h, c := &host{keys: []PublicKey{a.Public()}, header: http.Header{"Cache-Control": {"max-age=600"}}}, newClock()
-	d := newDirectories(&http.Client{Transport: h}, c.now)
+	d := newDirectories(&http.Client{Transport: h})
+	d.now = c.now
 	for range 3 {
 		if err := find(t, d, a.ID()); err != nil {
 			t.Fatal(err)
@@ -201,7 +202,8 @@ func TestDirectoryFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, c := &host{keys: []PublicKey{a.Public()}}, newClock()
 			set(h)
-			d := newDirectories(&http.Client{Transport: h}, c.now)
+			d := newDirectories(&http.Client{Transport: h})
+			d.now = c.now
 			for range 3 {
 				if err := find(t, d, a.ID()); !errors.Is(err, millrace.ErrUnavailable) {
 					t.Errorf("got %v", err)
@@ -231,7 +233,8 @@ func TestDirectoryKeys(t *testing.T) {
 		`{"kty":"OKP","crv":"Ed25519","x":"` + x + `","d":"` + x + `"}`:                                                      millrace.ErrUnavailable,
 	} {
 		h := &host{body: func(w io.Writer) { _, _ = io.WriteString(w, `{"keys":[`+body+`]}`) }}
-		d := newDirectories(&http.Client{Transport: h}, c.now)
+		d := newDirectories(&http.Client{Transport: h})
+		d.now = c.now
 		if err := find(t, d, a.ID()); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", body, err, want)
 		}
@@ -253,7 +256,7 @@ func TestDirectoryStorm(t *testing.T) {
 			}
 			return nil, errors.New("too late")
 		})
-		d := newDirectories(&http.Client{Transport: slow}, time.Now)
+		d := newDirectories(&http.Client{Transport: slow})
 		began := time.Now()
 		var all sync.WaitGroup
 		var busy atomic.Int32
@@ -297,7 +300,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestDirectoriesBounded(t *testing.T) {
 	a := newTestKey(t, 1)
 	h, c := &host{keys: []PublicKey{a.Public()}}, newClock()
-	d := newDirectories(&http.Client{Transport: h}, c.now)
+	d := newDirectories(&http.Client{Transport: h})
+	d.now = c.now
 	if err := find(t, d, a.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -331,13 +335,15 @@ func TestDirectoryServed(t *testing.T) {
 		{server.URL, nil},
 		{"https://another.test", millrace.ErrNotFound}, // it is served where its keys do not say
 	} {
-		dir, err := NewDirectory(tt.base+"/docs/", []*Key{a, a}, []PublicKey{a.Public(), b.Public()}, &DirectoryOptions{Now: c.now, MaxAge: time.Minute})
+		dir, err := NewDirectory(tt.base+"/docs/", []*Key{a, a}, []PublicKey{a.Public(), b.Public()})
 		if err != nil {
 			t.Fatal(err)
 		}
+		dir.now = c.now
 		path := "/" + canonName(tt.base) + DirectoryPath
 		mux.Handle(path, dir)
-		d := newDirectories(fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP(), c.now)
+		d := newDirectories(fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP())
+		d.now = c.now
 		for key, want := range map[*Key]error{a: tt.want, b: nil} {
 			if _, err := d.key(t.Context(), server.URL+path, key.ID()); !errors.Is(err, want) {
 				t.Errorf("%s at %s: %v, want %v", key, path, err, want)
@@ -350,10 +356,11 @@ func canonName(base string) string { return strings.NewReplacer(":", "", "/", ""
 
 func TestDirectoryHTTP(t *testing.T) {
 	a, c := newTestKey(t, 1), newClock()
-	d, err := NewDirectory("https://bot.test/", []*Key{a}, nil, &DirectoryOptions{Now: c.now})
+	d, err := NewDirectory("https://bot.test/", []*Key{a}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.now = c.now
 	ask := func(method, tag string) *http.Response {
 		r := httptest.NewRequest(method, DirectoryPath, http.NoBody)
 		r.Host = "evil.test" // for which no key signs
@@ -400,14 +407,14 @@ func TestDirectoryHTTP(t *testing.T) {
 }
 
 func TestNewDirectory(t *testing.T) {
-	if _, err := NewDirectory("https://bot.test", nil, nil, nil); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := NewDirectory("https://bot.test", nil, nil); !errors.Is(err, millrace.ErrInvalid) {
 		t.Errorf("without keys: %v", err)
 	}
 	var many []*Key
 	for i := range maxKeys + 1 {
 		many = append(many, newTestKey(t, byte(i)))
 	}
-	if _, err := NewDirectory("https://bot.test", many, nil, nil); !errors.Is(err, millrace.ErrTooLarge) {
+	if _, err := NewDirectory("https://bot.test", many, nil); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Errorf("with many: %v", err)
 	}
 }

@@ -21,11 +21,11 @@ func Example() {
 	pages := http.NewServeMux()
 	bot := httptest.NewServer(pages)
 	defer bot.Close()
-	directory, _ := webauth.NewDirectory(bot.URL, []*webauth.Key{key}, nil, nil)
+	directory, _ := webauth.NewDirectory(bot.URL, []*webauth.Key{key}, nil)
 	pages.Handle(webauth.DirectoryPath, directory)
 
 	request, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://site.example/page", http.NoBody)
-	signer, _ := webauth.NewSigner(key, bot.URL, nil)
+	signer, _ := webauth.NewSigner(key, bot.URL)
 	fmt.Println(signer.Sign(request))
 
 	// Here the host is this machine: on the web neither option is right.

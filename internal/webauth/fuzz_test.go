@@ -23,15 +23,13 @@ func FuzzVerify(f *testing.F) {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.URL.Path = target
 		r.Header = http.Header{"Signature-Agent": {agent}, "Signature-Input": {input}, "Signature": {value}}
-		v := NewVerifier(&VerifierOptions{
-			Client: &http.Client{Transport: any}, Bases: []string{"https://other.test"}, MaxAge: 1e18,
-			Now: func() time.Time { return time.Unix(1735689700, 0) },
-		})
+		v := NewVerifier(&VerifierOptions{Client: &http.Client{Transport: any}, Bases: []string{"https://other.test"}})
+		v.maxAge, v.now = 1e18, func() time.Time { return time.Unix(1735689700, 0) }
 		v.dirs.test = true
 		if name, err := v.Verify(context.Background(), r); name != "" {
 			t.Errorf("%q has signed for another site, %v", name, err)
 		}
-		seal := NewSeal(&SealOptions{})
+		seal := NewSeal(nil)
 		_, _ = seal.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
 	})
 }

@@ -2,7 +2,6 @@ package webauth
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -19,15 +18,6 @@ const (
 	provenNew  = 24 * time.Hour     // and is made anew after that long
 	publishFor = time.Hour          // a directory may be kept by who has read it
 )
-
-// DirectoryOptions configure a [Directory]. The zero value works.
-type DirectoryOptions struct {
-	// MaxAge is how long others may keep the directory; 0 = an hour. A key that
-	// is taken out is in force for that long.
-	MaxAge time.Duration
-	// Now tells the time; nil = the system's.
-	Now func() time.Time
-}
 
 // Directory publishes the keys of a host at [DirectoryPath]. It is safe for
 // concurrent use.
@@ -46,14 +36,8 @@ type Directory struct {
 // NewDirectory makes the directory of a host, whose base is such as
 // "https://example.com", of keys that sign it themselves and of others. Without
 // any, an error wraps [millrace.ErrInvalid].
-func NewDirectory(base string, signers []*Key, others []PublicKey, o *DirectoryOptions) (*Directory, error) {
-	if o == nil {
-		o = new(DirectoryOptions)
-	}
-	d := &Directory{authority: normalBase(canon.Origin(base)), now: o.Now}
-	if d.now == nil {
-		d.now = time.Now
-	}
+func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, error) {
+	d := &Directory{authority: normalBase(canon.Origin(base)), now: time.Now}
 	seen := make(map[string]bool)
 	var keys []PublicKey
 	for _, k := range signers {
@@ -76,10 +60,9 @@ func NewDirectory(base string, signers []*Key, others []PublicKey, o *DirectoryO
 		return nil, fmt.Errorf("key directory: %w: %d keys, at most %d", millrace.ErrTooLarge, len(keys), maxKeys)
 	}
 	d.body = AppendDirectory(nil, keys)
-	age := cmp.Or(o.MaxAge, publishFor)
 	d.header = http.Header{
 		"Content-Type":                {DirectoryType},
-		"Cache-Control":               {"public, max-age=" + strconv.Itoa(int(age.Seconds()))},
+		"Cache-Control":               {"public, max-age=" + strconv.Itoa(int(publishFor.Seconds()))},
 		"Etag":                        {`"` + canon.SHA256Hex(d.body)[:32] + `"`},
 		"Access-Control-Allow-Origin": {"*"},
 		"X-Content-Type-Options":      {"nosniff"},

@@ -19,15 +19,6 @@ import (
 // sealSkew is by how much the clock of a reader may be behind that of a site.
 const sealSkew = time.Hour
 
-// SealOptions configure a [Seal].
-type SealOptions struct {
-	// Client asks sites for their directories of keys: a guarded one, which is
-	// not that whose responses are looked at. nil = no signature can be verified.
-	Client *http.Client
-	// Now tells the time; nil = the system's.
-	Now func() time.Time
-}
-
 // Sealed counts the signatures of a site's responses.
 type Sealed struct {
 	Verified   int64    `json:"verified"`             // are right
@@ -49,14 +40,11 @@ type Seal struct {
 	first error
 }
 
-// NewSeal makes a seal.
-func NewSeal(o *SealOptions) *Seal {
-	s := &Seal{now: o.Now, keys: make(map[string]bool)}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	s.dirs = newDirectories(cmp.Or(o.Client, &http.Client{Transport: offline{}}), s.now)
-	return s
+// NewSeal makes a seal. client asks sites for their directories of keys: a
+// guarded one, which is not that whose responses are looked at. If it is nil, no
+// signature can be verified.
+func NewSeal(client *http.Client) *Seal {
+	return &Seal{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
 // Another gives a seal that counts anew, and knows the keys that this one has

@@ -29,12 +29,14 @@ func newSignedSite(t *testing.T) *signedSite {
 	mux := http.NewServeMux()
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	dir, err := NewDirectory(s.URL, []*Key{s.key}, nil, &DirectoryOptions{Now: s.clock.now})
+	dir, err := NewDirectory(s.URL, []*Key{s.key}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir.now = s.clock.now
 	mux.Handle(DirectoryPath, dir)
-	stamp := NewStamp(s.key, &StampOptions{Prefix: "/docs", Now: s.clock.now})
+	stamp := NewStamp(s.key, "/docs")
+	stamp.now = s.clock.now
 	mux.HandleFunc("/docs/", func(w http.ResponseWriter, r *http.Request) {
 		body := []byte("the document at " + r.URL.RequestURI())
 		h := w.Header()
@@ -74,7 +76,9 @@ func (s *signedSite) read(t *testing.T, seal *Seal, path string) error {
 }
 
 func (s *signedSite) seal() *Seal {
-	return NewSeal(&SealOptions{Client: fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP(), Now: s.clock.now})
+	seal := NewSeal(fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP())
+	seal.now, seal.dirs.now = s.clock.now, s.clock.now
+	return seal
 }
 
 func TestSeal(t *testing.T) {
@@ -165,7 +169,8 @@ func TestSealAttacks(t *testing.T) {
 // A document in the place of another one, with its own signature.
 func TestSealSwapped(t *testing.T) {
 	s := newSignedSite(t)
-	stamp := NewStamp(s.key, &StampOptions{Now: s.clock.now})
+	stamp := NewStamp(s.key, "")
+	stamp.now = s.clock.now
 	s.spoil = func(h http.Header, _ []byte) []byte {
 		body := []byte("the document at /docs/b")
 		h.Set("Content-Digest", canon.Digest(body))

@@ -17,15 +17,6 @@ const (
 // covered too, so that the document of one page is not taken for that of another.
 var stamped = []string{"@status", "content-digest", "content-type"}
 
-// StampOptions configure a [Stamp]. The zero value works.
-type StampOptions struct {
-	// Prefix is the path that requests have before the targets that
-	// [Stamp.Sign] is told, without a "/" at its end.
-	Prefix string
-	// Now tells the time; nil = the system's.
-	Now func() time.Time
-}
-
 // Stamp signs the responses of a site. It is safe for concurrent use.
 type Stamp struct {
 	key    *Key
@@ -33,17 +24,9 @@ type Stamp struct {
 	now    func() time.Time
 }
 
-// NewStamp makes a stamp. nil options are the zero value.
-func NewStamp(key *Key, o *StampOptions) *Stamp {
-	if o == nil {
-		o = new(StampOptions)
-	}
-	s := &Stamp{key: key, prefix: o.Prefix, now: o.Now}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	return s
-}
+// NewStamp makes a stamp. prefix is the path that requests have before the
+// targets that are passed to [Stamp.Sign], without a "/" at its end.
+func NewStamp(key *Key, prefix string) *Stamp { return &Stamp{key: key, prefix: prefix, now: time.Now} }
 
 // Sign gives the fields Signature-Input and Signature of a response with a
 // header to a GET of a target, which is path and query as they are on the wire.

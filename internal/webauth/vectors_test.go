@@ -108,9 +108,9 @@ func TestAgentVectors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			v := NewVerifier(&VerifierOptions{
 				Client: &http.Client{Transport: directoryAt{"https://signature-agent.test" + DirectoryPath: AppendDirectory(nil, []PublicKey{rfcKey(t).Public()})}},
-				Bases:  []string{"https://example.com"}, MaxAge: 200 * 365 * 24 * time.Hour,
-				Now: func() time.Time { return time.Unix(tt.at, 0) },
+				Bases:  []string{"https://example.com"},
 			})
+			v.maxAge, v.now = 200*365*24*time.Hour, func() time.Time { return time.Unix(tt.at, 0) }
 			r := httptest.NewRequest(http.MethodGet, "/path/to/resource", http.NoBody)
 			r.Header = http.Header{"Signature-Agent": {tt.agent}, "Signature-Input": {tt.input}, "Signature": {tt.signature}}
 			// Its secret is known to everybody.
@@ -145,7 +145,8 @@ func TestDirectoryVector(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDirectories(http.DefaultClient, func() time.Time { return time.Unix(1735689700, 0) })
+		d := newDirectories(http.DefaultClient)
+		d.now = func() time.Time { return time.Unix(1735689700, 0) }
 		d.test = true
 		resp := &http.Response{StatusCode: http.StatusOK, Header: h, Request: req}
 		if got := d.proven(append([]PublicKey{}, keys...), req, resp); len(got) != want {

@@ -21,10 +21,6 @@ type VerifierOptions struct {
 	Bases []string
 	// AllowHTTP takes directories at http URLs too.
 	AllowHTTP bool
-	// MaxAge is the longest time that a signature may hold; 0 = 24 hours.
-	MaxAge time.Duration
-	// Now tells the time; nil = the system's.
-	Now func() time.Time
 }
 
 // Verifier says who has signed a request by Web Bot Auth. It is safe for
@@ -40,15 +36,7 @@ type Verifier struct {
 
 // NewVerifier makes a verifier.
 func NewVerifier(o *VerifierOptions) *Verifier {
-	v := &Verifier{plain: o.AllowHTTP, maxAge: cmp.Or(o.MaxAge, 24*time.Hour), now: o.Now, nonces: newNonces()}
-	if v.now == nil {
-		v.now = time.Now
-	}
-	client := o.Client
-	if client == nil {
-		client = &http.Client{Transport: offline{}}
-	}
-	v.dirs = newDirectories(client, v.now)
+	v := &Verifier{plain: o.AllowHTTP, maxAge: 24 * time.Hour, now: time.Now, dirs: newDirectories(o.Client), nonces: newNonces()}
 	return v.At(o.Bases...)
 }
 

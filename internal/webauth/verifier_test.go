@@ -77,18 +77,26 @@ func newWorld(t *testing.T, directories directoryAt) *world {
 	if directories[botDirectory] == nil {
 		directories[botDirectory] = AppendDirectory(nil, []PublicKey{w.key.Public()})
 	}
-	w.verifier = NewVerifier(&VerifierOptions{Client: &http.Client{Transport: directories}, Bases: []string{siteBase}, Now: w.clock.now})
+	w.verifier = w.verifies(&http.Client{Transport: directories})
 	w.signer = w.sign(botDirectory, w.key, nil)
 	return w
 }
 
-func (w *world) sign(directory string, key *Key, o *SignerOptions) *Signer {
-	if o == nil {
-		o = &SignerOptions{Now: w.clock.now}
-	}
-	s, err := NewSigner(key, directory, o)
+// verifies makes the verifier of a site at the time of the clock.
+func (w *world) verifies(client *http.Client) *Verifier {
+	v := NewVerifier(&VerifierOptions{Client: client, Bases: []string{siteBase}})
+	v.now, v.dirs.now = w.clock.now, w.clock.now
+	return v
+}
+
+// sign makes a signer at the time of the clock, but for what edit changes.
+func (w *world) sign(directory string, key *Key, edit func(*Signer)) *Signer {
+	s, err := NewSigner(key, directory)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if s.now = w.clock.now; edit != nil {
+		edit(s)
 	}
 	return s
 }
@@ -220,11 +228,11 @@ func TestVerifyAnotherSite(t *testing.T) {
 
 func TestVerifyTime(t *testing.T) {
 	w := newWorld(t, nil)
-	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(skew)}), http.MethodGet, "/"), "bot.test", nil, "")
-	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(skew + time.Second)}), http.MethodGet, "/"),
+	w.verify(w.arrive(w.sign(botDirectory, w.key, func(s *Signer) { s.now = w.clock.ahead(skew) }), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign(botDirectory, w.key, func(s *Signer) { s.now = w.clock.ahead(skew + time.Second) }), http.MethodGet, "/"),
 		"", millrace.ErrInvalid, "signature-early")
-	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(-59 * time.Second)}), http.MethodGet, "/"), "bot.test", nil, "")
-	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.now, Lifetime: 25 * time.Hour}), http.MethodGet, "/"),
+	w.verify(w.arrive(w.sign(botDirectory, w.key, func(s *Signer) { s.now = w.clock.ahead(-59 * time.Second) }), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign(botDirectory, w.key, func(s *Signer) { s.lifetime = 25 * time.Hour }), http.MethodGet, "/"),
 		"", millrace.ErrInvalid, "signature-long")
 }
 
@@ -352,7 +360,7 @@ func TestVerifyPath(t *testing.T) {
 // A verifier without a client verifies nothing.
 func TestVerifyOffline(t *testing.T) {
 	w := newWorld(t, nil)
-	w.verifier = NewVerifier(&VerifierOptions{Bases: []string{siteBase}, Now: w.clock.now})
+	w.verifier = w.verifies(nil)
 	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "", millrace.ErrUnavailable, "no-directories")
 }
 
@@ -363,13 +371,13 @@ func TestVerifyPrivate(t *testing.T) {
 	defer server.Close()
 	w := newWorld(t, nil)
 	client := fetch.New(ClientOptions(nil))
-	w.verifier = NewVerifier(&VerifierOptions{Client: client.HTTP(), Bases: []string{siteBase}, Now: w.clock.now})
+	w.verifier = w.verifies(client.HTTP())
 	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
 	for _, host := range []string{
 		"127.0.0.1" + port, "localhost" + port, "[::1]" + port, "[::ffff:127.0.0.1]" + port, "0.0.0.0" + port, "2130706433" + port,
 		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]", "100.100.100.200",
 	} {
-		s, err := NewSigner(w.key, "https://"+host+"/keys", &SignerOptions{Now: w.clock.now})
+		s, err := NewSigner(w.key, "https://"+host+"/keys")
 		if err != nil {
 			continue // it is no host
 		}
