@@ -60,7 +60,6 @@ type Exporter struct {
 	kind   receiver
 	post   post
 	o      ExporterOptions
-	bell   chan struct{} // there is something to do
 
 	at    uint64          // the last number that the receiver has
 	done  map[uint64]bool // those that follow which it has, too
@@ -135,11 +134,11 @@ func (e *Exporter) Lag(ctx context.Context) Lag {
 	if place != nil {
 		at = place.Number
 	}
-	if head, err := e.newest(ctx); err != nil || head <= at {
+	head, err := e.newest(ctx)
+	if err != nil || head <= at {
 		return l
-	} else {
-		l.Events = head - at
 	}
+	l.Events = head - at
 	for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{After: at, Limit: 1}) {
 		if err == nil {
 			l.Since = first.Time

@@ -149,7 +149,7 @@ func (s *Subscriber) rest(ctx context.Context, sub *subscription, held Subscript
 	for {
 		held.Until = sub.lease()
 		kept(held)
-		left := held.Until.Sub(time.Now())
+		left := time.Until(held.Until)
 		if left <= 0 {
 			return nil
 		}

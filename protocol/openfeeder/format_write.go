@@ -1,8 +1,6 @@
 package openfeeder
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // encode gives the discovery document.
 func (a *about) encode() []byte {
