@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // hubs that sign with nothing better are still in use, and an HMAC is not broken by collisions
 	"crypto/sha256"
@@ -68,11 +69,11 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	case q.Get("hub.topic") != sub.topic && (mode != "denied" || q.Has("hub.topic")):
 	case mode == "denied":
 		s.log.WarnContext(r.Context(), "a hub denies a subscription", "topic", sub.topic, "reason", shown(q.Get("hub.reason")))
-		sub.deny(shown(q.Get("hub.reason")))
+		s.answer(sub, answer{denied: cmp.Or(shown(q.Get("hub.reason")), "it gives no reason")})
 		text(w, http.StatusOK, "")
 		return
 	case mode == "subscribe" && challenge != "" && len(challenge) <= maxChallenge:
-		s.confirm(sub, q.Get("hub.lease_seconds"))
+		s.answer(sub, confirmed(q.Get("hub.lease_seconds")))
 		text(w, http.StatusOK, challenge)
 		return
 	}

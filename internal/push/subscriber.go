@@ -1,7 +1,6 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -58,12 +57,13 @@ type Subscriber struct {
 type subscription struct {
 	topic, secret string
 	hint          func()
-	changed       chan struct{} // holds one, when one of the following has changed
+	answers       chan answer // holds the hub's last one, until it is taken
+}
 
-	mu        sync.Mutex
-	until     time.Time
-	confirmed int    // how often
-	denied    string // why the hub does not, "" = it has not said so
+// answer is what a hub says of a subscription.
+type answer struct {
+	until  time.Time // the end of its lease
+	denied string    // why there is none; "" = there is one
 }
 
 // NewSubscriber makes a subscriber whose callbacks are below a URL that hubs can
@@ -109,7 +109,7 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 	fails := 0
 	for {
 		if sub != nil {
-			if err := s.rest(ctx, sub, held, kept); err != nil {
+			if err := rest(ctx, sub, &held, kept); err != nil {
 				return err
 			}
 		}
@@ -122,12 +122,12 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 				}
 				sub = s.add(token, held, hint)
 			}
-			err = s.ask(ctx, held, sub)
+			err = s.ask(ctx, &held, sub)
 		}
 		switch {
 		case err == nil:
 			fails = 0
-			s.log.InfoContext(ctx, "subscribed", "site", site, "topic", held.URL, "hub", held.Hub, "until", sub.lease().Format(time.RFC3339))
+			s.log.InfoContext(ctx, "subscribed", "site", site, "topic", held.URL, "hub", held.Hub, "until", held.Until.Format(time.RFC3339))
 			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -145,23 +145,19 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 
 // rest waits until a subscription has to be renewed, and has each confirmation
 // kept.
-func (s *Subscriber) rest(ctx context.Context, sub *subscription, held Subscription, kept func(Subscription)) error {
+func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(Subscription)) error {
 	for {
-		held.Until = sub.lease()
-		kept(held)
+		kept(*held)
 		left := time.Until(held.Until)
 		if left <= 0 {
 			return nil
 		}
-		// A fifth of it is for attempts that fail.
-		due := time.NewTimer(left - left/5)
 		select {
-		case <-due.C:
+		case <-time.After(left - left/5): // a fifth of it is for attempts that fail
 			return nil
-		case <-sub.changed: // a hub may renew by itself
-			due.Stop()
+		case a := <-sub.answers: // a hub may renew by itself
+			held.Until = a.until
 		case <-ctx.Done():
-			due.Stop()
 			return ctx.Err()
 		}
 	}
@@ -189,7 +185,7 @@ func isLoopback(host string) bool {
 
 // add lets callbacks of a subscription in.
 func (s *Subscriber) add(token string, held Subscription, hint func()) *subscription {
-	sub := &subscription{topic: held.URL, secret: held.Secret, hint: hint, until: held.Until, changed: make(chan struct{}, 1)}
+	sub := &subscription{topic: held.URL, secret: held.Secret, hint: hint, answers: make(chan answer, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subs[token] = sub
@@ -203,24 +199,13 @@ func (s *Subscriber) drop(token string) {
 	delete(s.subs, token)
 }
 
-// lease gives until when a subscription is confirmed.
-func (sub *subscription) lease() time.Time {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	return sub.until
-}
-
 // ask asks a hub for a subscription (WebSub, section 5.1), or for a longer lease
 // of one, and waits until it has confirmed it.
-func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscription) error {
+func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscription) error {
 	select {
-	case <-sub.changed:
+	case <-sub.answers: // to an earlier request
 	default:
 	}
-	sub.mu.Lock()
-	was := sub.confirmed
-	sub.denied = ""
-	sub.mu.Unlock()
 	form := url.Values{
 		"hub.mode": {"subscribe"}, "hub.topic": {held.URL}, "hub.callback": {held.Callback},
 		"hub.lease_seconds": {strconv.Itoa(int(leaseAsked.Seconds()))},
@@ -231,54 +216,39 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 	if err := post(ctx, s.client, held.Hub, formType, []byte(form.Encode())); err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
-	late := time.NewTimer(answerTime)
-	defer late.Stop()
-	for {
-		sub.mu.Lock()
-		confirmed, denied := sub.confirmed, sub.denied
-		sub.mu.Unlock()
-		switch {
-		case denied != "":
-			return fmt.Errorf("hub %s denies the subscription: %s: %w", held.Hub, denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
-		case confirmed > was:
-			return nil
+	select {
+	case a := <-sub.answers:
+		if a.denied != "" {
+			return fmt.Errorf("hub %s denies the subscription: %s: %w", held.Hub, a.denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
 		}
-		select {
-		case <-sub.changed:
-		case <-late.C:
-			// Who knows all of the address may send to it.
-			return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		held.Until = a.until
+		return nil
+	case <-time.After(answerTime):
+		// Who knows all of the address may send to it.
+		return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// confirm notes that a hub asks whether a subscription was meant, and for how
-// long it is.
-func (s *Subscriber) confirm(sub *subscription, seconds string) {
+// confirmed returns the answer of a hub that asks whether a subscription was
+// meant, and says for how long it is.
+func confirmed(seconds string) answer {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	length := leaseAsked
 	if err == nil {
 		length = min(max(time.Duration(min(n, int64(mostLease/time.Second)))*time.Second, leastLease), mostLease)
 	}
-	sub.mu.Lock()
-	sub.until, sub.confirmed = time.Now().Add(length), sub.confirmed+1
-	sub.mu.Unlock()
-	sub.notify()
+	return answer{until: time.Now().Add(length)}
 }
 
-// deny notes that a hub does not tell of a topic.
-func (sub *subscription) deny(reason string) {
-	sub.mu.Lock()
-	sub.denied, sub.until = cmp.Or(reason, "it gives no reason"), time.Time{}
-	sub.mu.Unlock()
-	sub.notify()
-}
-
-func (sub *subscription) notify() {
+// answer passes on what a hub says, in place of what it has said before.
+func (s *Subscriber) answer(sub *subscription, a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	select {
-	case sub.changed <- struct{}{}:
+	case <-sub.answers:
 	default:
 	}
+	sub.answers <- a
 }
