@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // A breaker wraps the handler of a good site and breaks one thing.
-type breaker = func(http.Handler) http.Handler
+type breaker = protocoltest.Breaker
 
 type checkFault struct {
 	rule, name string // the rule's ID without the protocol
@@ -48,8 +48,8 @@ var checkFaults = []checkFault{
 	{"E.4/canonical-url", "404", answer("/post/", http.StatusNotFound)},
 	{"E.4/canonical-url", "another", saysCanonical("/post/", "/posts/")},
 	{"E.4/canonical-url", "another site", saysCanonical("/post/", "https://other.example/posts/")},
-	{"E.4/canonical-url", "another site than the home page", both(saysCanonical("/", "/"), saysCanonical("/post/", "https://other.example/post/"))},
-	{"E.4/canonical-url", "another page of where it will be", both(saysCanonical("/", "https://later.example/on/"), saysCanonical("/post/", "https://later.example/post/"))},
+	{"E.4/canonical-url", "another site than the home page", protocoltest.Both(saysCanonical("/", "/"), saysCanonical("/post/", "https://other.example/post/"))},
+	{"E.4/canonical-url", "another page of where it will be", protocoltest.Both(saysCanonical("/", "https://later.example/on/"), saysCanonical("/post/", "https://later.example/post/"))},
 	{"E.4/auth-required", "401", answer("/post/", http.StatusUnauthorized)},
 	{"E.4/auth-required", "for nothing", inPages(func(p map[string]any) {
 		p["auth_required"] = true
@@ -58,34 +58,34 @@ var checkFaults = []checkFault{
 	{"E.4/robots", "X-Robots-Tag", setHeader("/post/", "X-Robots-Tag", "noindex")},
 	{"E.4/robots", "meta", replaceIn("/post/", "<head>", `<head><meta name="robots" content="noindex, follow">`)},
 
-	{"E.5/well-known", "elsewhere", both(moved(pathList, "/lists/arc-sitemap.json"), answer(pathWellKnown, http.StatusNotFound), answer(pathYAML, http.StatusNotFound),
+	{"E.5/well-known", "elsewhere", protocoltest.Both(moved(pathList, "/lists/arc-sitemap.json"), answer(pathWellKnown, http.StatusNotFound), answer(pathYAML, http.StatusNotFound),
 		replaceIn("/robots.txt", pathList, "/lists/arc-sitemap.json"), replaceIn("/", pathList, "/lists/arc-sitemap.json"))},
 	{"E.5/same", "another", replaceIn(pathWellKnown, "sha256:", "sha256:0")},
 	{"E.5/same", "fewer", onPath(pathWellKnown, editMembers(func(m map[string]any) { m["pages"] = m["pages"].([]any)[1:] }))},
 	{"E.5/robots", "none", answer("/robots.txt", http.StatusNotFound)},
 	{"E.5/robots", "an error", answer(pathList, http.StatusInternalServerError)},
 	{"E.5/robots", "another", replaceIn("/robots.txt", pathList, "/sitemap.xml")},
-	{"E.5/validator", "none", both(setHeader(pathList, "ETag", ""), setHeader(pathList, "Last-Modified", ""))},
-	{"E.5/if-none-match", "ignored", onRequest(pathList, func(r *http.Request) {
+	{"E.5/validator", "none", protocoltest.Both(setHeader(pathList, "ETag", ""), setHeader(pathList, "Last-Modified", ""))},
+	{"E.5/if-none-match", "ignored", protocoltest.OnRequest(pathList, func(r *http.Request) {
 		if !strings.Contains(r.Header.Get("If-None-Match"), "another") {
 			r.Header.Del("If-None-Match")
 		}
 	})},
-	{"E.5/if-modified-since", "ignored", both(dated(pathList), onRequest(pathList, func(r *http.Request) { r.Header.Del("If-Modified-Since") }))},
-	{"E.5/modified", "any tag will do", onRequest(pathList, func(r *http.Request) {
+	{"E.5/if-modified-since", "ignored", protocoltest.Both(dated(pathList), protocoltest.OnRequest(pathList, func(r *http.Request) { r.Header.Del("If-Modified-Since") }))},
+	{"E.5/modified", "any tag will do", protocoltest.OnRequest(pathList, func(r *http.Request) {
 		if r.Header.Get("If-None-Match") != "" {
 			r.Header.Set("If-None-Match", "*")
 		}
 	})},
-	{"E.5/gzip", "ignored", onRequest(pathList, func(r *http.Request) { r.Header.Del("Accept-Encoding") })},
+	{"E.5/gzip", "ignored", protocoltest.OnRequest(pathList, func(r *http.Request) { r.Header.Del("Accept-Encoding") })},
 
 	{"E.6/closed-bare", "a snapshot", inPage("ai_indexable", false)},
 	{"E.6/closed-bare", "a directive", inPage("robots_directive", "noindex")},
-	{"E.6/auth-snapshot", "a snapshot", both(answer("/post/", http.StatusUnauthorized), inPage("auth_required", true))},
+	{"E.6/auth-snapshot", "a snapshot", protocoltest.Both(answer("/post/", http.StatusUnauthorized), inPage("auth_required", true))},
 	{"E.6/sensitive", "the page", inSnapshot("ai_context", "sensitive")},
 	{"E.6/sensitive", "a field", inSnapshot("fields", []any{map[string]any{"field": "name", "context": "personal, optional"}})},
 	{"E.6/policy", "none", answer(pathPolicy, http.StatusNotFound)},
-	{"E.6/policy", "HTML", both(replaceIn(pathPolicy, "{", "<html>"), setHeader(pathPolicy, "Content-Type", "text/html"))},
+	{"E.6/policy", "HTML", protocoltest.Both(replaceIn(pathPolicy, "{", "<html>"), setHeader(pathPolicy, "Content-Type", "text/html"))},
 	{"E.6/policy-json", "broken", replaceIn(pathPolicy, "{", "{,")},
 	{"E.6/policy-says", "nothing", onPath(pathPolicy, func([]byte) []byte { return []byte(`{"terms":"https://example.com/terms/"}`) })},
 
@@ -148,22 +148,6 @@ var checkFaults = []checkFault{
 	{"E.12/pii", "a telephone number", inSnapshot("contact", "call +1 (555) 123-4567 today")},
 }
 
-// plainly answers without codings and conditions, so that a body can be edited.
-func plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	r = r.Clone(r.Context())
-	r.Header.Del("Accept-Encoding")
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
-	return rec
-}
-
-func send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
-	rec.Header().Del("Content-Length")
-	maps.Copy(w.Header(), rec.Header())
-	w.WriteHeader(rec.Code)
-	_, _ = w.Write(rec.Body.Bytes())
-}
-
 // onPath edits the body of the 200s of one path. Where a client asks for a
 // coding it gets the document as it was.
 func onPath(path string, f func(body []byte) []byte) breaker {
@@ -177,12 +161,12 @@ func onPaths(match func(path string) bool, f func(body []byte) []byte) breaker {
 				h.ServeHTTP(w, r)
 				return
 			}
-			rec := plainly(h, r)
+			rec := protocoltest.Plainly(h, r)
 			rec.Header().Del("Content-Digest") // of what it was
 			if rec.Code == http.StatusOK {
 				rec.Body = bytes.NewBuffer(f(bytes.Clone(rec.Body.Bytes())))
 			}
-			send(w, rec)
+			protocoltest.Send(w, rec)
 		})
 	}
 }
@@ -190,7 +174,7 @@ func onPaths(match func(path string) bool, f func(body []byte) []byte) breaker {
 // onLists edits the list in JSON, wherever it is, and takes away what else says
 // the same.
 func onLists(f func(list []byte) []byte) breaker {
-	return both(
+	return protocoltest.Both(
 		onPaths(func(p string) bool { return p == pathList || p == pathWellKnown }, f),
 		answer(pathYAML, http.StatusNotFound), noDeltas,
 	)
@@ -216,7 +200,7 @@ func withDelta(f func(list []byte) []byte) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, pathDeltas) {
-				list := plainly(h, atPath(r, pathList))
+				list := protocoltest.Plainly(h, atPath(r, pathList))
 				w.Header().Set("Content-Type", contentType)
 				_, _ = w.Write(f(list.Body.Bytes()))
 				return
@@ -294,7 +278,7 @@ func checksums(h http.Handler) http.Handler {
 		for i, e := range m["pages"].([]any) {
 			p := e.(map[string]any)
 			path := strings.TrimPrefix(p["url"].(string), m["site"].(string))
-			if body := plainly(h, atPath(base, path)).Body.Bytes(); i > 0 {
+			if body := protocoltest.Plainly(h, atPath(base, path)).Body.Bytes(); i > 0 {
 				p["ai_checksum"] = checksumPrefix + canon.SHA256Hex(body)
 			}
 		}
@@ -319,19 +303,6 @@ func saysCanonical(path, url string) breaker {
 	return replaceIn(path, "<head>", `<head><link rel="canonical" href="`+url+`">`)
 }
 
-// onRequest edits requests of one path.
-func onRequest(path string, f func(r *http.Request)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				r = r.Clone(r.Context())
-				f(r)
-			}
-			h.ServeHTTP(w, r)
-		})
-	}
-}
-
 func setHeader(path, name, value string) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -345,14 +316,14 @@ func setHeader(path, name, value string) breaker {
 			if value != "" {
 				rec.Header().Set(name, value)
 			}
-			send(w, rec)
+			protocoltest.Send(w, rec)
 		})
 	}
 }
 
 // dated gives a document without an ETag a date.
 func dated(path string) breaker {
-	return both(setHeader(path, "ETag", ""), setHeader(path, "Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT"))
+	return protocoltest.Both(setHeader(path, "ETag", ""), setHeader(path, "Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT"))
 }
 
 // moved has the site answer at new in place of old.
@@ -368,16 +339,6 @@ func moved(old, new string) breaker {
 			}
 			h.ServeHTTP(w, r)
 		})
-	}
-}
-
-// both is one fault in several places.
-func both(fs ...breaker) breaker {
-	return func(h http.Handler) http.Handler {
-		for _, f := range fs {
-			h = f(h)
-		}
-		return h
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // A breaker wraps the handler of a good site and breaks one thing.
-type breaker = func(http.Handler) http.Handler
+type breaker = protocoltest.Breaker
 
 // matcher says which requests a fault is about.
 type matcher func(path string, q url.Values) bool
@@ -195,15 +195,6 @@ func closedSite(challenge string) breaker {
 	})
 }
 
-func both(fs ...breaker) breaker {
-	return func(h http.Handler) http.Handler {
-		for _, f := range fs {
-			h = f(h)
-		}
-		return h
-	}
-}
-
 func grave(url, at any) breaker {
 	return edit(theSync, func(o map[string]any) {
 		stone := map[string]any{}
@@ -230,7 +221,7 @@ var checkFaults = []struct {
 	breaks     breaker
 }{
 	{"2/well-known", "404", answer(wellKnown, 404, "")},
-	{"2/well-known", "a page", both(answer(wellKnown, 200, "<!doctype html>"), header(wellKnown, "Content-Type", "text/html"))},
+	{"2/well-known", "a page", protocoltest.Both(answer(wellKnown, 200, "<!doctype html>"), header(wellKnown, "Content-Type", "text/html"))},
 	{"2/public", "401", answer(wellKnown, 401, "")},
 	{"2/public", "403", answer(wellKnown, 403, `{"error":{"code":"AUTH_REQUIRED"}}`)},
 	{"2/status", "203", on(wellKnown, func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Code = 203 })},
@@ -389,7 +380,7 @@ var checkFaults = []struct {
 	{"6/cache-age-seconds", "a string", set(aPage, "10", "meta", "cache_age_seconds")},
 	{"6/cache-age-seconds", "missing", set(aPage, none{}, "meta", "cache_age_seconds")},
 	{"7/capability", "not listed", closedSite("Bearer")},
-	{"7/bearer", "Basic", both(closedSite(`Basic realm="x"`), set(wellKnown, []string{"auth"}, "capabilities"))},
+	{"7/bearer", "Basic", protocoltest.Both(closedSite(`Basic realm="x"`), set(wellKnown, []string{"auth"}, "capabilities"))},
 	{"8/not-found", "200", on(theMissing, func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Code = 200 })},
 	{"8/not-found", "500", on(theMissing, func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Code = 500 })},
 	{"8/schema", "missing", set(theMissing, none{}, "schema")},
@@ -411,7 +402,7 @@ var checkFaults = []struct {
 		})
 	}},
 	{"12/cookies", "a cookie", header(theIndex, "Set-Cookie", "visitor=1")},
-	{"10/exclusions", "a cart", both(
+	{"10/exclusions", "a cart", protocoltest.Both(
 		edit(theIndex, func(o map[string]any) {
 			o["items"] = append(o["items"].([]any), map[string]any{"url": "/cart/", "title": "Cart", "published": nil, "summary": ""})
 		}),

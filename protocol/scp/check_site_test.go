@@ -215,7 +215,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, f servedFile) {
 }
 
 // A breaker wraps the handler of a good site and breaks one thing.
-type breaker = func(http.Handler) http.Handler
+type breaker = protocoltest.Breaker
 
 // onFile edits requests for files whose path contains a part, and their
 // responses.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // goodSite is where the site of these tests lives, in memory.
@@ -104,113 +104,7 @@ func (w dated) WriteHeader(status int) {
 }
 
 // A breaker wraps the handler of a good site and breaks one thing.
-type breaker = func(http.Handler) http.Handler
-
-// plainly answers without codings, so that a body can be edited.
-func plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	r = r.Clone(r.Context())
-	r.Header.Del("Accept-Encoding")
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
-	return rec
-}
-
-func send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
-	rec.Header().Del("Content-Length")
-	maps.Copy(w.Header(), rec.Header())
-	w.WriteHeader(rec.Code)
-	_, _ = w.Write(rec.Body.Bytes())
-}
-
-// onRequest edits requests of one path.
-func onRequest(path string, f func(r *http.Request)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				r = r.Clone(r.Context())
-				f(r)
-			}
-			h.ServeHTTP(w, r)
-		})
-	}
-}
-
-// onResponse edits the plain responses of one path.
-func onResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				h.ServeHTTP(w, r)
-				return
-			}
-			rec := plainly(h, r)
-			rec.Header().Del("Content-Digest") // of what it was
-			f(r, rec)
-			send(w, rec)
-		})
-	}
-}
-
-// onHeader edits the header of the 200s of one path, codings as they are.
-func onHeader(path string, f func(r *http.Request, h http.Header)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				h.ServeHTTP(w, r)
-				return
-			}
-			rec := httptest.NewRecorder()
-			h.ServeHTTP(rec, r)
-			if rec.Code == http.StatusOK {
-				f(r, rec.Header())
-			}
-			send(w, rec)
-		})
-	}
-}
-
-func setHeader(path, name, value string) breaker {
-	return onHeader(path, func(_ *http.Request, h http.Header) {
-		h.Del(name)
-		if value != "" {
-			h.Set(name, value)
-		}
-	})
-}
-
-// onBody edits the body of the 200s of one path and nothing else.
-func onBody(path string, f func(string) string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code == http.StatusOK {
-			rec.Body = bytes.NewBufferString(f(rec.Body.String()))
-		}
-	})
-}
-
-// replaceBody replaces the first old in a body; BASE is the site's origin.
-func replaceBody(path, old, new string) breaker {
-	return onResponse(path, func(r *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code != http.StatusOK {
-			return
-		}
-		base := strings.NewReplacer("BASE", baseOf(r))
-		before, after, ok := strings.Cut(rec.Body.String(), base.Replace(old))
-		if !ok {
-			panic(base.Replace(old) + " is not in " + rec.Body.String())
-		}
-		rec.Body = bytes.NewBufferString(before + base.Replace(new) + after)
-	})
-}
-
-func baseOf(r *http.Request) string {
-	switch {
-	case r.URL.Host != "":
-		return r.URL.Scheme + "://" + r.URL.Host
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}
+type breaker = protocoltest.Breaker
 
 // with serves a page with another member; nothing else changes.
 func with(path, name string, value any) breaker {
@@ -223,7 +117,7 @@ func without(path, name string) breaker {
 
 // onMembers edits the JSON object of the 200s of one path.
 func onMembers(path string, f func(m map[string]any)) breaker {
-	return onBody(path, func(s string) string {
+	return protocoltest.OnBody(path, func(s string) string {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(s), &m); err != nil {
 			panic(err)
@@ -241,7 +135,7 @@ func tagged(path string, f func(tag string) string) breaker {
 				h.ServeHTTP(w, r)
 				return
 			}
-			real := opaqueTag(plainly(h, httptest.NewRequest(http.MethodGet, goodSite+path, nil)).Header())
+			real := opaqueTag(protocoltest.Plainly(h, httptest.NewRequest(http.MethodGet, goodSite+path, nil)).Header())
 			r = r.Clone(r.Context())
 			if v := r.Header.Get("If-None-Match"); v != "" {
 				r.Header.Set("If-None-Match", strings.ReplaceAll(v, f(real), real))
@@ -249,7 +143,7 @@ func tagged(path string, f func(tag string) string) breaker {
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)
 			rec.Header().Set("ETag", `"`+f(real)+`"`)
-			send(w, rec)
+			protocoltest.Send(w, rec)
 		})
 	}
 }
@@ -268,7 +162,7 @@ func moved(old, new string) breaker {
 				http.NotFound(w, r)
 				return
 			}
-			rec := plainly(h, r)
+			rec := protocoltest.Plainly(h, r)
 			rec.Header().Del("Content-Digest")
 			for _, values := range rec.Header() {
 				for i := range values {
@@ -276,25 +170,7 @@ func moved(old, new string) breaker {
 				}
 			}
 			rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), old, new))
-			send(w, rec)
+			protocoltest.Send(w, rec)
 		})
 	}
-}
-
-// both is one fault in two places.
-func both(fs ...breaker) breaker {
-	return func(h http.Handler) http.Handler {
-		for _, f := range fs {
-			h = f(h)
-		}
-		return h
-	}
-}
-
-func answer(path string, code int) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		rec.Code = code
-		rec.Body = new(bytes.Buffer)
-		clear(rec.Header())
-	})
 }

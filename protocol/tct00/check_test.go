@@ -96,7 +96,7 @@ func TestCheckHomeRefreshes(t *testing.T) {
 	})
 	for part, want := range map[string]int{"": 1, `<META content="0; url=/post/" http-equiv=refresh>`: 0} {
 		found := 0
-		for _, f := range checked(t, onBody("/", func(s string) string { return s + part })(last(goodHandler())), goodSite+"/").Findings {
+		for _, f := range checked(t, protocoltest.OnBody("/", func(s string) string { return s + part })(last(goodHandler())), goodSite+"/").Findings {
 			if f.Rule == Name+"/6.1/homepage-first" {
 				found++
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 const (
@@ -29,26 +30,26 @@ type checkFault struct {
 // checkFaults has one fault or more for every rule. Each trips that rule and
 // no other.
 var checkFaults = []checkFault{
-	{"1.4.1/index-link", "no link", setHeader("/", "Link", `</llm.json>; rel="alternate"; type="application/json"`)},
-	{"1.4.1/index-link", "no type", setHeader("/", "Link", `</llm-pages.json>; rel="index", </llm.json>; rel="alternate"; type="application/json"`)},
+	{"1.4.1/index-link", "no link", protocoltest.SetHeader("/", "Link", `</llm.json>; rel="alternate"; type="application/json"`)},
+	{"1.4.1/index-link", "no type", protocoltest.SetHeader("/", "Link", `</llm-pages.json>; rel="index", </llm.json>; rel="alternate"; type="application/json"`)},
 	{"1.4.1/index-link", "only on the redirect", onlyOnRedirect},
-	{"1.4.1/m-sitemap", "404", answer(listPath, http.StatusNotFound)},
-	{"1.4.1/m-sitemap", "no JSON", replaceBody(listPath, "]}", "],}")},
-	{"1.4.1/m-sitemap", "something else", onBody(listPath, func(string) string { return `{"a":1}` })},
+	{"1.4.1/m-sitemap", "404", protocoltest.Respond(listPath, http.StatusNotFound)},
+	{"1.4.1/m-sitemap", "no JSON", protocoltest.ReplaceBody(listPath, "]}", "],}")},
+	{"1.4.1/m-sitemap", "something else", protocoltest.OnBody(listPath, func(string) string { return `{"a":1}` })},
 	{"1.4.2/alternate-link", "no link", noLinks("/post/")},
-	{"1.4.2/alternate-link", "another document", both(noLinks("/post/"), setHeader("/post/", "Link", `</llm.json>; rel="alternate"; type="application/json"`))},
+	{"1.4.2/alternate-link", "another document", protocoltest.Both(noLinks("/post/"), protocoltest.SetHeader("/post/", "Link", `</llm.json>; rel="alternate"; type="application/json"`))},
 	{"1.4.2/alternate-link", "no link element", noLinks("/about")},
-	{"1.4.2/canonical-link", "none", setHeader(pagePath, "Link", "")},
-	{"1.4.2/canonical-link", "another page", setHeader(pagePath, "Link", `</>; rel="canonical"`)},
-	{"1.4.2/canonical-link", "two pages", setHeader(pagePath, "Link", `</post/>; rel="canonical", </>; rel="canonical"`)},
+	{"1.4.2/canonical-link", "none", protocoltest.SetHeader(pagePath, "Link", "")},
+	{"1.4.2/canonical-link", "another page", protocoltest.SetHeader(pagePath, "Link", `</>; rel="canonical"`)},
+	{"1.4.2/canonical-link", "two pages", protocoltest.SetHeader(pagePath, "Link", `</post/>; rel="canonical", </>; rel="canonical"`)},
 
-	{"1.5.1/content-type", "no charset", setHeader(pagePath, "Content-Type", "application/json")},
-	{"1.5.1/content-type", "another type", setHeader(pagePath, "Content-Type", "text/json; charset=utf-8")},
-	{"1.5.1/valid-json", "a comma", onBody(pagePath, func(s string) string { return strings.TrimSuffix(s, "}") + ",}" })},
-	{"1.5.1/valid-json", "two values", onBody(pagePath, func(s string) string { return s + "{}" })},
-	{"1.5.1/utf-8", "byte order mark", onBody(pagePath, func(s string) string { return "\uFEFF" + s })},
-	{"1.5.1/utf-8", "latin-1", replaceBody(pagePath, "Page 1", "P\xe1ge A")},
-	{"1.5.2/object", "array", onBody(pagePath, func(s string) string { return "[" + s + "]" })},
+	{"1.5.1/content-type", "no charset", protocoltest.SetHeader(pagePath, "Content-Type", "application/json")},
+	{"1.5.1/content-type", "another type", protocoltest.SetHeader(pagePath, "Content-Type", "text/json; charset=utf-8")},
+	{"1.5.1/valid-json", "a comma", protocoltest.OnBody(pagePath, func(s string) string { return strings.TrimSuffix(s, "}") + ",}" })},
+	{"1.5.1/valid-json", "two values", protocoltest.OnBody(pagePath, func(s string) string { return s + "{}" })},
+	{"1.5.1/utf-8", "byte order mark", protocoltest.OnBody(pagePath, func(s string) string { return "\uFEFF" + s })},
+	{"1.5.1/utf-8", "latin-1", protocoltest.ReplaceBody(pagePath, "Page 1", "P\xe1ge A")},
+	{"1.5.2/object", "array", protocoltest.OnBody(pagePath, func(s string) string { return "[" + s + "]" })},
 	{"1.5.2/canonical-url", "missing", without(pagePath, "canonical_url")},
 	{"1.5.2/canonical-url", "number", with(pagePath, "canonical_url", 1)},
 	{"1.5.2/canonical-url", "another page", with(pagePath, "canonical_url", "https://site.example/other/")},
@@ -57,9 +58,9 @@ var checkFaults = []checkFault{
 	{"1.5.2/content", "missing", without(pagePath, "content")},
 	{"1.5.2/content", "array", with(pagePath, "content", []string{"x"})},
 	{"1.5.2/plain-text", "markup", with(pagePath, "content", "Page 1\n<p class=x>Curly")},
-	{"1.5.2/hash-form", "bare digits", replaceBody(pagePath, `"hash":"sha256-`, `"hash":"`)},
-	{"1.5.2/hash-form", "upper case", replaceBody(pagePath, `"hash":"sha256-`, `"hash":"SHA256-`)},
-	{"1.5.2/hash-equals-etag", "another hash", onBody(pagePath, func(s string) string {
+	{"1.5.2/hash-form", "bare digits", protocoltest.ReplaceBody(pagePath, `"hash":"sha256-`, `"hash":"`)},
+	{"1.5.2/hash-form", "upper case", protocoltest.ReplaceBody(pagePath, `"hash":"sha256-`, `"hash":"SHA256-`)},
+	{"1.5.2/hash-equals-etag", "another hash", protocoltest.OnBody(pagePath, func(s string) string {
 		i := strings.Index(s, `"hash":"sha256-`) + len(`"hash":"sha256-`)
 		return s[:i] + strings.Repeat("1", 64) + s[i+64:]
 	})},
@@ -71,14 +72,14 @@ var checkFaults = []checkFault{
 	})},
 	{"1.5.3/no-randomness", "a counter", counting},
 
-	{"1.6.1/no-whitespace", "indented", onBody(pagePath, func(s string) string {
+	{"1.6.1/no-whitespace", "indented", protocoltest.OnBody(pagePath, func(s string) string {
 		var b bytes.Buffer
 		if err := json.Indent(&b, []byte(s), "", " "); err != nil {
 			panic(err)
 		}
 		return b.String()
 	})},
-	{"1.6.1/no-whitespace", "a last newline", onBody(pagePath, func(s string) string { return s + "\n" })},
+	{"1.6.1/no-whitespace", "a last newline", protocoltest.OnBody(pagePath, func(s string) string { return s + "\n" })},
 	{"1.6.1/jcs", "an order of its own", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
 		hash := tct.HashPrefix + canon.SHA256Hex(reordered(m, ""))
 		return reordered(m, hash), hash, hash
@@ -96,9 +97,9 @@ var checkFaults = []checkFault{
 		hash := tct.HashPrefix + canon.SHA256Hex(body)
 		return append([]byte(`{"hash":"`+hash+`",`), body[1:]...), hash, hash
 	})},
-	{"1.6.2/strong-etag", "weak", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
-	{"1.6.2/strong-etag", "missing", setHeader(pagePath, "ETag", "")},
-	{"1.6.2/quoted-etag", "bare", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},
+	{"1.6.2/strong-etag", "weak", protocoltest.OnHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
+	{"1.6.2/strong-etag", "missing", protocoltest.SetHeader(pagePath, "ETag", "")},
+	{"1.6.2/quoted-etag", "bare", protocoltest.OnHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},
 	{"1.6.2/etag-form", "a version", pageAs(pagePath, false, always, func(m map[string]any) ([]byte, string, string) {
 		body, hash := encodePage(m)
 		return body, hash, "v7"
@@ -112,36 +113,36 @@ var checkFaults = []checkFault{
 		_, hash := encodePage(m)
 		return reordered(m, hash), hash, hash
 	})},
-	{"1.6.2/same-tag-same-body", "by language", onResponse(pagePath, func(r *http.Request, rec *httptest.ResponseRecorder) {
+	{"1.6.2/same-tag-same-body", "by language", protocoltest.OnResponse(pagePath, func(r *http.Request, rec *httptest.ResponseRecorder) {
 		if foreign(r) {
 			rec.Body = bytes.NewBufferString(strings.Replace(rec.Body.String(), "Page 1", "Sivu 1", 1))
 		}
 	})},
-	{"1.6.3/tag-per-request", "by language", onHeader(pagePath, func(r *http.Request, h http.Header) {
+	{"1.6.3/tag-per-request", "by language", protocoltest.OnHeader(pagePath, func(r *http.Request, h http.Header) {
 		if foreign(r) {
 			h.Set("ETag", tct.OtherTag)
 		}
 	})},
 
-	{"1.7.1/version", "string", replaceBody(listPath, `"version":1`, `"version":"1"`)},
-	{"1.7.1/version", "7", replaceBody(listPath, `"version":1`, `"version":7`)},
-	{"1.7.1/version", "missing", replaceBody(listPath, `"version":1,`, ``)},
-	{"1.7.1/profile", "missing", replaceBody(listPath, `"profile":"tct-1",`, ``)},
-	{"1.7.1/items", "missing", replaceBody(listPath, `"items"`, `"pages"`)},
-	{"1.7.1/items", "no objects", replaceBody(listPath, `"items":[`, `"items":["/x/",`)},
-	{"1.7.1/c-url", "missing", replaceBody(listPath, `"cUrl":"BASE/post/",`, ``)},
-	{"1.7.1/c-url", "relative", replaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
-	{"1.7.1/c-url", "another page", replaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
-	{"1.7.1/m-url", "wrong case", replaceBody(listPath, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
-	{"1.7.1/m-url", "404", replaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+tct.OtherTag+`},`)},
-	{"1.7.1/etag-form", "bare digits", replaceBody(listPath, `"etag":"sha256-`, `"etag":"`)},
-	{"1.7.1/etag-form", "draft-00", replaceBody(listPath, `"etag"`, `"contentHash"`)},
-	{"1.7.2/content-type", "no charset", setHeader(listPath, "Content-Type", "application/json")},
-	{"1.7.2/cache-control", "none", setHeader(listPath, "Cache-Control", "")},
-	{"1.7.2/cache-control", "a year", setHeader(listPath, "Cache-Control", "public, max-age=31536000")},
-	{"1.7.2/vary", "none", setHeader(listPath, "Vary", "")},
-	{"1.7.2/vary", "something else", setHeader(listPath, "Vary", "Accept, Origin")},
-	{"1.7.3/parity", "stale", onBody(listPath, func(s string) string {
+	{"1.7.1/version", "string", protocoltest.ReplaceBody(listPath, `"version":1`, `"version":"1"`)},
+	{"1.7.1/version", "7", protocoltest.ReplaceBody(listPath, `"version":1`, `"version":7`)},
+	{"1.7.1/version", "missing", protocoltest.ReplaceBody(listPath, `"version":1,`, ``)},
+	{"1.7.1/profile", "missing", protocoltest.ReplaceBody(listPath, `"profile":"tct-1",`, ``)},
+	{"1.7.1/items", "missing", protocoltest.ReplaceBody(listPath, `"items"`, `"pages"`)},
+	{"1.7.1/items", "no objects", protocoltest.ReplaceBody(listPath, `"items":[`, `"items":["/x/",`)},
+	{"1.7.1/c-url", "missing", protocoltest.ReplaceBody(listPath, `"cUrl":"BASE/post/",`, ``)},
+	{"1.7.1/c-url", "relative", protocoltest.ReplaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
+	{"1.7.1/c-url", "another page", protocoltest.ReplaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
+	{"1.7.1/m-url", "wrong case", protocoltest.ReplaceBody(listPath, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
+	{"1.7.1/m-url", "404", protocoltest.ReplaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+tct.OtherTag+`},`)},
+	{"1.7.1/etag-form", "bare digits", protocoltest.ReplaceBody(listPath, `"etag":"sha256-`, `"etag":"`)},
+	{"1.7.1/etag-form", "draft-00", protocoltest.ReplaceBody(listPath, `"etag"`, `"contentHash"`)},
+	{"1.7.2/content-type", "no charset", protocoltest.SetHeader(listPath, "Content-Type", "application/json")},
+	{"1.7.2/cache-control", "none", protocoltest.SetHeader(listPath, "Cache-Control", "")},
+	{"1.7.2/cache-control", "a year", protocoltest.SetHeader(listPath, "Cache-Control", "public, max-age=31536000")},
+	{"1.7.2/vary", "none", protocoltest.SetHeader(listPath, "Vary", "")},
+	{"1.7.2/vary", "something else", protocoltest.SetHeader(listPath, "Vary", "Accept, Origin")},
+	{"1.7.3/parity", "stale", protocoltest.OnBody(listPath, func(s string) string {
 		i := strings.Index(s, `"etag":"sha256-`) + len(`"etag":"sha256-`)
 		return s[:i] + strings.Repeat("1", 64) + s[i+64:]
 	})},
@@ -166,12 +167,12 @@ var checkFaults = []checkFault{
 		return v
 	})},
 	{"1.8.2/if-none-match-other", "any tag will do", onTags(func(string) string { return "*" })},
-	{"1.8.2/precedence", "the date decides", onRequest(pagePath, func(r *http.Request) {
+	{"1.8.2/precedence", "the date decides", protocoltest.OnRequest(pagePath, func(r *http.Request) {
 		if r.Header.Get("If-Modified-Since") != "" {
 			r.Header.Del("If-None-Match")
 		}
 	})},
-	{"1.8.2/precedence", "together they count for nothing", onRequest(pagePath, func(r *http.Request) {
+	{"1.8.2/precedence", "together they count for nothing", protocoltest.OnRequest(pagePath, func(r *http.Request) {
 		if r.Header.Get("If-Modified-Since") != "" {
 			r.Header.Del("If-None-Match")
 			r.Header.Del("If-Modified-Since")
@@ -179,38 +180,38 @@ var checkFaults = []checkFault{
 	})},
 	{"1.8.2/not-modified-fields", "no ETag", on304("ETag")},
 	{"1.8.2/not-modified-fields", "no Vary", on304("Vary")},
-	{"1.8.2/cache-control", "none", setHeader(pagePath, "Cache-Control", "")},
-	{"1.8.2/cache-control", "immutable", setHeader(pagePath, "Cache-Control", "max-age=60, immutable")},
+	{"1.8.2/cache-control", "none", protocoltest.SetHeader(pagePath, "Cache-Control", "")},
+	{"1.8.2/cache-control", "immutable", protocoltest.SetHeader(pagePath, "Cache-Control", "max-age=60, immutable")},
 
-	{"1.10/https", "an M-URL", both(
-		replaceBody(listPath, "BASE/post/llm.json", "http://site.example/post/llm.json"),
-		setHeader("/post/", "Link", `<http://site.example/post/llm.json>; rel="alternate"; type="application/json"`),
+	{"1.10/https", "an M-URL", protocoltest.Both(
+		protocoltest.ReplaceBody(listPath, "BASE/post/llm.json", "http://site.example/post/llm.json"),
+		protocoltest.SetHeader("/post/", "Link", `<http://site.example/post/llm.json>; rel="alternate"; type="application/json"`),
 	)},
-	{"1.10/https", "a redirect to http", onResponse(pagePath, func(r *http.Request, rec *httptest.ResponseRecorder) {
+	{"1.10/https", "a redirect to http", protocoltest.OnResponse(pagePath, func(r *http.Request, rec *httptest.ResponseRecorder) {
 		if r.URL.Scheme == "https" {
 			rec.Code = http.StatusFound
 			clear(rec.Header())
 			rec.Header().Set("Location", "http://site.example"+pagePath)
 		}
 	})},
-	{"1.10/access-control", "an open M-URL", answer("/post/", http.StatusUnauthorized)},
-	{"1.10/no-leak", "a closed M-URL", answer(pagePath, http.StatusUnauthorized)},
-	{"1.10/etag-intact", "weakened", onHeader(pagePath, func(r *http.Request, h http.Header) {
+	{"1.10/access-control", "an open M-URL", protocoltest.Respond("/post/", http.StatusUnauthorized)},
+	{"1.10/no-leak", "a closed M-URL", protocoltest.Respond(pagePath, http.StatusUnauthorized)},
+	{"1.10/etag-intact", "weakened", protocoltest.OnHeader(pagePath, func(r *http.Request, h http.Header) {
 		if gzipped(r) {
 			h.Set("ETag", "W/"+h.Get("ETag"))
 		}
 	})},
-	{"1.10/etag-intact", "a suffix", onHeader(pagePath, func(r *http.Request, h http.Header) {
+	{"1.10/etag-intact", "a suffix", protocoltest.OnHeader(pagePath, func(r *http.Request, h http.Header) {
 		if gzipped(r) {
 			h.Set("ETag", strings.TrimSuffix(h.Get("ETag"), `"`)+`-gzip"`)
 		}
 	})},
-	{"1.10/etag-intact", "stripped from the list", onHeader(listPath, func(r *http.Request, h http.Header) {
+	{"1.10/etag-intact", "stripped from the list", protocoltest.OnHeader(listPath, func(r *http.Request, h http.Header) {
 		if gzipped(r) {
 			h.Del("ETag")
 		}
 	})},
-	{"G.1.1/vary", "none", setHeader(pagePath, "Vary", "")},
+	{"G.1.1/vary", "none", protocoltest.SetHeader(pagePath, "Vary", "")},
 }
 
 func gzipped(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") }
@@ -219,7 +220,7 @@ func foreign(r *http.Request) bool { return r.Header.Get("Accept-Language") != "
 
 // onTags edits the If-None-Match of requests for the page.
 func onTags(f func(string) string) breaker {
-	return onRequest(pagePath, func(r *http.Request) {
+	return protocoltest.OnRequest(pagePath, func(r *http.Request) {
 		if v := r.Header.Get("If-None-Match"); v != "" {
 			r.Header.Del("If-None-Match")
 			if v = f(v); v != "" {
@@ -230,7 +231,7 @@ func onTags(f func(string) string) breaker {
 }
 
 func on304(name string) breaker {
-	return onResponse(pagePath, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+	return protocoltest.OnResponse(pagePath, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code == http.StatusNotModified {
 			rec.Header().Del(name)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // goodSite is where the site of these tests lives, in memory.
@@ -111,120 +112,14 @@ func serveJSON(w http.ResponseWriter, r *http.Request, body []byte, tag string) 
 }
 
 // A breaker wraps the handler of a good site and breaks one thing.
-type breaker = func(http.Handler) http.Handler
-
-// plainly answers without codings, so that a body can be edited.
-func plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	r = r.Clone(r.Context())
-	r.Header.Del("Accept-Encoding")
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
-	return rec
-}
-
-func send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
-	rec.Header().Del("Content-Length")
-	maps.Copy(w.Header(), rec.Header())
-	w.WriteHeader(rec.Code)
-	_, _ = w.Write(rec.Body.Bytes())
-}
-
-// onRequest edits requests of one path.
-func onRequest(path string, f func(r *http.Request)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				r = r.Clone(r.Context())
-				f(r)
-			}
-			h.ServeHTTP(w, r)
-		})
-	}
-}
-
-// onResponse edits the plain responses of one path.
-func onResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				h.ServeHTTP(w, r)
-				return
-			}
-			rec := plainly(h, r)
-			rec.Header().Del("Content-Digest") // of what it was
-			f(r, rec)
-			send(w, rec)
-		})
-	}
-}
-
-// onHeader edits the header of the 200s of one path, codings as they are.
-func onHeader(path string, f func(r *http.Request, h http.Header)) breaker {
-	return func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				h.ServeHTTP(w, r)
-				return
-			}
-			rec := httptest.NewRecorder()
-			h.ServeHTTP(rec, r)
-			if rec.Code == http.StatusOK {
-				f(r, rec.Header())
-			}
-			send(w, rec)
-		})
-	}
-}
-
-func setHeader(path, name, value string) breaker {
-	return onHeader(path, func(_ *http.Request, h http.Header) {
-		h.Del(name)
-		if value != "" {
-			h.Set(name, value)
-		}
-	})
-}
-
-// onBody edits the body of the 200s of one path and nothing else.
-func onBody(path string, f func(string) string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code == http.StatusOK {
-			rec.Body = bytes.NewBufferString(f(rec.Body.String()))
-		}
-	})
-}
-
-// replaceBody replaces the first old in a body; BASE is the site's origin.
-func replaceBody(path, old, new string) breaker {
-	return onResponse(path, func(r *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code != http.StatusOK {
-			return
-		}
-		base := strings.NewReplacer("BASE", baseOf(r))
-		before, after, ok := strings.Cut(rec.Body.String(), base.Replace(old))
-		if !ok {
-			panic(base.Replace(old) + " is not in " + rec.Body.String())
-		}
-		rec.Body = bytes.NewBufferString(before + base.Replace(new) + after)
-	})
-}
-
-func baseOf(r *http.Request) string {
-	switch {
-	case r.URL.Host != "":
-		return r.URL.Scheme + "://" + r.URL.Host
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}
+type breaker = protocoltest.Breaker
 
 // pageAs serves another body under another tag for a page when the condition
 // holds, and makes the list agree with its hash when listed is set.
 func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old map[string]any) (body []byte, hash, tag string)) breaker {
 	return func(h http.Handler) http.Handler {
 		load := func() (old string, body []byte, hash, tag string) {
-			rec := plainly(h, httptest.NewRequest(http.MethodGet, goodSite+path, nil))
+			rec := protocoltest.Plainly(h, httptest.NewRequest(http.MethodGet, goodSite+path, nil))
 			var m map[string]any
 			if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil {
 				panic(err)
@@ -237,17 +132,17 @@ func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old 
 			switch {
 			case r.URL.Path == path && when(r):
 				unconditional := httptest.NewRequest(http.MethodGet, r.URL.String(), nil)
-				maps.Copy(w.Header(), plainly(h, unconditional).Header())
+				maps.Copy(w.Header(), protocoltest.Plainly(h, unconditional).Header())
 				w.Header().Del("Content-Length")
 				w.Header().Del("Content-Digest")
 				_, body, _, tag := load()
 				serveJSON(w, r, body, tag)
 			case listed && r.URL.Path == "/llm-pages.json":
-				rec := plainly(h, r)
+				rec := protocoltest.Plainly(h, r)
 				rec.Header().Del("Content-Digest")
 				old, _, hash, _ := load()
 				rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), old, hash))
-				send(w, rec)
+				protocoltest.Send(w, rec)
 			default:
 				h.ServeHTTP(w, r)
 			}
@@ -274,28 +169,10 @@ func with(path, name string, value any) breaker {
 	return edited(path, func(m map[string]any) { m[name] = value })
 }
 
-// both is one fault in two places.
-func both(fs ...breaker) breaker {
-	return func(h http.Handler) http.Handler {
-		for _, f := range fs {
-			h = f(h)
-		}
-		return h
-	}
-}
-
 // noLinks takes the links from a page's header and HTML.
 func noLinks(path string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+	return protocoltest.OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Header().Del("Link")
 		rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), "alternate", "prefetch"))
-	})
-}
-
-func answer(path string, code int) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		rec.Code = code
-		rec.Body = new(bytes.Buffer)
-		clear(rec.Header())
 	})
 }

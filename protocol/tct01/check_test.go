@@ -146,7 +146,7 @@ func TestCheckAbsent(t *testing.T) {
 		"an API":              page(`</api>; rel="alternate"; type="application/json"`, `[]`),
 		"elsewhere":           page(`<https://other.example/llm.json>; rel="alternate"; type="application/json"`, ``),
 		// A guess would find it.
-		"not announced": onHeader("/", func(_ *http.Request, h http.Header) { h.Del("Link") })(goodHandler()),
+		"not announced": protocoltest.OnHeader("/", func(_ *http.Request, h http.Header) { h.Del("Link") })(goodHandler()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := checked(t, h, goodSite+"/", nil)
@@ -160,7 +160,7 @@ func TestCheckAbsent(t *testing.T) {
 
 // One page can be checked where its site has no list.
 func TestCheckSinglePage(t *testing.T) {
-	h := both(answer("/", http.StatusNotFound), answer(listPath, http.StatusNotFound))(goodHandler())
+	h := protocoltest.Both(protocoltest.Respond("/", http.StatusNotFound), protocoltest.Respond(listPath, http.StatusNotFound))(goodHandler())
 	r, _ := checked(t, h, goodSite+"/post/", nil)
 	got := r.Protocols[Name]
 	if !got.Found || len(r.Findings) != 0 || got.NotRun != 0 || got.Must.Pass < 20 {
@@ -236,7 +236,7 @@ func TestCheckBusySite(t *testing.T) {
 
 // What a list names on other hosts is left alone.
 func TestCheckStaysOnSite(t *testing.T) {
-	h := replaceBody(listPath, `"mUrl":"BASE/post/`, `"mUrl":"https://victim.example/post/`)(goodHandler())
+	h := protocoltest.ReplaceBody(listPath, `"mUrl":"BASE/post/`, `"mUrl":"https://victim.example/post/`)(goodHandler())
 	target, err := check.NewTarget(goodSite, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Host != "site.example" {
 			t.Errorf("asked %s", r.URL)

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 const goodSite = "https://site.example"
@@ -132,53 +134,10 @@ func quality(r *http.Request, mediaType string) float64 {
 }
 
 // breaker makes a worse site of a good one.
-type breaker func(good http.Handler) http.Handler
-
-// onResponse edits the answers of one path.
-func onResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
-	return func(good http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
-				good.ServeHTTP(w, r)
-				return
-			}
-			rec := httptest.NewRecorder()
-			good.ServeHTTP(rec, r)
-			f(r, rec)
-			for k, v := range rec.Header() {
-				w.Header()[k] = v
-			}
-			w.WriteHeader(rec.Code)
-			_, _ = w.Write(rec.Body.Bytes())
-		})
-	}
-}
-
-func setHeader(path, name, value string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		rec.Header().Del(name)
-		if value != "" {
-			rec.Header().Set(name, value)
-		}
-	})
-}
-
-// replaceBody replaces the first old of a body, which has to be there.
-func replaceBody(path, old, now string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code != http.StatusOK || rec.Body.Len() == 0 {
-			return
-		}
-		before, after, ok := strings.Cut(rec.Body.String(), old)
-		if !ok {
-			panic(old + " is not in " + rec.Body.String())
-		}
-		rec.Body = bytes.NewBufferString(before + now + after)
-	})
-}
+type breaker = protocoltest.Breaker
 
 func body(path, now string) breaker {
-	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+	return protocoltest.OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code == http.StatusOK {
 			rec.Body = bytes.NewBufferString(now)
 		}
@@ -195,15 +154,5 @@ func accepting(path string, f func(accept string) string) breaker {
 			}
 			good.ServeHTTP(w, r)
 		})
-	}
-}
-
-// both is one fault in two places.
-func both(fs ...breaker) breaker {
-	return func(good http.Handler) http.Handler {
-		for _, f := range fs {
-			good = f(good)
-		}
-		return good
 	}
 }

@@ -163,11 +163,11 @@ func TestCheckClosed(t *testing.T) {
 
 // What a site names on other hosts is left alone.
 func TestCheckStaysOnSite(t *testing.T) {
-	h := both(
-		replaceBody("/robots.txt", "Sitemap:", "Sitemap: https://victim.example/s.xml\nSitemap:"),
-		replaceBody("/llms.txt", "/docs/a.html.md", "https://victim.example/a.md"),
-		setHeader("/", "Link", `<https://victim.example/feed>; rel="alternate"; type="application/atom+xml", <https://victim.example/x.md>; rel="alternate"; type="text/markdown"`),
-		replaceBody("/sitemap.xml", "https://site.example/post/", "https://victim.example/post/"),
+	h := protocoltest.Both(
+		protocoltest.ReplaceBody("/robots.txt", "Sitemap:", "Sitemap: https://victim.example/s.xml\nSitemap:"),
+		protocoltest.ReplaceBody("/llms.txt", "/docs/a.html.md", "https://victim.example/a.md"),
+		protocoltest.SetHeader("/", "Link", `<https://victim.example/feed>; rel="alternate"; type="application/atom+xml", <https://victim.example/x.md>; rel="alternate"; type="text/markdown"`),
+		protocoltest.ReplaceBody("/sitemap.xml", "https://site.example/post/", "https://victim.example/post/"),
 	)(goodHandler())
 	target, err := check.NewTarget(goodSite, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Host != "site.example" {
