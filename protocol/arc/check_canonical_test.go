@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // A site that is tried out elsewhere names the URLs that its pages will have:
@@ -40,7 +41,7 @@ func TestCheckTriedOut(t *testing.T) {
 		report := checked(t, h)
 		for _, o := range report.Outcomes {
 			if o.Rule.ID == Name+"/E.4/canonical-url" && o.State != check.Passed {
-				explain(t, report)
+				protocoltest.Explain(t, report)
 				t.Errorf("%s: %s %s", name, o.State, o.Reason)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,20 +28,7 @@ func checked(t *testing.T, h http.Handler) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func explain(t *testing.T, r *check.Report) {
-	t.Helper()
-	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(b.String())
+	return protocoltest.Checked(t, Name, Rules(), target)
 }
 
 // outspoken is the protocol of a publisher that says all that can be said.
@@ -69,16 +55,11 @@ func TestCheckFaults(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rules() {
-		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
-		}
-		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
-			t.Errorf("%+v", r)
-		}
+	var faults []string
+	for _, f := range checkFaults {
+		faults = append(faults, Name+"/"+f.rule)
 	}
+	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
 // The sections of rules are headings of the specification.
@@ -159,7 +140,7 @@ func TestCheckAbsent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := checked(t, h); r.Protocols[Name].Found || len(r.Findings) > 0 {
-				explain(t, r)
+				protocoltest.Explain(t, r)
 				t.Error("it is taken for the protocol")
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // examined runs all rules against a stranger's site.
@@ -20,11 +21,7 @@ func examined(t *testing.T, s *stranger) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return protocoltest.Checked(t, Name, Rules(), target)
 }
 
 func TestRules(t *testing.T) {

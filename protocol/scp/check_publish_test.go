@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // atPress serves what a press has, and pages.
@@ -53,7 +54,7 @@ func TestCheckPublisher(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := r.Protocols[Name]; len(r.Findings) > 0 || got.NotRun > 0 || !got.Found {
-					explain(t, r)
+					protocoltest.Explain(t, r)
 					t.Fatalf("%s: %+v", when, got)
 				}
 			}

@@ -6,12 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
@@ -34,33 +31,12 @@ func checked(t *testing.T, h http.Handler, o *check.TargetOptions) (*check.Repor
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite := check.Suite{Name: Name, Rules: rules(&OpenOptions{MaxLine: testLine})}
-	r, err := check.Run(t.Context(), target, []check.Suite{suite}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, target
-}
-
-func explain(t *testing.T, r *check.Report) {
-	t.Helper()
-	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(b.String())
+	return protocoltest.Checked(t, Name, rules(&OpenOptions{MaxLine: testLine}), target), target
 }
 
 func TestCheckGoodSite(t *testing.T) {
 	r, target := checked(t, good().handler(), nil)
-	for _, o := range r.Outcomes {
-		if o.State != check.Passed {
-			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
-		}
-	}
-	if len(r.Findings) > 0 || r.Failed() {
-		explain(t, r)
-	}
+	protocoltest.AllPassed(t, r)
 	if n := target.Requests(); n > 40 {
 		t.Errorf("%d requests", n)
 	}
@@ -78,37 +54,17 @@ func TestCheckFaults(t *testing.T) {
 				h = f.breaks(h)
 			}
 			r, _ := checked(t, h, nil)
-			var broken []string
-			for _, o := range r.Outcomes {
-				if o.State == check.NotRun {
-					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
-				}
-				if o.State == check.Failed {
-					broken = append(broken, o.Rule.ID)
-				}
-			}
-			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
-				t.Error(diff)
-				explain(t, r)
-			}
+			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
 		})
 	}
 }
 
 func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rules() {
-		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
-		}
-		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, Name+"/") || r.Sentence == "" || r.Section == "" || r.Level != check.Must && r.Level != check.Should {
-			t.Errorf("%+v", r)
-		}
-		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
-			t.Errorf("%s has no fault", r.ID)
-		}
+	var faults []string
+	for _, f := range checkFaults {
+		faults = append(faults, Name+"/"+f.rule)
 	}
+	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
 // Every section that a rule names is a heading of the specification.
@@ -149,7 +105,7 @@ func TestCheckAbsent(t *testing.T) {
 			r, _ := checked(t, s.handler(), nil)
 			if got := r.Protocols[Name]; got.Found || got.NotRun != len(Rules()) || len(r.Findings) != 0 || r.Failed() {
 				t.Errorf("got %+v", got)
-				explain(t, r)
+				protocoltest.Explain(t, r)
 			}
 		})
 	}
@@ -172,7 +128,7 @@ func TestCheckIndex(t *testing.T) {
 	}), nil)
 	if got := r.Protocols[Name]; !got.Found || len(r.Findings) != 0 || got.NotRun != 0 {
 		t.Errorf("got %+v", got)
-		explain(t, r)
+		protocoltest.Explain(t, r)
 	}
 }
 
@@ -183,7 +139,7 @@ func TestCheckCDN(t *testing.T) {
 	r, _ := checked(t, s.handler(), nil)
 	if got := r.Protocols[Name]; len(r.Findings) != 0 || got.NotRun != 0 || got.NotApplicable != 0 {
 		t.Errorf("got %+v", got)
-		explain(t, r)
+		protocoltest.Explain(t, r)
 	}
 }
 
@@ -217,7 +173,7 @@ func TestCheckManyCollections(t *testing.T) {
 		t.Errorf("%d requests, for %v", target.Requests(), asked)
 	}
 	if len(r.Findings) != 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Error("findings")
 	}
 }
@@ -228,7 +184,7 @@ func TestCheckLimits(t *testing.T) {
 	for n := 1; n < 30; n++ {
 		r, _ := checked(t, good().handler(), &check.TargetOptions{MaxRequests: n})
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
-			explain(t, r)
+			protocoltest.Explain(t, r)
 			t.Errorf("with %d requests: %+v", n, got)
 		}
 		asked, h := 0, good().handler()
@@ -240,7 +196,7 @@ func TestCheckLimits(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}), nil)
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
-			explain(t, r)
+			protocoltest.Explain(t, r)
 			t.Errorf("after %d requests: %+v", n, got)
 		}
 	}
@@ -254,7 +210,7 @@ func TestCheckLimits(t *testing.T) {
 	}
 	r, _ = checked(t, long.handler(), &check.TargetOptions{MaxBody: 8 << 10})
 	if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Errorf("with short bodies: %+v", got)
 	}
 }
@@ -277,7 +233,7 @@ func TestCheckMovingSite(t *testing.T) {
 		second.ServeHTTP(w, r)
 	}), nil)
 	if len(r.Findings) != 0 || lists != 2 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Errorf("findings, after %d sitemaps", lists)
 	}
 }
@@ -306,7 +262,7 @@ func TestCheckLongLines(t *testing.T) {
 			got = strings.TrimPrefix(f.Rule, Name+"/")
 		}
 		if got != c.rule {
-			explain(t, r)
+			protocoltest.Explain(t, r)
 			t.Errorf("%.20s: %q, want %q", c.new, got, c.rule)
 		}
 	}

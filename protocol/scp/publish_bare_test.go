@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // status returns the status of an answer, with the one that an error means.
@@ -88,7 +89,7 @@ func TestNoChecksum(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return f.Rule != Name+"/checksum/present" }) || r.Protocols[Name].Must.Fail > 0 || len(r.Findings) == 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 	}
 }
 

@@ -6,11 +6,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
@@ -26,64 +23,27 @@ func checked(t *testing.T, h http.Handler, site string) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func explain(t *testing.T, r *check.Report) {
-	t.Helper()
-	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(b.String())
+	return protocoltest.Checked(t, Name, Rules(), target)
 }
 
 func TestCheckGoodSite(t *testing.T) {
 	for _, site := range []string{goodSite + "/", goodSite + "/post/"} {
 		r := checked(t, goodHandler(), site)
-		for _, o := range r.Outcomes {
-			// No other pattern is in use, so that nobody needs a manifest.
-			if o.State != check.Passed && (o.Rule.ID != Name+"/3.3/manifest" || o.State != check.NotApplicable) {
-				t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
-			}
-		}
-		if len(r.Findings) > 0 || r.Failed() {
-			explain(t, r)
-		}
+		protocoltest.AllPassed(t, r, Name+"/3.3/manifest") // no other pattern is in use
 	}
 }
 
 // Another pattern is good as long as the manifest is there.
 func TestCheckOtherPattern(t *testing.T) {
 	r := checked(t, moved("/llm/", "/m.json")(goodHandler()), goodSite+"/")
-	for _, o := range r.Outcomes {
-		if o.State != check.Passed {
-			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
-		}
-	}
+	protocoltest.AllPassed(t, r)
 }
 
 func TestCheckFaults(t *testing.T) {
 	for _, f := range checkFaults {
 		t.Run(f.rule+" "+f.name, func(t *testing.T) {
 			r := checked(t, f.breaks(goodHandler()), goodSite+"/")
-			var broken []string
-			for _, o := range r.Outcomes {
-				if o.State == check.NotRun {
-					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
-				}
-				if o.State == check.Failed {
-					broken = append(broken, o.Rule.ID)
-				}
-			}
-			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
-				t.Error(diff)
-				explain(t, r)
-			}
+			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
 		})
 	}
 }
@@ -128,19 +88,11 @@ func TestCheckFaultsPublished(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rules() {
-		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
-		}
-		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
-			t.Errorf("%+v", r)
-		}
-		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
-			t.Errorf("%s has no fault", r.ID)
-		}
+	var faults []string
+	for _, f := range checkFaults {
+		faults = append(faults, Name+"/"+f.rule)
 	}
+	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
 // The numbers of sections are those of the draft's headings, in their order.
@@ -207,7 +159,7 @@ func TestCheckAbsent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := checked(t, h, goodSite+"/"); r.Protocols[Name].Found || len(r.Findings) > 0 {
-				explain(t, r)
+				protocoltest.Explain(t, r)
 				t.Error("it is taken for the protocol")
 			}
 		})

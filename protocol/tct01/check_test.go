@@ -26,32 +26,12 @@ func checked(t *testing.T, h http.Handler, site string, o *check.TargetOptions) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, target
-}
-
-func explain(t *testing.T, r *check.Report) {
-	t.Helper()
-	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(b.String())
+	return protocoltest.Checked(t, Name, Rules(), target), target
 }
 
 func TestCheckGoodSite(t *testing.T) {
 	r, target := checked(t, goodHandler(), goodSite+"/", nil)
-	for _, o := range r.Outcomes {
-		if o.State != check.Passed {
-			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
-		}
-	}
-	if len(r.Findings) > 0 || r.Failed() {
-		explain(t, r)
-	}
+	protocoltest.AllPassed(t, r)
 	if n := target.Requests(); n > 45 {
 		t.Errorf("%d requests for three pages", n)
 	}
@@ -61,19 +41,7 @@ func TestCheckFaults(t *testing.T) {
 	for _, f := range checkFaults {
 		t.Run(f.rule+" "+f.name, func(t *testing.T) {
 			r, _ := checked(t, f.breaks(goodHandler()), goodSite+"/", nil)
-			var broken []string
-			for _, o := range r.Outcomes {
-				if o.State == check.NotRun {
-					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
-				}
-				if o.State == check.Failed {
-					broken = append(broken, o.Rule.ID)
-				}
-			}
-			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
-				t.Error(diff)
-				explain(t, r)
-			}
+			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
 		})
 	}
 }
@@ -95,19 +63,11 @@ func TestCheckFaultsPublished(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rules() {
-		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
-		}
-		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
-			t.Errorf("%+v", r)
-		}
-		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
-			t.Errorf("%s has no fault", r.ID)
-		}
+	var faults []string
+	for _, f := range checkFaults {
+		faults = append(faults, Name+"/"+f.rule)
 	}
+	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
 // Every section that a rule names is a heading of the draft.
@@ -152,7 +112,7 @@ func TestCheckAbsent(t *testing.T) {
 			r, _ := checked(t, h, goodSite+"/", nil)
 			if got := r.Protocols[Name]; got.Found || got.NotRun != len(Rules()) || len(r.Findings) != 0 || r.Failed() {
 				t.Errorf("got %+v", got)
-				explain(t, r)
+				protocoltest.Explain(t, r)
 			}
 		})
 	}
@@ -165,7 +125,7 @@ func TestCheckSinglePage(t *testing.T) {
 	got := r.Protocols[Name]
 	if !got.Found || len(r.Findings) != 0 || got.NotRun != 0 || got.Must.Pass < 20 {
 		t.Errorf("got %+v", got)
-		explain(t, r)
+		protocoltest.Explain(t, r)
 	}
 }
 
@@ -202,14 +162,14 @@ func TestCheckSample(t *testing.T) {
 		t.Errorf("asked for %v", asked)
 	}
 	if len(r.Findings) != 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Error("findings")
 	}
 	// The limit of requests leaves rules that could not look, and no lie.
 	for n := 1; n < 30; n++ {
 		r, _ = checked(t, h, goodSite, &check.TargetOptions{Sample: 3, MaxRequests: n})
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
-			explain(t, r)
+			protocoltest.Explain(t, r)
 			t.Errorf("with %d requests: %+v", n, got)
 		}
 	}
@@ -228,7 +188,7 @@ func TestCheckBusySite(t *testing.T) {
 		})
 		r, _ := checked(t, h, goodSite, nil)
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
-			explain(t, r)
+			protocoltest.Explain(t, r)
 			t.Errorf("after %d requests: %+v", allowed, got)
 		}
 	}
@@ -268,7 +228,7 @@ func TestCheckBrokenConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.Findings) != 1 || r.Findings[0].Rule != Name+"/1.7.1/m-url" || r.Protocols[Name].NotRun != 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Error("expected one finding")
 	}
 }
@@ -296,7 +256,7 @@ func TestCheckMovingSite(t *testing.T) {
 	}
 	r, _ := checked(t, lag(moving(goodHandler())), goodSite, nil)
 	if len(r.Findings) != 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 		t.Error("findings")
 	}
 }

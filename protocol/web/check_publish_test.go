@@ -49,6 +49,6 @@ func TestCheckPublished(t *testing.T) {
 		}
 	}
 	if len(r.Findings) > 0 {
-		explain(t, r)
+		protocoltest.Explain(t, r)
 	}
 }

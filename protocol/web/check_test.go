@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,32 +20,12 @@ func checked(t *testing.T, h http.Handler, o *check.TargetOptions) (*check.Repor
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, target
-}
-
-func explain(t *testing.T, r *check.Report) {
-	t.Helper()
-	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(b.String())
+	return protocoltest.Checked(t, Name, Rules(), target), target
 }
 
 func TestCheckGoodSite(t *testing.T) {
 	r, target := checked(t, goodHandler(), nil)
-	for _, o := range r.Outcomes {
-		if o.State != check.Passed {
-			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
-		}
-	}
-	if len(r.Findings) > 0 || r.Failed() {
-		explain(t, r)
-	}
+	protocoltest.AllPassed(t, r)
 	if n := target.Requests(); n > 45 {
 		t.Errorf("%d requests for three pages", n)
 	}
@@ -56,37 +35,17 @@ func TestCheckFaults(t *testing.T) {
 	for _, f := range checkFaults {
 		t.Run(f.rule+" "+f.name, func(t *testing.T) {
 			r, _ := checked(t, f.breaks(goodHandler()), nil)
-			var broken []string
-			for _, o := range r.Outcomes {
-				if o.State == check.NotRun {
-					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
-				}
-				if o.State == check.Failed {
-					broken = append(broken, o.Rule.ID)
-				}
-			}
-			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
-				t.Error(diff)
-				explain(t, r)
-			}
+			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
 		})
 	}
 }
 
 func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rules() {
-		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
-		}
-		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
-			t.Errorf("%+v", r)
-		}
-		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
-			t.Errorf("%s has no fault", r.ID)
-		}
+	var faults []string
+	for _, f := range checkFaults {
+		faults = append(faults, Name+"/"+f.rule)
 	}
+	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
 // A site that has none of it is not judged by its robots.txt and its sitemap.
@@ -104,7 +63,7 @@ func TestCheckAbsent(t *testing.T) {
 		r, target := checked(t, h, nil)
 		if got := r.Protocols[Name]; got.Found || got.NotRun != len(Rules()) || len(r.Findings) != 0 || r.Failed() {
 			t.Errorf("%s: got %+v", name, got)
-			explain(t, r)
+			protocoltest.Explain(t, r)
 		}
 		if n := target.Requests(); n > 10 {
 			t.Errorf("%s: %d requests", name, n)
@@ -119,7 +78,7 @@ func TestCheckLimits(t *testing.T) {
 		r, _ := checked(t, goodHandler(), &check.TargetOptions{MaxRequests: n})
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
 			t.Errorf("with %d requests: %+v", n, got)
-			explain(t, r)
+			protocoltest.Explain(t, r)
 		}
 		left := n
 		good := goodHandler()
@@ -132,7 +91,7 @@ func TestCheckLimits(t *testing.T) {
 		}), nil)
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
 			t.Errorf("busy after %d requests: %+v", n, got)
-			explain(t, r)
+			protocoltest.Explain(t, r)
 		}
 	}
 }
