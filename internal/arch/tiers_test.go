@@ -30,13 +30,11 @@ func (t *tree) calls() map[string]map[string]bool {
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
 					switch n := n.(type) {
 					case *ast.SelectorExpr:
-						at := p.path
 						if from, _ := f.selected(n); from != "" {
 							i := slices.IndexFunc(f.imports, func(i imported) bool { return i.path == from })
-							at = f.imports[i].local
+							out[key][f.imports[i].local+"."+n.Sel.Name] = true
+							return false // the name is of the other package alone
 						}
-						out[key][at+"."+n.Sel.Name] = true
-						return true
 					case *ast.Ident:
 						out[key][p.path+"."+n.Name] = true
 					}
