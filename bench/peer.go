@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log"
 	"net"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/publish"
 )
 
 // peerTask says what a process of this program serves beside millrace: what is
@@ -30,6 +33,7 @@ type peerTask struct {
 	Proxy     string    // the site at this URL, by httputil.ReverseProxy
 	Folder    string    // files
 	Generated int       // so many pages
+	Publish   int       // so many pages, by [publish.Server] in this process
 	Page      int       // one page of so many bytes of HTML, see [coded]
 }
 
@@ -104,6 +108,9 @@ func (t *peerTask) handler() (http.Handler, error) {
 		t.Answer.Header.Del("Date")
 		return t.Answer, nil
 	}
+	if t.Publish > 0 {
+		return publishing(t.Publish)
+	}
 	// As lazy a collector as that of `millrace serve`.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
@@ -123,6 +130,24 @@ func (t *peerTask) handler() (http.Handler, error) {
 	default:
 		return coded(t.Page)
 	}
+}
+
+// publishing is the handler of a program that publishes its own pages.
+func publishing(n int) (http.Handler, error) {
+	source := publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
+		return func(yield func(*millrace.Page, error) bool) {
+			for i := range n {
+				if !yield(synthetic(i, fmt.Sprintf("%sp/%d/", benchSite, i)), nil) {
+					return
+				}
+			}
+		}
+	})
+	s, err := publish.New(context.Background(), source, &publish.Options{BaseURL: benchSite})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Ready(context.Background())
 }
 
 func (r *response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {

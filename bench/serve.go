@@ -50,6 +50,15 @@ func (b *bench) serve(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	program, err := startPeer(ctx, peerTask{Publish: n})
+	if err != nil {
+		return err
+	}
+	defer program.stop()
+	what := fmt.Sprintf("M-URL 304, warm, gzip, %d pages, publish.Server in a program", n)
+	if err := b.against(ctx, program, what, paths, http.Header{"Accept-Encoding": {"gzip"}}, http.StatusNotModified, 0.9); err != nil {
+		return err
+	}
 	return b.serveFolder(ctx, 200)
 }
 
