@@ -40,7 +40,7 @@ type buildCommand struct {
 	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
 	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
 	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
-	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	As        string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
 	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
 	Bots      []string `placeholder:"FILE" help:"More bots that robots.txt refuses what the policy does, one a line: token, operator, purpose (default: those that are built in)."`
@@ -99,7 +99,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if s.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.FilesURL
 	}
-	err = c.build(ctx, p, s, p.newOrigin(kind, docs, ingest.Rules(c.correcting)), r)
+	err = c.build(ctx, p, s, p.newSource(kind, docs, ingest.Rules(c.correcting)), r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
 		return err
@@ -151,7 +151,7 @@ func realPath(name string) string {
 }
 
 // build takes one look at the source, publishes it, and writes the folder.
-func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o *origin, r *buildReport) (err error) {
+func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o *source, r *buildReport) (err error) {
 	if err := o.open(ctx, s, p); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 
 // once reads the source once, also while another process reads it again and
 // again: what that one has stored so far need not be all.
-func (o *origin) once(ctx context.Context, p *process, site store.Site, r *buildReport) error {
+func (o *source) once(ctx context.Context, p *process, site store.Site, r *buildReport) error {
 	if o.Source == nil {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (o *origin) once(ctx context.Context, p *process, site store.Site, r *build
 	return err
 }
 
-func (o *origin) read(ctx context.Context, p *process, site store.Site, r *buildReport) error {
+func (o *source) read(ctx context.Context, p *process, site store.Site, r *buildReport) error {
 	report, err := o.Sync(ctx, site)
 	if err != nil && o.Fallback != nil && o.Fallback(err) {
 		report, err = o.Sync(ctx, site)
@@ -272,15 +272,15 @@ func (o *origin) read(ctx context.Context, p *process, site store.Site, r *build
 }
 
 // handler gives what serve would answer with.
-func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *edition.Press, r *buildReport) (_ *gateway.Gateway, err error) {
+func (c *buildCommand) handler(p *process, s *serveCommand, o *source, press *edition.Press, r *buildReport) (_ *gateway.Gateway, err error) {
 	gateO := &gateway.Options{Base: o.Base, Docs: r.URL, Log: p.log}
 	s.speak(gateO)
 	if gateO.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Log: p.log}); err != nil {
 		return nil, err
 	}
-	if o.folder != nil {
+	if o.Files != nil {
 		// A file that cannot be read is left out, and the report says so.
-		if gateO.Origin, err = proxy.NewFiles(o.folder, o.Base, slog.New(slog.DiscardHandler)); err != nil {
+		if gateO.Origin, err = proxy.NewFiles(o.Files, o.Base, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
 	}
@@ -289,7 +289,7 @@ func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *ed
 
 // write makes the folder of the edition.
 func (c *buildCommand) write(
-	ctx context.Context, p *process, o *origin, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build,
+	ctx context.Context, p *process, o *source, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build,
 ) error {
 	bar := p.progress("writing " + c.Out)
 	defer bar.end()
@@ -304,13 +304,13 @@ func (c *buildCommand) write(
 // own reserves the names of the site's own files, and gives the files. A site
 // whose pages are elsewhere has a page here that leads to the documents; if they
 // are on the same host, what is composed would replace its own.
-func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway, b *static.Build) ([]static.Item, error) {
+func (c *buildCommand) own(ctx context.Context, o *source, gate *gateway.Gateway, b *static.Build) ([]static.Item, error) {
 	base, err := url.Parse(o.Base)
 	if err != nil {
 		return nil, err
 	}
 	home := static.Item{Path: "/", Name: "index.html", Ask: strings.TrimSuffix(base.EscapedPath(), "/") + "/"}
-	if o.folder == nil {
+	if o.Files == nil {
 		b.Reserve(home)
 		items := []static.Item{home}
 		if at, err := url.Parse(c.BaseURL); err == nil && at.Host != base.Host {

@@ -44,7 +44,7 @@ func (c *boarding) validate() error {
 // board makes the dashboard of a service; the gateway that it is a part of is
 // made after it.
 func (s *service) board(published []edition.Room, o *gateway.Options) error {
-	c, p, from := s.c, s.p, s.origin
+	c, p, from := s.c, s.p, s.source
 	if c.Dashboard == "" {
 		return nil
 	}
@@ -106,16 +106,16 @@ func (s *service) overlook(ctx context.Context) {
 
 // original gives the HTML that a page was made of. ErrNotFound: the source has
 // none by now.
-func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
-	if o.folder != nil { // nothing takes its place, and a look at it may take long
-		return o.folder.Original(ctx, ref)
+func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	if o.Files != nil { // nothing takes its place, and a look at it may take long
+		return o.Files.Original(ctx, ref)
 	}
 	return o.Origin.Original(ctx, ref)
 }
 
 // looked gives the last look at the source, and whether the one after it has
 // failed; nil = there was none.
-func (o *origin) looked() *dashboard.Look {
+func (o *source) looked() *dashboard.Look {
 	last, failure := o.Last(), o.Failure()
 	if last == nil && failure == nil {
 		return nil

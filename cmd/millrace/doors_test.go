@@ -16,6 +16,7 @@ import (
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -255,9 +256,10 @@ func TestUpdate(t *testing.T) {
 	ctx, dir := t.Context(), copySite(t, "handbook")
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"
-	o := p.newOrigin("folder", base, ingest.Rules{})
+	o := p.newSource("folder", base, ingest.Rules{})
 	o.From = "folder"
-	f, err := folder.New(dir, &folder.Options{Base: base})
+	way := folder.Origin()
+	f, err := way.Open(dir, &origin.Options{Base: base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,7 @@ func TestUpdate(t *testing.T) {
 	if _, err := update(false, "/about/"); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("a mirror: %v", err)
 	}
-	o.Source = f
+	o.Use(way, f)
 	if _, err := o.Sync(ctx, site); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (w *pageWeights) HTMLSizes(ctx context.Context, urls []string) ([]millrace.
 
 // record makes the recorder of a service, or takes that of the service before;
 // nil = nothing is recorded.
-func (c *recording) record(ctx context.Context, p *process, o *origin, site store.Site, was *eventRecorder) (*eventRecorder, error) {
+func (c *recording) record(ctx context.Context, p *process, o *source, site store.Site, was *eventRecorder) (*eventRecorder, error) {
 	if was != nil && was.c == *c && was.name == o.Name {
 		return was, nil
 	}

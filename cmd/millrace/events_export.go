@@ -75,7 +75,7 @@ func targetText(text string) string {
 func (s *service) export() error {
 	c, p := s.c, s.p
 	targets, secrets, err := c.exporting.targets()
-	usage, ok := s.origin.Store.(store.Usage)
+	usage, ok := s.source.Store.(store.Usage)
 	if err != nil || len(targets) == 0 || !ok {
 		return err
 	}
@@ -96,8 +96,8 @@ func (s *service) export() error {
 			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
 		})
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
-		e, err := analytics.NewExporter(usage, s.origin.Store.State(), s.origin.Name, t, client.HTTP(), &analytics.ExporterOptions{
-			Name: name, Leases: s.origin.Store.Leases(), Base: s.origin.Base, Secrets: secrets, UserAgent: agent, Logger: p.log,
+		e, err := analytics.NewExporter(usage, s.source.Store.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
+			Name: name, Leases: s.source.Store.Leases(), Base: s.source.Base, Secrets: secrets, UserAgent: agent, Logger: p.log,
 		})
 		if err != nil {
 			return usageError("--events-to: " + err.Error())

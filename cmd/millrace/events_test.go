@@ -222,7 +222,7 @@ func TestRecorderOutlivesReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, o := &process{log: slog.New(slog.DiscardHandler)}, &origin{Origin: ingest.Origin{Name: "site", Store: st}}
+	p, o := &process{log: slog.New(slog.DiscardHandler)}, &source{Origin: ingest.Origin{Name: "site", Store: st}}
 	record := func(c recording, was *eventRecorder) *eventRecorder {
 		t.Helper()
 		r, err := c.record(ctx, p, o, site, was)

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/humanize"
+	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -179,7 +180,7 @@ func (r *initReport) text(w io.Writer) error {
 	if r.Server != "" {
 		fmt.Fprintf(&b, "sent by %s\n", printable(r.Server))
 	}
-	fmt.Fprintf(&b, "millrace reads it by %s", map[string]string{"wordpress": "WordPress's REST API", "crawl": "crawling it"}[r.As])
+	fmt.Fprintf(&b, "millrace reads it by %s", origins.ByName(r.As).Title)
 	if r.Pages >= 0 {
 		fmt.Fprintf(&b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/origin/wordpress"
+	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -31,13 +31,19 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 			r.Pages = w.Offer.Pages
 		}
 	}
-	r.As = "crawl"
-	switch home, err := wordpress.Find(ctx, client, r.Site); {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil && home == r.Site:
-		r.As = "wordpress"
-	default:
+	for _, way := range origins.Origins(false) {
+		if r.As = way.Name; way.Detect == nil {
+			break
+		}
+		home, err := way.Detect(ctx, client, r.Site)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil && home == r.Site {
+			break
+		}
+	}
+	if way := origins.ByName(r.As); way.Detect == nil {
 		if web := site.Way(discover.Web); web == nil || !web.Open() {
 			why, code := "there is nothing at its address", "not-found"
 			if web != nil && web.Reason != "" {

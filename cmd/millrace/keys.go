@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -31,7 +32,7 @@ type keysCommand struct {
 type keyStore struct {
 	common
 	Source string `arg:"" optional:"" help:"What is served, as serve has it: its store keeps the keys."`
-	As     string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
 	Store  string `placeholder:"FILE" help:"The store, if serve is given one."`
 }
 
@@ -48,10 +49,10 @@ func (c *keyStore) file(p *process) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch kind {
-	case "mirror":
+	if kind == "mirror" {
 		return c.Source, nil
-	case "folder", "markdown":
+	}
+	if way := all.ByName(kind); way != nil && way.Folder {
 		dir, err := filepath.Abs(c.Source)
 		if err != nil {
 			return "", err
@@ -67,10 +68,10 @@ func (c *keyStore) file(p *process) (string, error) {
 
 // folderStore is what the store of a folder is named after.
 func folderStore(kind, dir string) string {
-	if kind == "markdown" {
-		return dir + " markdown"
+	if kind == "folder" {
+		return dir
 	}
-	return dir
+	return dir + " " + kind
 }
 
 // open opens the store, a new one only with create.

@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
+	origins "github.com/millrace/millrace/origin/all"
 )
 
 // The exit codes of every command.
@@ -176,6 +177,7 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
 		kong.Resolvers(conf),
+		kong.Vars{"origins": originNames()},
 		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
 	)
 	if err != nil {
@@ -193,6 +195,15 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 		return nil, conf, nil, conf.explain(err)
 	}
 	return line, conf, kctx, nil
+}
+
+// originNames lists the values of --as, but for mirror.
+func originNames() string {
+	var names []string
+	for _, o := range append(origins.Origins(false), origins.Origins(true)...) {
+		names = append(names, o.Name)
+	}
+	return strings.Join(names, ",")
 }
 
 // usageError is a command line that cannot be right.

@@ -48,7 +48,7 @@ func (s *service) meter(o *gateway.Options, was *gateway.Metrics) error {
 		s.metrics = gateway.NewMetrics()
 	}
 	o.Metrics = s.metrics
-	o.MetricsOptions = gateway.MetricsOptions{From: from, Looked: s.origin.lookedAt, Behind: s.behind}
+	o.MetricsOptions = gateway.MetricsOptions{From: from, Looked: s.source.lookedAt, Behind: s.behind}
 	if s.events != nil {
 		o.MetricsOptions.Dropped = s.events.Dropped
 	}
@@ -56,7 +56,7 @@ func (s *service) meter(o *gateway.Options, was *gateway.Metrics) error {
 }
 
 // lookedAt says when the source was looked at last, and whether that failed.
-func (o *origin) lookedAt() (at time.Time, failed bool) {
+func (o *source) lookedAt() (at time.Time, failed bool) {
 	if l := o.Last(); l != nil {
 		at = l.Time
 	}

@@ -54,7 +54,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		}
 		defer f.Close()
 		st := &fullStore{Store: memory.New(nil)}
-		o := p.newOrigin("folder", base, ingest.Rules{})
+		o := p.newSource("folder", base, ingest.Rules{})
 		o.From, o.Name, o.Source, o.Store = "folder", "folder", f, st
 		site, err := st.Site(t.Context(), o.Name, base)
 		if err != nil {

@@ -42,7 +42,7 @@ func TestLooked(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
-	o := p.newOrigin("folder", base, ingest.Rules{})
+	o := p.newSource("folder", base, ingest.Rules{})
 	o.From, o.Store, o.Source = "folder", db, twice{f}
 	var pages int
 	for i, known := range []bool{false, true} {

@@ -67,7 +67,7 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 const feedRoom = "web"
 
 // reachable refuses to tell others of what only this machine can see.
-func (c *serveCommand) reachable(docs string, o *origin) error {
+func (c *serveCommand) reachable(docs string, o *source) error {
 	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
 		return usageError("--indexnow: the pages of a mirror are another site's, which tells of them itself")
 	}
@@ -115,11 +115,11 @@ func (c *serveCommand) indexNow(ctx context.Context, s store.State, site, base s
 
 // prove has the gateway serve the file of the key.
 func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
-	if s.indexNow, err = s.c.indexNow(ctx, s.origin.Store.State(), s.origin.Name, s.origin.Base); err != nil || s.indexNow == nil {
+	if s.indexNow, err = s.c.indexNow(ctx, s.source.Store.State(), s.source.Name, s.source.Base); err != nil || s.indexNow == nil {
 		return err
 	}
 	o.Fixed = map[string]string{s.indexNow.Path(): s.indexNow.Text()}
-	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.origin.Base, "/")+s.indexNow.Path())
+	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.source.Base, "/")+s.indexNow.Path())
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (s *service) push(ctx context.Context) error {
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.Press}, State: s.origin.Store.State(), Leases: s.origin.Store.Leases(), Name: s.docs,
+		Site: publishedSite{s.Press}, State: s.source.Store.State(), Leases: s.source.Store.Leases(), Name: s.docs,
 		Moved: s.Press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)

@@ -17,7 +17,7 @@ type reportCommand struct {
 	common
 	coefficients
 	Source string `arg:"" optional:"" help:"What is served, as serve has it, to see what machines took of it and what that saved."`
-	As     string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
 	Store  string `placeholder:"FILE" help:"The store, if serve is given one, or a mirror that pull has written."`
 	Since  string `placeholder:"DATE" help:"First day of what is shown of a site that is served, such as 2026-11-01 (default: 30 days). Pulls are shown as they are summed up, all together."`
 	CSV    bool   `name:"csv" help:"Print a table for spreadsheets: a line for each day, machine and protocol."`

@@ -32,7 +32,7 @@ type serveCommand struct {
 	Source    string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
 	BaseURL   string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address, or SOURCE with --origin)."`
-	As        string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	As        string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store     string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
 	Site      string `placeholder:"URL" help:"Which site of a mirror that holds several."`
 	AccessLog string `placeholder:"FILE" help:"Write a line per request there; - is standard error."`
@@ -74,7 +74,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.origin.Store.Close()) }()
+	defer func() { err = errors.Join(err, s.source.Store.Close()) }()
 	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(s, start) }}
 	return run.until(ctx, ln, asked)
 }
@@ -87,7 +87,7 @@ func (c *serveCommand) ready(s *service, start time.Time) error {
 	}
 	now := s.Press.Current().View.Site()
 	r := serveReport{Site: now.Base, URL: s.docs, Pages: now.Pages, Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds()}
-	if l := s.origin.Last(); l != nil {
+	if l := s.source.Last(); l != nil {
 		r.As, r.Skipped = l.Kind, append(r.Skipped, l.Report.Skipped...)
 	}
 	return s.p.report(r, nil)

@@ -171,7 +171,7 @@ func TestReloadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer now.origin.Store.Close()
+	defer now.source.Store.Close()
 	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.Gateway, nil), ended: make(chan struct{})}
 	now.tend(t.Context())
 	now.Start(t.Context())
@@ -235,7 +235,7 @@ func TestReloadConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.origin.Store.Close()
+	defer s.source.Store.Close()
 	if all.Load() == 0 {
 		t.Error("nobody has looked at the site")
 	}
@@ -265,10 +265,10 @@ func TestStartHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.origin.Sync(t.Context(), s.site); err != nil || r.Added != 1 {
+	if r, err := s.source.Sync(t.Context(), s.site); err != nil || r.Added != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := errors.Join(s.Close(), s.origin.Store.Close()); err != nil {
+	if err := errors.Join(s.Close(), s.source.Store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	hangs.Store(true)
@@ -276,9 +276,9 @@ func TestStartHangs(t *testing.T) {
 	if s, err = prepared(t, args...); err != nil {
 		t.Fatal(err)
 	}
-	defer s.origin.Store.Close()
-	if took := time.Since(start); took > 15*time.Second || s.origin.Kind != "crawl" {
-		t.Errorf("%v for a site to be read by %s", took, s.origin.Kind)
+	defer s.source.Store.Close()
+	if took := time.Since(start); took > 15*time.Second || s.source.Kind != "crawl" {
+		t.Errorf("%v for a site to be read by %s", took, s.source.Kind)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -59,7 +59,7 @@ type service struct {
 	c      *serveCommand
 	p      *process
 	docs   string // base URL of the machine documents
-	origin *origin
+	source *source
 	site   store.Site
 	agents *webauth.Verifier // of signatures; nil = nobody looks at them
 	events *eventRecorder    // nil = nothing is recorded
@@ -88,15 +88,15 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.together(s.docs); err != nil {
 		return nil, err
 	}
-	o := p.newOrigin(l.kind, s.docs, ingest.Rules(c.correcting))
-	s.origin = o
+	o := p.newSource(l.kind, s.docs, ingest.Rules(c.correcting))
+	s.source = o
 	if was != nil {
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
 		s.events, s.visitors, s.verdicts, s.metrics = was.events, was.visitors, was.verdicts, was.metrics
-		o.Store = was.origin.Store
-		if last := was.origin.Last(); last != nil {
+		o.Store = was.source.Store
+		if last := was.source.Last(); last != nil {
 			o.Continue(last)
 			if o.Kind == "live" {
 				o.Kind = last.Kind // as the site itself has told
@@ -177,7 +177,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 
 // surface makes the gateway.
 func (s *service) surface(ctx context.Context, published []edition.Room) (err error) {
-	c, p, o := s.c, s.p, s.origin
+	c, p, o := s.c, s.p, s.source
 	gateO := &gateway.Options{Base: o.Base, Docs: s.docs, Log: p.log, Access: access.Options{Streams: p.listening()}}
 	if s.events != nil {
 		gateO.Events = s.events
@@ -190,8 +190,8 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	case front != nil:
 		gateO.Origin = front
 		s.OnClose(func() error { front.Close(); return nil })
-	case o.folder != nil:
-		if gateO.Origin, err = proxy.NewFiles(o.folder, o.Base, p.log); err != nil {
+	case o.Files != nil:
+		if gateO.Origin, err = proxy.NewFiles(o.Files, o.Base, p.log); err != nil {
 			return err
 		}
 	}

@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/origin/crawl"
-	"github.com/millrace/millrace/origin/folder"
-	"github.com/millrace/millrace/origin/markdown"
-	"github.com/millrace/millrace/origin/wordpress"
+	"github.com/millrace/millrace/origin"
+	"github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -28,15 +24,16 @@ func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("the source is empty: name a folder, a URL or a mirror FILE")
 	}
+	way := all.ByName(c.As)
 	if strings.Contains(c.Source, "://") {
 		if _, err := siteFolder(c.Source); err != nil {
 			return "", err
 		}
-		switch c.As {
-		case "":
+		switch {
+		case c.As == "":
 			return "live", nil
-		case "crawl", "wordpress":
-			return c.As, nil
+		case way != nil && !way.Folder:
+			return way.Name, nil
 		}
 		return "", usageError(fmt.Sprintf("--as %s: %s is a live site; it can be read as wordpress or crawl", c.As, c.Source))
 	}
@@ -49,13 +46,17 @@ func (c *serveCommand) kind() (string, error) {
 		return "", usageError(fmt.Sprintf("%s is one page; SOURCE is the folder that it is in, such as %s", c.Source, filepath.Dir(c.Source)))
 	case !info.IsDir() && (c.As == "" || c.As == "mirror"):
 		return "mirror", nil
-	case info.IsDir() && (c.As == "folder" || c.As == "markdown"):
-		return c.As, nil
+	case info.IsDir() && way != nil && way.Folder:
+		return way.Name, nil
 	case info.IsDir() && c.As == "":
-		if markdown.Is(c.Source) {
-			return "markdown", nil
+		for _, o := range all.Origins(true) {
+			if o.Detect == nil {
+				return o.Name, nil
+			}
+			if _, err := o.Detect(context.Background(), nil, c.Source); err == nil {
+				return o.Name, nil
+			}
 		}
-		return "folder", nil
 	case info.IsDir():
 		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as folder or markdown", c.As, c.Source))
 	}
@@ -63,14 +64,15 @@ func (c *serveCommand) kind() (string, error) {
 }
 
 // open gets the origin as far as it goes without its store.
-func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
+func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Rehost && o.Kind != "mirror" {
 		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.Kind))
 	}
 	switch o.Kind {
 	case "mirror":
 		return o.openMirror(ctx, c, p)
-	case "folder", "markdown":
+	}
+	if way := all.ByName(o.Kind); way != nil && way.Folder {
 		return o.openFolder(c, p)
 	}
 	root, err := siteFolder(c.Source)
@@ -88,7 +90,7 @@ func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
 	return err
 }
 
-func (o *origin) openFolder(c *serveCommand, p *process) error {
+func (o *source) openFolder(c *serveCommand, p *process) error {
 	dir, err := filepath.Abs(c.Source)
 	if err != nil {
 		return err
@@ -97,21 +99,14 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 	if err != nil {
 		return err
 	}
-	o.Name, o.Title, o.path = "folder "+dir, filepath.Base(dir), c.Store
-	o.From = o.Name
-	if o.Kind == "markdown" {
-		f, err := markdown.New(dir, &markdown.Options{Base: o.Base, Rules: rules, Logger: p.log})
-		if err != nil {
-			return err
-		}
-		o.Name += " markdown"
-		o.From, o.Source, o.Watch, o.close = o.Name, f, f.Watch, f.Close
-	} else {
-		if o.folder, err = folder.New(dir, &folder.Options{Base: o.Base, Rules: rules, Logger: p.log}); err != nil {
-			return err
-		}
-		o.Source, o.Watch, o.close = o.folder, o.folder.Watch, o.folder.Close
+	way := all.ByName(o.Kind)
+	src, err := way.Open(dir, &origin.Options{Base: o.Base, Rules: rules, Logger: p.log})
+	if err != nil {
+		return err
 	}
+	o.Use(*way, src)
+	o.Name, o.Title, o.path, o.close = "folder "+folderStore(o.Kind, dir), filepath.Base(dir), c.Store, src.Close
+	o.From = o.Name
 	if o.path == "" {
 		if o.path, err = p.storePath(folderStore(o.Kind, dir)); err != nil {
 			return err
@@ -141,7 +136,7 @@ func exposed(dir, file string) bool {
 	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")
 }
 
-func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
+func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Store != "" {
 		return usageError("--store: a mirror is its own store")
 	}
@@ -196,12 +191,8 @@ func choose(names []string, want, file string) (string, error) {
 	return sites[0], nil
 }
 
-// glance is how long a site that was read before is waited for, to say whether
-// it is read in the same way.
-const glance = 2 * time.Second
-
 // noTypes refuses to exclude types of a source that has none.
-func (c *serveCommand) noTypes(o *origin) error {
+func (c *serveCommand) noTypes(o *source) error {
 	if len(c.ExcludeTypes) == 0 {
 		return nil
 	}
@@ -209,83 +200,54 @@ func (c *serveCommand) noTypes(o *origin) error {
 }
 
 // connect finds out how a live site is read. It does nothing for the others.
-func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site store.Site) error {
+func (o *source) connect(ctx context.Context, c *serveCommand, p *process, stored store.Site) error {
 	if o.Source != nil || o.Kind == "mirror" {
 		return c.noTypes(o)
 	}
 	client := fetch.New(c.siteOptions(p, o.Base, ingest.Robots{State: o.Store.State()})).HTTP()
 	o.close = func() error { client.CloseIdleConnections(); return nil }
-	if o.Kind == "live" {
-		o.Kind = "crawl"
-		was, err := ingest.IsPrimary(ctx, site, o.Name+" wordpress")
-		if err != nil {
-			return err
-		}
-		crawled, err := ingest.IsPrimary(ctx, site, o.Name+" crawl")
-		if err != nil {
-			return err
-		}
-		look, done := context.WithCancel(ctx)
-		if was || crawled {
-			look, done = context.WithTimeout(ctx, glance) // nobody is answered until then
-		}
-		home, err := wordpress.Find(look, client, o.Name)
-		late := look.Err() != nil
-		done()
-		switch {
-		case ctx.Err() != nil:
-			return err
-		case err == nil && home == o.Name:
-			o.Kind = "wordpress"
-		case err == nil:
-			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
-		case late, errors.Is(err, millrace.ErrUnavailable):
-			// A site that is down does not change the way it is read.
-			if was {
-				o.Kind = "wordpress"
-			}
-		case errors.Is(err, millrace.ErrForbidden):
-			// An address that is refused, or a home that wants a login, is so to
-			// a crawl as well, and told by it.
-			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
-				p.log.Warn("the site's pages cannot be read by WordPress's REST API: crawling the site instead", "error", err)
-			}
-		}
-	}
 	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
-	if o.Kind == "crawl" {
-		return errors.Join(c.noTypes(o), o.crawl(client, c, p, site, rules))
-	}
-	src, err := wordpress.New(client, o.Name, &wordpress.Options{Rules: rules, ExcludeTypes: c.ExcludeTypes, Logger: p.log})
-	if err != nil {
-		return err
-	}
-	p.log.Info("reading the site by WordPress's REST API", "site", o.Name)
-	o.Source, o.From = src, o.Name+" wordpress"
-	o.Fallback = func(err error) bool {
-		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(c.ExcludeTypes) > 0 {
-			return false // a crawl does not know the types
+	live := all.Origins(false)
+	way := all.ByName(o.Kind)
+	if way == nil {
+		found, err := ingest.Choose(ctx, live, client, stored, o.Name, p.log)
+		if err != nil {
+			return err
 		}
-		p.log.Warn("there is no WordPress REST API to read: crawling the site instead", "error", err)
-		o.Kind, o.Fallback = "crawl", nil
-		return o.crawl(client, c, p, site, rules) == nil
+		way = &found
 	}
-	return nil
-}
-
-func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site store.Site, rules *extract.Rules) error {
-	o.From = o.Name + " crawl"
-	options := c.options(p, site, o.From, o.Show)
-	options.Rules = rules
-	src, err := crawl.New(client, o.Name, options)
-	if err != nil {
+	if !way.Types {
+		if err := c.noTypes(o); err != nil {
+			return err
+		}
+	}
+	open := func(way origin.Origin) error {
+		o.From = o.Name + " " + way.Name
+		options := ingest.Held(stored, o.From)
+		options.Client, options.Rules, options.ExcludeTypes, options.Logger = client, rules, c.ExcludeTypes, p.log
+		options.MaxPages, options.MaxDepth, options.MaxTime, options.Progress = c.MaxPages, c.MaxDepth, c.MaxTime, o.Show
+		src, err := way.Open(o.Name, options)
+		if err == nil {
+			o.Use(way, src)
+		}
 		return err
 	}
-	o.Source, o.Next, o.Complete = src, src.Next, src.Complete
-	return nil
+	if way.Detect != nil {
+		p.log.Info("reading the site", "site", o.Name, "by", way.Title)
+		o.Fallback = func(err error) bool {
+			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(c.ExcludeTypes) > 0 {
+				return false // another way does not know the types
+			}
+			last := live[len(live)-1]
+			p.log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "next", last.Title, "err", err)
+			o.Fallback = nil
+			return open(last) == nil
+		}
+	}
+	return open(*way)
 }
 
 // crawling are the flags of every command that crawls.
@@ -313,12 +275,4 @@ func (c *reaching) validate() error {
 		return usageError("--max-depth and --max-time are not negative; leave them out for no limit of your own")
 	}
 	return nil
-}
-
-// options are those of a crawl into a site.
-func (c *crawling) options(p *process, site store.Site, from string, progress func(done, known int)) *crawl.Options {
-	o := ingest.CrawlOptions(site, from)
-	o.MaxPages, o.MaxDepth, o.MaxTime = c.MaxPages, c.MaxDepth, c.MaxTime
-	o.Progress, o.Logger = progress, p.log
-	return o
 }

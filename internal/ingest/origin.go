@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/store"
 )
 
@@ -22,7 +23,7 @@ import (
 // to it. The exported fields are set before the first call, but for Source, Kind,
 // From, Next and Complete, which Fallback may change.
 type Origin struct {
-	Kind   string // how the pages are read: folder, markdown, wordpress, crawl or mirror; "" = by a Source of another kind
+	Kind   string // how the pages are read: mirror, or the name of an origin; "" = by a Source of another kind
 	Name   string // of the site in the store
 	From   string // of the source in the site
 	Title  string // for people
@@ -43,7 +44,12 @@ type Origin struct {
 	Progress func(title string) Progress
 	Log      *slog.Logger
 
-	tried   bool // the rules were
+	// Files are the site's own files, if they can be served as they are; nil = they
+	// cannot.
+	Files origin.Files
+
+	way     origin.Origin // that reads the source; without a name = none
+	tried   bool          // the rules were
 	shown   Progress
 	last    atomic.Pointer[Scan]
 	failure atomic.Pointer[Failure]
@@ -249,7 +255,7 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 }
 
 // Live reports whether the pages come over the network.
-func (o *Origin) Live() bool { return o.Kind == "crawl" || o.Kind == "wordpress" }
+func (o *Origin) Live() bool { return o.way.Name != "" && !o.way.Folder }
 
 // held reports whether the store has all of a live site, by an earlier run.
 func (o *Origin) held(ctx context.Context, site store.Site) bool {
@@ -282,8 +288,8 @@ func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, err
 	bar := o.Bar("reading " + o.Title)
 	defer bar.End()
 	mo := &mirror.Options{Logger: o.Log}
-	if o.Kind == "crawl" {
-		o.shown = bar // the crawl itself knows what is left to do
+	if o.way.Progress {
+		o.shown = bar
 	} else {
 		mo.Progress = func(g mirror.Progress) { bar.Show(g.Done, g.Named) }
 	}
@@ -346,15 +352,13 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	}
 	var report *mirror.Report
 	var err error
-	switch o.Kind {
-	case "markdown":
-		// Its names are those of files, of which several may make a URL: a
-		// look at all of them is as quick.
+	switch {
+	case o.way.Whole:
 		if report, err = o.take(ctx, site); report == nil {
 			return millrace.Counts{}, err
 		}
 		report.Unchanged = max(0, len(urls)-report.Added-report.Updated-report.Deleted)
-	case "folder":
+	case o.way.ByFile:
 		for i, n := range names {
 			names[i] = canon.Relative(o.Base, n)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/state"
+	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
@@ -18,7 +19,10 @@ func Sources(site string) []string {
 	if !strings.Contains(site, "://") {
 		return nil
 	}
-	names := []string{site + " crawl", site + " wordpress"}
+	var names []string
+	for _, o := range origins.Origins(false) {
+		names = append(names, site+" "+o.Name)
+	}
 	for _, p := range all.Protocols() {
 		names = append(names, site+" "+p.Name)
 	}

@@ -4,21 +4,19 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 )
 
-// origin is where the pages come from, and the store that has them.
-type origin struct {
+// source is where the pages come from, and the store that has them.
+type source struct {
 	ingest.Origin
-	path   string         // of the store
-	folder *folder.Folder // the files of a folder of HTML; nil = another source
-	close  func() error   // of the source; nil = nothing to close
+	path  string       // of the store
+	close func() error // of the source; nil = nothing to close
 }
 
-// newOrigin returns an origin of a kind, whose machine documents are at base.
-func (p *process) newOrigin(kind, base string, rules ingest.Rules) *origin {
-	return &origin{Origin: ingest.Origin{
+// newSource returns a source of a kind, whose machine documents are at base.
+func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
+	return &source{Origin: ingest.Origin{
 		Kind: kind, Base: base, Rules: rules, Log: p.log,
 		Progress: func(title string) ingest.Progress { return bar{p.progress(title)} },
 	}}
@@ -34,7 +32,7 @@ func (b bar) Show(done, total int) { b.show(done, total) }
 func (b bar) End() { b.end() }
 
 // site opens the site in its store, which it opens if it is not yet.
-func (o *origin) site(ctx context.Context, p *process) (store.Site, error) {
+func (o *source) site(ctx context.Context, p *process) (store.Site, error) {
 	if o.Store == nil {
 		var err error
 		if o.Store, err = p.openStore(ctx, o.path); err != nil {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/origin/crawl"
+	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/store"
 )
 
-// CrawlOptions returns the options of a crawl that go by what a site of a store
-// has of the source from.
-func CrawlOptions(site store.Site, from string) *crawl.Options {
-	return &crawl.Options{
+// Held returns the options of a source that goes by what a site of a store has of the
+// source from.
+func Held(site store.Site, from string) *origin.Options {
+	return &origin.Options{
 		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 			return site.KnownRefs(ctx, from, urls...)
 		},

@@ -1,0 +1,70 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/origin"
+	"github.com/millrace/millrace/store"
+)
+
+// quick is how long a site that was read before is waited for, to say whether it is
+// read in the same way.
+const quick = 2 * time.Second
+
+// Choose returns which of the origins reads a site, the last one if no other does. A
+// site that is down is read as before.
+func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, site store.Site, name string, log *slog.Logger) (origin.Origin, error) {
+	last := origins[len(origins)-1]
+	before := last
+	known := false
+	for _, way := range origins {
+		was, err := IsPrimary(ctx, site, name+" "+way.Name)
+		if err != nil {
+			return last, err
+		}
+		if was {
+			before, known = way, true
+		}
+	}
+	for _, way := range origins {
+		if way.Detect == nil {
+			return way, nil
+		}
+		ask, done := context.WithCancel(ctx)
+		if known {
+			ask, done = context.WithTimeout(ctx, quick) // the site is not served until then
+		}
+		home, err := way.Detect(ask, client, name)
+		late := ask.Err() != nil
+		done()
+		switch {
+		case ctx.Err() != nil:
+			return last, err
+		case err == nil && home == name:
+			return way, nil
+		case err == nil:
+			log.Info("this is a part of a site: the whole is read faster", "site", home, "by", way.Title)
+		case late, errors.Is(err, millrace.ErrUnavailable):
+			return before, nil
+		case errors.Is(err, millrace.ErrForbidden):
+			// An address that is refused, or a home that wants a login, is so by every
+			// way, and the last one says it.
+			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
+				log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "err", err)
+			}
+		}
+	}
+	return last, nil
+}
+
+// Use takes the pages from a source, which was opened by a way.
+func (o *Origin) Use(way origin.Origin, s *origin.Source) {
+	o.Kind, o.way, o.Files = way.Name, way, s.Files
+	o.Source, o.Watch, o.Next, o.Complete = s.Source, s.Watch, s.Next, s.Complete
+}

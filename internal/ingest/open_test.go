@@ -1,0 +1,69 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/origin"
+	"github.com/millrace/millrace/origin/all"
+	"github.com/millrace/millrace/publish"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// toy is an origin of one page, such as a new package below origin would have.
+func toy() origin.Origin {
+	return origin.Origin{
+		Name: "toy", Title: "a toy",
+		Detect: func(_ context.Context, _ *http.Client, source string) (string, error) {
+			if source != "https://toy.test/" {
+				return "", fmt.Errorf("%s: %w", source, millrace.ErrNotFound)
+			}
+			return source, nil
+		},
+		Open: func(source string, _ *origin.Options) (*origin.Source, error) {
+			return &origin.Source{Source: publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
+				return func(yield func(*millrace.Page, error) bool) { yield(&millrace.Page{URL: source + "a", Title: "A"}, nil) }
+			})}, nil
+		},
+	}
+}
+
+// A site is read by the first origin that finds itself there, and else by the last one.
+func TestChoose(t *testing.T) {
+	origins := []origin.Origin{toy(), *all.ByName("crawl")}
+	st := memory.New(nil)
+	for name, want := range map[string]string{"https://toy.test/": "toy", "https://other.test/": "crawl"} {
+		site, err := st.Site(t.Context(), name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		way, err := ingest.Choose(t.Context(), origins, nil, site, name, slog.New(slog.DiscardHandler))
+		if err != nil || way.Name != want {
+			t.Errorf("%s: %s, %v", name, way.Name, err)
+		}
+		if want != "toy" {
+			continue
+		}
+		src, err := way.Open(name, ingest.Held(site, name+" toy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &ingest.Origin{Store: st, Name: name, From: name + " toy", Base: name, Log: slog.New(slog.DiscardHandler)}
+		o.Use(way, src)
+		if r, err := o.Sync(t.Context(), site); err != nil || r.Added != 1 || !o.Live() {
+			t.Errorf("%+v, %v", r, err)
+		}
+		// A site that is down is read as before.
+		down := toy()
+		down.Detect = func(context.Context, *http.Client, string) (string, error) { return "", millrace.ErrUnavailable }
+		if way, err := ingest.Choose(t.Context(), []origin.Origin{down, origins[1]}, nil, site, name, slog.New(slog.DiscardHandler)); err != nil || way.Name != "toy" {
+			t.Errorf("%s, %v", way.Name, err)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package origin_test
+
+import (
+	"fmt"
+
+	"github.com/millrace/millrace/origin"
+	"github.com/millrace/millrace/origin/all"
+)
+
+// A folder is opened by the first origin that reads folders like it.
+func Example() {
+	way := all.ByName("folder")
+	s, err := way.Open("testdata/site", &origin.Options{Base: "https://example.com/"})
+	fmt.Println(way.Title, err, s.Close())
+	// Output: a folder of HTML <nil> <nil>
+}

@@ -1,0 +1,31 @@
+package markdown
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/origin"
+)
+
+// Origin describes this package. Several files may make one page, so that pages are
+// not read singly.
+func Origin() origin.Origin {
+	return origin.Origin{
+		Name: "markdown", Title: "a folder of Markdown", Folder: true, Whole: true,
+		Detect: func(_ context.Context, _ *http.Client, dir string) (string, error) {
+			if !Is(dir) {
+				return "", fmt.Errorf("%s: %w: no site in Markdown", dir, millrace.ErrNotFound)
+			}
+			return dir, nil
+		},
+		Open: func(dir string, o *origin.Options) (*origin.Source, error) {
+			f, err := New(dir, &Options{Base: o.Base, Rules: o.Rules, Logger: o.Logger})
+			if err != nil {
+				return nil, err
+			}
+			return &origin.Source{Source: f, Watch: f.Watch, Close: f.Close}, nil
+		},
+	}
+}
