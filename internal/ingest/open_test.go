@@ -28,7 +28,9 @@ func toy() origin.Origin {
 		},
 		Open: func(source string, _ *origin.Options) (*origin.Source, error) {
 			return &origin.Source{Source: publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
-				return func(yield func(*millrace.Page, error) bool) { yield(&millrace.Page{URL: source + "a", Title: "A"}, nil) }
+				return func(yield func(*millrace.Page, error) bool) {
+					yield(&millrace.Page{URL: source + "a", Title: "A"}, nil)
+				}
 			})}, nil
 		},
 	}
