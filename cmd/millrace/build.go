@@ -43,7 +43,7 @@ type buildCommand struct {
 	As        string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
 	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
-	Bots      []string `placeholder:"FILE" help:"More bots that robots.txt refuses what the policy does, one a line: token, operator, purpose (default: those that are built in)."`
+	Bots      []string `placeholder:"FILE" help:"More bots that robots.txt refuses what the policy does, one a line: token, operator, purpose (default: those that are built in)." hidden:""`
 	// RequireKey comes from a configuration that serve has too.
 	RequireKey bool `hidden:""`
 }

@@ -10,9 +10,9 @@ import (
 type embedding struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Server of a model that tells what passages mean, with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: the site's own words tell)."`
 	EmbedModel          string `placeholder:"NAME" help:"The model to ask there for."`
-	EmbedKey            string `placeholder:"KEY" help:"Key of that server; better set as MILLRACE_EMBED_KEY, which no list of processes shows."`
-	EmbedDocumentPrefix string `placeholder:"TEXT" help:"What the model wants to stand before each passage, such as \"search_document: \"."`
-	EmbedQueryPrefix    string `placeholder:"TEXT" help:"What the model wants to stand before each question, such as \"search_query: \"."`
+	EmbedKey            string `placeholder:"KEY" help:"Key of that server; better set as MILLRACE_EMBED_KEY, which no list of processes shows." hidden:""`
+	EmbedDocumentPrefix string `placeholder:"TEXT" help:"What the model wants to stand before each passage, such as \"search_document: \"." hidden:""`
+	EmbedQueryPrefix    string `placeholder:"TEXT" help:"What the model wants to stand before each question, such as \"search_query: \"." hidden:""`
 }
 
 // embedder makes the client that the flags ask for, nil for none. retries is

@@ -14,7 +14,7 @@ import (
 // recording are the flags that say what is kept of what machines ask for.
 type recording struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long each request of a machine is kept, without address and key; sums by day stay. 0 = nothing is recorded (default: ${default})."`
-	EventsHashQueries bool          `help:"Keep a hash of what machines search for, by a key of the store's own, in place of the words (default: the words)."`
+	EventsHashQueries bool          `help:"Keep a hash of what machines search for, by a key of the store's own, in place of the words (default: the words)." hidden:""`
 }
 
 // validate refuses values that would be taken for something else.

@@ -16,7 +16,7 @@ import (
 // exporting are the flags that say who is told what machines ask for.
 type exporting struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Tell a service of each request of a machine: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL, which gets signed JSON; may be given several times. A URL with a secret belongs in the configuration file (default: nobody is told)."`
-	EventsSecret string   `placeholder:"KEY" help:"Secret that signs what a webhook of --events-to gets, whsec_ and base64; a second one after a space signs too. It belongs in the configuration file, or in the environment."`
+	EventsSecret string   `placeholder:"KEY" help:"Secret that signs what a webhook of --events-to gets, whsec_ and base64; a second one after a space signs too. It belongs in the configuration file, or in the environment." hidden:""`
 }
 
 // exportLimit is how long one request to a service may take.

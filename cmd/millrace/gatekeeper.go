@@ -18,10 +18,10 @@ import (
 // files go.
 type gatekeeping struct {
 	Bot            []string `placeholder:"NAME=DO" help:"What a bot gets, by its token, its operator's name, its purpose (training, search or user), bots for every one that says it is one, or unverified for those that do not show it: allow, 402, 403, or a rate such as 2/s. The most specific counts; what the policy refuses gets 403, or 402 where it names a price (default: allow)."`
-	Bots           []string `placeholder:"FILE" help:"More bots, one a line: token, operator, purpose (default: those that are built in)."`
-	BotRanges      []string `placeholder:"NAME=FILE" help:"The addresses of a bot or of an operator's bots, as the operator publishes them; read again when the file changes (default: none, and names are believed)."`
+	Bots           []string `placeholder:"FILE" help:"More bots, one a line: token, operator, purpose (default: those that are built in)." hidden:""`
+	BotRanges      []string `placeholder:"NAME=FILE" help:"The addresses of a bot or of an operator's bots, as the operator publishes them; read again when the file changes (default: none, and names are believed)." hidden:""`
 	FilesRate      string   `placeholder:"SIZE" help:"Most bytes a second of large files, such as lists and collections, to one client, such as 2M (default: no limit)."`
-	FilesRateTotal string   `placeholder:"SIZE" help:"The same, to all clients together (default: no limit)."`
+	FilesRateTotal string   `placeholder:"SIZE" help:"The same, to all clients together (default: no limit)." hidden:""`
 }
 
 // validate refuses values that would be taken for something else.

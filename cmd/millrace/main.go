@@ -80,6 +80,7 @@ type process struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	reported bool // a report is printed
+	rare     bool // help shows rarely used flags
 	common   *common
 	log      *slog.Logger
 	policy   *millrace.Policy // of the configuration; nil = it has none
@@ -125,7 +126,9 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		args = []string{"--help"}
 	}
 	if args[0] == "help" {
-		args = append(args[1:len(args):len(args)], "--help")
+		rest := slices.DeleteFunc(slices.Clone(args[1:]), func(a string) bool { return a == "--all" })
+		p.rare = len(rest) < len(args)-1
+		args = append(rest, "--help")
 	}
 	_, conf, kctx, err := p.parse(args)
 	if err != nil {
@@ -172,7 +175,7 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 	line, conf := new(commands), &config{lookup: p.lookup}
 	k, err := kong.New(line,
 		kong.Name("millrace"),
-		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. The key policy says what the content may be used for."),
+		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. Rarely used flags are shown by millrace help COMMAND --all. The key policy says what the content may be used for."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
@@ -190,6 +193,13 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 		}
 	}
 	conf.whole = true
+	if p.rare {
+		for _, command := range k.Model.Leaves(false) {
+			for _, f := range command.Flags {
+				f.Hidden = false
+			}
+		}
+	}
 	kctx, err := k.Parse(args)
 	if err != nil {
 		return nil, conf, nil, conf.explain(err)
@@ -273,6 +283,7 @@ func (p *process) report(v any, text func(io.Writer) error) error {
 // that the list is whole.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command to explain."`
+	All     bool     `help:"Show rarely used flags, too, which are mostly set in millrace.yaml."`
 }
 
 // Run does nothing: see run.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -274,5 +275,17 @@ func TestPortInUse(t *testing.T) {
 	defer ln.Close()
 	if exit, code, out := failure(t, nil, "serve", copySite(t, "handbook"), "--listen", ln.Addr().String()); exit != 1 || code != "address-in-use" {
 		t.Errorf("exit %d %s: %s", exit, code, out)
+	}
+}
+
+// Help shows the flags that people need, by task; with --all it shows the others.
+func TestHelpOfServe(t *testing.T) {
+	t.Parallel()
+	flag := regexp.MustCompile(`(?m)^ +(-\w, )?--`)
+	_, short, _ := command(t, nil, "help", "serve")
+	_, all, _ := command(t, nil, "help", "serve", "--all")
+	few, many := len(flag.FindAllString(short, -1)), len(flag.FindAllString(all, -1))
+	if few > 45 || many < few+20 || !strings.Contains(short, "\nServer\n") || strings.Contains(short, "--list-items") || !strings.Contains(all, "--list-items") {
+		t.Errorf("%d flags, with --all %d:\n%s", few, many, short)
 	}
 }

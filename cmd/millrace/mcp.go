@@ -257,7 +257,7 @@ func (l *mirrorLibrary) learn(ctx context.Context, p *process, name string) erro
 // agents are the flags of a server that agents may ask by the Model Context
 // Protocol.
 type agents struct {
-	NoMCP bool `name:"no-mcp" help:"Do not answer agents by the Model Context Protocol under /mcp."`
+	NoMCP bool `name:"no-mcp" help:"Do not answer agents by the Model Context Protocol under /mcp." hidden:""`
 }
 
 // answer adds to a gateway what answers agents: the site as it is published,

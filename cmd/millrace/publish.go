@@ -19,17 +19,17 @@ import (
 // publishing are the flags of every command that publishes.
 type publishing struct {
 	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below, besides accounts, carts, logins and administration."`
-	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)."`
-	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of the CMS to leave out, such as page or product: those of WordPress's REST API."`
-	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
+	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
+	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of the CMS to leave out, such as page or product: those of WordPress's REST API." hidden:""`
+	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
-	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)."`
-	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)."`
+	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})." hidden:""`
+	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)." hidden:""`
+	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
-	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)."`
-	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
+	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)." hidden:""`
+	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)." hidden:""`
 
 	arcPublishing
 	Web webPublishing `embed:""`

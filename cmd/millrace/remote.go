@@ -26,7 +26,7 @@ const webCrawl = agent.Crawl
 type remote struct {
 	AllowPrivate bool           `help:"Allow loopback and private addresses."`
 	Delay        *time.Duration `placeholder:"DURATION" help:"Gap between two requests to one host (default: none on loopback, 250ms elsewhere)."`
-	UserAgent    string         `placeholder:"TEXT" help:"Name to give to servers (default: millrace/VERSION)."`
+	UserAgent    string         `placeholder:"TEXT" help:"Name to give to servers (default: millrace/VERSION)." hidden:""`
 	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
 }
 

@@ -258,8 +258,8 @@ type crawling struct {
 
 // reaching are the flags of a crawl that are no quota.
 type reaching struct {
-	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)."`
-	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)."`
+	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)." hidden:""`
+	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)." hidden:""`
 }
 
 // validate refuses limits that would be none.
