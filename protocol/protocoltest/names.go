@@ -48,7 +48,7 @@ func Names(t *testing.T, p protocol.Protocol, names docname.Names, canonical fun
 		if page := base + name[1:]; tag.N == 1 && have[page] {
 			t.Fatalf("the document of %s has the name of the page %s", tag.URL, page)
 		}
-		d, err := publisher.Find(t.Context(), v, httptest.NewRequest(http.MethodGet, "http://docs"+name, nil))
+		d, err := publisher.Find(t.Context(), v, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://docs"+name, nil))
 		if err != nil || d.ETag != tag.Value || d.Path != name {
 			t.Fatalf("%s of %s: %v, %v", name, tag.URL, d, err)
 		}
