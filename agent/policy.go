@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -128,7 +127,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 		return ctx.Err()
 	}
 	for _, proto := range all.Protocols() {
-		if proto.Name == arcName && via != arcName && !namesARC(robots) {
+		if proto.Named != nil && via != proto.Name && !proto.Named(robots) {
 			continue
 		}
 		src, ok := g.reader(proto).(protocol.PolicyReader)
@@ -182,14 +181,6 @@ func innermost(err error) error {
 		err = inner
 	}
 	return err
-}
-
-// arcName is the protocol whose policy is asked for only where it is spoken.
-const arcName = "arc"
-
-// namesARC reports whether a robots.txt names a list of ARC.
-func namesARC(robots *fetch.Robots) bool {
-	return slices.ContainsFunc(robots.Sitemaps(), func(s string) bool { return strings.Contains(s, "/arc-sitemap") })
 }
 
 // forbidden returns the error of the first document that does not allow the

@@ -33,6 +33,20 @@ type Protocol struct {
 	// "/llms.txt"; nil = none, or Rules check whether robots.txt allows them.
 	Entry []string
 
+	// Home is the path, under the endpoint base, of the document that clients begin
+	// with. HomeLink is the link of the home page that leads there, without its URL;
+	// without Rel = there is none.
+	Home     string
+	HomeLink millrace.Link
+	// Public: the content is public by design, so that it is not published where it
+	// would need a key.
+	Public bool
+	// Feeds: it publishes feeds, which hubs distribute (WebSub).
+	Feeds bool
+	// Named reports whether a robots.txt names the protocol, whose policy is not asked
+	// for on other sites; nil = no robots.txt does.
+	Named func(r *fetch.Robots) bool
+
 	// Carry returns what is left of a page that went through the protocol, nil if
 	// the protocol does not carry the page. It is pure, total and idempotent. Pages
 	// are those of a View of site; only its Base and Language count.

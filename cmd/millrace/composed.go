@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/static"
 )
@@ -13,13 +14,10 @@ import (
 // leaves out of the site's own sitemap.
 func (c *publishing) speak(o *gateway.Options) { o.Policy, o.Visibility = c.policy, c.visibility() }
 
-// composedRoom is the room whose rules speak of what the gateway composes.
-const composedRoom = "web"
-
 // composed adds to the files of a site what the gateway composes beside them.
 func composed(ctx context.Context, gate *gateway.Gateway, b *static.Build, items []static.Item) []static.Item {
 	for _, path := range gate.Composed(ctx) {
-		it := static.Item{Path: path, Room: composedRoom, Name: strings.TrimPrefix(path, "/")}
+		it := static.Item{Path: path, Room: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
 		if !slices.ContainsFunc(items, func(have static.Item) bool { return have.Path == path }) && b.Reserve(it) {
 			items = append(items, it)
 		}

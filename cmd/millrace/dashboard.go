@@ -77,7 +77,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 		}
 	}
 	for _, room := range rooms {
-		if c.off(room.Name) {
+		if room.Public && c.closed(room.Name) {
 			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}

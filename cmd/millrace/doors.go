@@ -15,7 +15,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/store"
 )
 
@@ -110,10 +109,6 @@ func network(flag, s, all string) (netip.Prefix, error) {
 func (c *doors) closed(name string) bool {
 	return c != nil && c.RequireKey && !slices.Contains(c.Open, name)
 }
-
-// off reports whether a protocol is not published: SCP's files are public by
-// its very design, so they are there when they are opened by name, or not at all.
-func (c *doors) off(name string) bool { return serving.Off(name, c.closed(name)) }
 
 // hold gives the gateway what it needs to know of keys and limits.
 func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {

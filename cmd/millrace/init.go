@@ -68,13 +68,6 @@ type initServed struct {
 	Note     string `json:"note,omitempty"` // where it is not
 }
 
-// entries are where clients of the protocols begin, below the base of the
-// documents.
-var entries = map[string]string{
-	"tct-01": "llm-pages.json", "tct-00": "llm-sitemap.json", "scp": "sitemap.xml", "arc": "arc-sitemap.json",
-	"openfeeder": ".well-known/openfeeder.json", "web": "llms.txt",
-}
-
 // Run looks at a site, and writes a configuration for it.
 func (c *initCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)

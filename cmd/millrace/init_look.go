@@ -65,7 +65,7 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 	}
 	r.hidden(site.Seen, robots)
 	for _, room := range all.Protocols() {
-		r.Serves = append(r.Serves, initServed{Protocol: room.Name, Title: room.Title, Entry: r.Site + entries[room.Name]})
+		r.Serves = append(r.Serves, initServed{Protocol: room.Name, Title: room.Title, Entry: r.Site + strings.TrimPrefix(room.Home, "/")})
 	}
 	if err := r.said(site, text); err != nil {
 		return err
@@ -114,14 +114,11 @@ func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
 	slices.SortFunc(r.Hides, func(a, b initHidden) int { return strings.Compare(a.URL, b.URL) })
 }
 
-// scpRoom is the protocol that begins at sitemap.xml.
-const scpRoom = "scp"
-
 // sitemap finds out who is to serve sitemap.xml. A site's own one stays, and then
 // SCP is not found there unless millrace is in front of the site.
 func (r *initReport) sitemap(ctx context.Context, client *http.Client) error {
-	i := slices.IndexFunc(r.Serves, func(s initServed) bool { return s.Protocol == scpRoom })
-	if i < 0 || slices.Contains(r.Has, scpRoom) {
+	i := slices.IndexFunc(r.Serves, func(s initServed) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
+	if i < 0 || slices.Contains(r.Has, r.Serves[i].Protocol) {
 		r.unlisted = true
 		return nil
 	}

@@ -126,9 +126,9 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		args = []string{"--help"}
 	}
 	if args[0] == "help" {
-		rest := slices.DeleteFunc(slices.Clone(args[1:]), func(a string) bool { return a == "--all" })
-		p.rare = len(rest) < len(args)-1
-		args = append(rest, "--help")
+		p.rare = slices.Contains(args, "--all")
+		args = slices.DeleteFunc(slices.Clone(args[1:]), func(a string) bool { return a == "--all" })
+		args = append(args, "--help")
 	}
 	_, conf, kctx, err := p.parse(args)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -52,8 +53,11 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 		return usageError("--indexnow-key and --indexnow-url go with --indexnow")
 	case c.IndexNow && c.IndexNowKey != "" && push.CheckKey(c.IndexNowKey) != nil:
 		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
-	case len(c.Hub) > 0 && c.closed(feedRoom):
-		return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + feedRoom)
+	}
+	for _, room := range all.Protocols() {
+		if len(c.Hub) > 0 && room.Feeds && c.closed(room.Name) {
+			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + room.Name)
+		}
 	}
 	if c.IndexNow && policy != nil {
 		if may, said := policy.Purposes[millrace.Search]; said && !may {
@@ -62,9 +66,6 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 	}
 	return nil
 }
-
-// feedRoom is the protocol that has the feeds.
-const feedRoom = "web"
 
 // reachable refuses to tell others of what only this machine can see.
 func (c *serveCommand) reachable(docs string, o *source) error {

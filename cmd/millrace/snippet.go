@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/all"
 )
 
 // snippetCommand prints what other programs need to know of a server.
@@ -37,13 +38,6 @@ type snippet struct {
 	Dashboard                  string // its path in a regular expression; "" = there is none
 	Sitemap                    bool
 	Low                        bool // the port needs a privilege
-}
-
-// homeLinks are the links of a home page, wherever the documents are.
-var homeLinks = []struct{ path, params string }{
-	{"/llm-pages.json", `rel="index"; type="application/json"`},
-	{"/.well-known/openfeeder.json", `rel="openfeeder"; type="application/json"`},
-	{"/llms.txt", `rel="describedby"; type="text/plain"`},
 }
 
 // Run prints the snippet.
@@ -87,8 +81,11 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 		s.Source = s.Base
 	}
 	var links []string
-	for _, l := range homeLinks {
-		links = append(links, "<"+s.Path+l.path+">; "+l.params)
+	for _, room := range all.Protocols() {
+		if l := room.HomeLink; l.Rel != "" {
+			l.URL = s.Path + room.Home
+			links = append(links, l.String())
+		}
 	}
 	links = append(links, "<"+strings.TrimSuffix(base, "/")+`/feed.atom>; rel="alternate"; type="application/atom+xml"`)
 	s.Links = strings.Join(links, ", ")

@@ -8,7 +8,6 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
-	"github.com/millrace/millrace/protocol/scp"
 )
 
 // Protocols returns a publisher of every protocol, and the key of the editions that
@@ -21,7 +20,7 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	var shown []protocol.Protocol
 	o.Protocols = nil
 	for _, p := range all.Protocols() {
-		if !Off(p.Name, closed(p.Name)) {
+		if !p.Public || !closed(p.Name) {
 			shown, o.Protocols = append(shown, p), append(o.Protocols, p.Name)
 		}
 	}
@@ -36,7 +35,3 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	sum := sha256.Sum256(data)
 	return published, hex.EncodeToString(sum[:]), err
 }
-
-// Off reports whether a protocol is not published because its content needs a key:
-// the files of SCP are public by design.
-func Off(name string, closed bool) bool { return closed && name == scp.Protocol().Name }

@@ -2,8 +2,11 @@ package arc
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -14,10 +17,14 @@ const Name = "arc"
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
-		Name:         Name,
-		Label:        "ARC",
-		Title:        "ARC Sitemap & AI Indexing",
-		Version:      "2.1",
+		Name:    Name,
+		Label:   "ARC",
+		Title:   "ARC Sitemap & AI Indexing",
+		Version: "2.1",
+		Home:    "/arc-sitemap.json",
+		Named: func(r *fetch.Robots) bool {
+			return slices.ContainsFunc(r.Sitemaps(), func(s string) bool { return strings.Contains(s, "/arc-sitemap") })
+		},
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Protocol: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,

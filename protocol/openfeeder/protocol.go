@@ -17,14 +17,16 @@ const source = "https://github.com/jcviau81/openfeeder"
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
-		Name:    Name,
-		Label:   "OpenFeeder",
-		Title:   "OpenFeeder",
-		Version: version,
-		Date:    "2026-02-21",
-		Source:  source,
-		Carry:   carry,
-		Tagger:  millrace.Tagger{Protocol: Name, Format: 2, Tag: tag},
+		Name:     Name,
+		Label:    "OpenFeeder",
+		Title:    "OpenFeeder",
+		Version:  version,
+		Date:     "2026-02-21",
+		Source:   source,
+		Home:     "/.well-known/openfeeder.json",
+		HomeLink: millrace.Link{Rel: "openfeeder", Type: "application/json"},
+		Carry:    carry,
+		Tagger:   millrace.Tagger{Protocol: Name, Format: 2, Tag: tag},
 
 		Rules:        Rules,
 		Probe:        appraise,

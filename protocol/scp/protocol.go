@@ -20,6 +20,8 @@ func Protocol() protocol.Protocol {
 		Version:      version,
 		Collections:  true,
 		Entry:        []string{sitemapPath},
+		Home:         "/sitemap.xml",
+		Public:       true,
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Protocol: Name, Format: 1, Tag: tag},
 		NewPublisher: NewPublisher,

@@ -53,6 +53,7 @@ func Protocol() protocol.Protocol {
 		Version:      "draft-jurkovikj-collab-tunnel-00",
 		Source:       source,
 		Entry:        []string{listName},
+		Home:         "/llm-sitemap.json",
 		Carry:        carry,
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,

@@ -1,6 +1,7 @@
 package tct01
 
 import (
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
@@ -45,6 +46,8 @@ func Protocol() protocol.Protocol {
 		Date:         "2025-11-14",
 		Source:       source,
 		Entry:        []string{"/"},
+		Home:         "/llm-pages.json",
+		HomeLink:     millrace.Link{Rel: "index", Type: "application/json"},
 		Carry:        carry,
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
