@@ -51,7 +51,7 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case err == nil:
 			log.Info("this is a part of a site: the whole is read faster", "site", home, "by", way.Title)
 		case late, errors.Is(err, millrace.ErrUnavailable):
-			return before, nil
+			return before, nil //nolint:nilerr // a site that is down is read as before
 		case errors.Is(err, millrace.ErrForbidden):
 			// An address that is refused, or a home that wants a login, is so by every
 			// way, and the last one says it.
