@@ -55,8 +55,9 @@ type Origin struct {
 	failure atomic.Pointer[Failure]
 	skipped atomic.Int64 // pages, by the last scan
 
-	busy atomic.Bool // the source is being read, or is going to be
-	turn sync.Mutex  // of updates with what they use: scans of a folder, and source
+	busy    atomic.Bool                 // the source is being read, or is going to be
+	follows atomic.Pointer[func() bool] // while another process reads it: whether its first scan goes on; nil = none does
+	turn    sync.Mutex                  // of updates with what they use: scans of a folder, and source
 }
 
 // Progress shows how far a step is, until End.
@@ -107,8 +108,20 @@ func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 // Failure returns the newest scan if it failed; nil = it did not.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
 
-// Busy reports whether the source is being read, or is going to be.
-func (o *Origin) Busy() bool { return o.busy.Load() }
+// Busy reports whether the source is being read, or is going to be. While another
+// process reads it, that counts until its first scan is complete.
+func (o *Origin) Busy() bool {
+	if follows := o.follows.Load(); follows != nil && (*follows)() {
+		return true
+	}
+	return o.busy.Load()
+}
+
+// first reports whether no scan of a site is complete yet.
+func (o *Origin) first(ctx context.Context, site store.Site) bool {
+	was, err := IsPrimary(ctx, site, o.From)
+	return err == nil && !was
+}
 
 // Expect says that the source is going to be read.
 func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
@@ -130,17 +143,22 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		return nil
 	}
 	hold := lease.Hold
+	first := func() bool { return o.first(ctx, site) }
 	for {
 		held := false
 		err := hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
 			held = true
+			o.follows.Store(nil)
 			if err := o.scan(ctx, site.Fenced(l), to); err != nil {
 				return err
 			}
 			return context.Cause(ctx)
 		})
-		o.busy.Store(false)
 		conflict := errors.Is(err, millrace.ErrConflict)
+		if conflict && !held {
+			o.follows.Store(&first)
+		}
+		o.busy.Store(false)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is no failure

@@ -1,0 +1,61 @@
+package ingest_test
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/publish"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// published is a publisher that publishes nothing.
+type published struct{}
+
+func (published) Changed()        {}
+func (published) Published() bool { return true }
+
+// A process that follows another one waits for its first scan, so that it does not
+// publish a part of the site.
+func TestFollowFirstScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, name, end := memory.New(nil), "https://follow.test/", make(chan bool)
+		start := func() *ingest.Origin {
+			source := publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
+				return func(yield func(*millrace.Page, error) bool) {
+					_ = yield(&millrace.Page{URL: name + "a", Title: "A"}, nil)
+					<-end
+				}
+			})
+			o := &ingest.Origin{Store: st, Name: name, From: name + " test", Base: name, Source: source, Log: slog.New(slog.DiscardHandler)}
+			site, err := st.Site(t.Context(), name, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Expect()
+			go run(t, o, site)
+			synctest.Wait()
+			return o
+		}
+		first, second := start(), start()
+		if !first.Busy() || !second.Busy() {
+			t.Errorf("while the first scan goes on: %t, %t", first.Busy(), second.Busy())
+		}
+		close(end)
+		synctest.Wait()
+		if first.Busy() || second.Busy() {
+			t.Errorf("after it: %t, %t", first.Busy(), second.Busy())
+		}
+	})
+}
+
+func run(t *testing.T, o *ingest.Origin, site store.Site) {
+	if err := o.Run(t.Context(), site, published{}); err != nil {
+		t.Error(err)
+	}
+}
