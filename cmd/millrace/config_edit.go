@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/millrace/millrace/internal/setup"
 )
 
 // errForm is for what is written in a way that few people use.
@@ -141,7 +142,7 @@ func writeList(b *strings.Builder, head, indent string, items []string, eol stri
 
 func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	for _, item := range items {
-		text, err := quoted(item)
+		text, err := setup.Quote(item)
 		if err != nil {
 			panic("millrace: a string is not written as JSON: " + err.Error())
 		}

@@ -267,7 +267,7 @@ func (r *configReport) text(w io.Writer) error {
 	if file == "" {
 		file = "no configuration file"
 	}
-	fmt.Fprintf(&b, "millrace %s, with %s\n\n", r.Command, printable(file))
+	fmt.Fprintf(&b, "millrace %s, with %s\n\n", r.Command, humanize.Printable(file))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "KEY\tVALUE\tFROM\n")
 	left := 0
@@ -277,7 +277,7 @@ func (r *configReport) text(w io.Writer) error {
 				left++
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, printable(shorten(valueText(v.Value))), printable(v.From))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, humanize.Printable(shorten(valueText(v.Value))), humanize.Printable(v.From))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -285,7 +285,7 @@ func (r *configReport) text(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
 	for _, v := range r.Other {
-		fmt.Fprintf(&b, "%s, %s: for other commands\n", printable(v.From), v.Key)
+		fmt.Fprintf(&b, "%s, %s: for other commands\n", humanize.Printable(v.From), v.Key)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

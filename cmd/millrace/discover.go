@@ -230,24 +230,24 @@ func (r *discoverReport) text(w io.Writer) error {
 		fmt.Fprintf(&b, "not there: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
-		b.WriteString(printable(n) + "\n")
+		b.WriteString(humanize.Printable(n) + "\n")
 	}
 	if len(basis) > 0 {
-		b.WriteString(printable("estimates: "+strings.Join(basis, "; ")) + "\n")
+		b.WriteString(humanize.Printable("estimates: "+strings.Join(basis, "; ")) + "\n")
 	}
 	b.WriteByte('\n')
 	for _, line := range r.rules() {
-		b.WriteString(printable(line) + "\n")
+		b.WriteString(humanize.Printable(line) + "\n")
 	}
 	for _, route := range []struct {
 		name string
 		discover.Route
 	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
 		if route.Primary == "" {
-			fmt.Fprintf(&b, "%s\n", printable(route.Why))
+			fmt.Fprintf(&b, "%s\n", humanize.Printable(route.Why))
 			break
 		}
-		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), printable(route.Why))
+		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), humanize.Printable(route.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

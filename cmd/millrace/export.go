@@ -245,7 +245,7 @@ func (r *exportReport) text(w io.Writer) error {
 		b = fmt.Appendf(b, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {
-		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", printable(name))
+		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", humanize.Printable(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
 		b = fmt.Appendf(b, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/setup"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -63,11 +64,11 @@ func TestInit(t *testing.T) {
 	site := initSite(t, "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nContent-Signal: search=yes, ai-input=no\n")
 	file := filepath.Join(t.TempDir(), "millrace.yaml")
 	code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--json")
-	var r initReport
+	var r setup.Report
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}
-	if d := cmp.Diff([]initHidden{{site.URL + "/Cart?add=1", "exclude"}, {site.URL + "/private/x", "robots.txt line 5: Disallow: /private/"}}, r.Hides); d != "" || r.Seen != 3 {
+	if d := cmp.Diff([]setup.Hidden{{URL: site.URL + "/Cart?add=1", Reason: "exclude"}, {URL: site.URL + "/private/x", Reason: "robots.txt line 5: Disallow: /private/"}}, r.Hides); d != "" || r.Seen != 3 {
 		t.Errorf("of %d (-want +got):\n%s", r.Seen, d)
 	}
 	if d := cmp.Diff(map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: false, millrace.Search: true}, r.Purposes); d != "" {
@@ -134,15 +135,6 @@ func TestInitSitemap(t *testing.T) {
 }
 
 // A name may lead to a private address.
-func TestInitPrivate(t *testing.T) {
-	t.Parallel()
-	for host, want := range map[string]bool{"localhost": true, "127.0.0.1": true, "0.0.0.0": true, "10.1.2.3": true, "fd00::1": true, "203.0.113.9": false, "": false} {
-		if got := isPrivate(t.Context(), host); got != want {
-			t.Errorf("%q: %t", host, got)
-		}
-	}
-}
-
 // Who has to wait is told why.
 func TestInitWait(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ func (c *reportCommand) yardstick(ctx context.Context, p *process, st store.Stor
 // text prints it for a person.
 func (r *servedReport) text(w io.Writer) error {
 	t := &r.Total
-	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), humanize.Quantity(t.Requests, "request"),
+	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
 	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
 	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
@@ -108,7 +108,7 @@ func (r *servedReport) text(w io.Writer) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, s *analytics.Saved) {
-		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", printable(name), s.Requests, s.Pages+s.Carried,
+		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", humanize.Printable(name), s.Requests, s.Pages+s.Carried,
 			shareText(s.NotModifiedRate), humanize.Bytes(int64(s.Bytes.Spent)), humanize.Bytes(int64(s.Bytes.Saved)), s.ZeroFetch.Pages)
 	}
 	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
@@ -134,9 +134,9 @@ func (r *servedReport) text(w io.Writer) error {
 	}
 	for i := range r.Unusual {
 		u := &r.Unusual[i]
-		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), printable(u.Says), u.Advice)
+		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), humanize.Printable(u.Says), u.Advice)
 		if u.Flag != "" {
-			fmt.Fprintf(w, " (%s)", printable(u.Flag))
+			fmt.Fprintf(w, " (%s)", humanize.Printable(u.Flag))
 		}
 		fmt.Fprintln(w)
 	}

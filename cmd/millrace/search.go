@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
@@ -244,13 +244,13 @@ func (c *searchCommand) search(ctx context.Context, x *index.Index, v millrace.V
 func (r *searchReport) text(w io.Writer) error {
 	var b strings.Builder
 	if r.Corrected != "" {
-		fmt.Fprintf(&b, "Nothing was found for %q. This is for %q:\n\n", printable(r.Query), printable(r.Corrected))
+		fmt.Fprintf(&b, "Nothing was found for %q. This is for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
 	}
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		fmt.Fprintf(&b, "%.2f  %s\n      %s\n", h.Relevance, r.strong(printable(cmp.Or(h.Title, h.URL))), printable(h.URL))
+		fmt.Fprintf(&b, "%.2f  %s\n      %s\n", h.Relevance, r.strong(humanize.Printable(cmp.Or(h.Title, h.URL))), humanize.Printable(h.URL))
 		if len(h.Headings) > 0 {
-			fmt.Fprintf(&b, "      %s\n", printable(strings.Join(h.Headings, " › ")))
+			fmt.Fprintf(&b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
 		}
 		for _, line := range wrap(h.Snippet, h.Marks, 94, r.strong) {
 			fmt.Fprintf(&b, "      %s\n", line)
@@ -263,7 +263,7 @@ func (r *searchReport) text(w io.Writer) error {
 		fmt.Fprintf(&b, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
 	}
 	if r.Note != "" {
-		fmt.Fprintf(&b, "%s\n", printable(r.Note))
+		fmt.Fprintf(&b, "%s\n", humanize.Printable(r.Note))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -274,16 +274,6 @@ func (r *searchReport) strong(s string) string {
 		return s
 	}
 	return "\x1b[1m" + s + "\x1b[0m"
-}
-
-// printable takes out of the words of strangers what a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // noColor reports whether the user wants no escape sequences (no-color.org).

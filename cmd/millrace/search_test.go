@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
 )
 
@@ -231,7 +232,7 @@ func TestSearchUsage(t *testing.T) {
 
 func TestPrintable(t *testing.T) {
 	t.Parallel()
-	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a[2Jbcd" {
+	if got := humanize.Printable("a\x1b[2Jb\u202ec\nd"); got != "a[2Jbcd" {
 		t.Errorf("a terminal would obey %q", got)
 	}
 }

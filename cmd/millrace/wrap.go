@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/millrace/millrace/internal/humanize"
 	"golang.org/x/text/width"
 )
 
@@ -86,10 +87,10 @@ func marked(part string, start int, marks [][2]int, strong func(string) string) 
 		if from >= to {
 			continue
 		}
-		b.WriteString(printable(part[at:from]))
-		b.WriteString(strong(printable(part[from:to])))
+		b.WriteString(humanize.Printable(part[at:from]))
+		b.WriteString(strong(humanize.Printable(part[from:to])))
 		at = to
 	}
-	b.WriteString(printable(part[at:]))
+	b.WriteString(humanize.Printable(part[at:]))
 	return b.String()
 }

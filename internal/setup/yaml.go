@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -8,14 +8,15 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/millrace/millrace/internal/humanize"
 )
 
-// yaml gives the configuration as it is written. What is a comment shows what
-// could be said.
-func (r *initReport) yaml(now time.Time) (string, error) {
+// YAML returns the configuration, as it is on a day. Comments show what could be said.
+func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
-		"quoted":  quoted,
-		"line":    func(s string) string { return strings.Join(strings.Fields(printable(s)), " ") },
+		"quoted":  Quote,
+		"line":    func(s string) string { return strings.Join(strings.Fields(humanize.Printable(s)), " ") },
 		"private": func() bool { return r.private },
 	}).Parse(initYAML)
 	if err != nil {
@@ -23,13 +24,13 @@ func (r *initReport) yaml(now time.Time) (string, error) {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"R": r, "Hash": r.hash, "Day": now.Format(time.DateOnly), "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
+		"R": r, "Hash": r.Hash, "Day": now.Format(time.DateOnly), "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
 	})
 	return b.String(), err
 }
 
-// quoted gives text as a scalar of YAML, which has those of JSON.
-func quoted(s string) (string, error) {
+// Quote returns text as a scalar of YAML, which has those of JSON.
+func Quote(s string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -1,15 +1,17 @@
-package main
+package setup
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
@@ -17,12 +19,63 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	origins "github.com/millrace/millrace/origin/all"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
 
+// Options say how a site is probed. The zero value works.
+type Options struct {
+	File     string         // that the configuration is going to be written to
+	Private  bool           // the site may be at a private address
+	Logger   *slog.Logger   // nil = discard
+	Progress func(done int) // called with the number of requests; nil = not called
+}
+
+// longWait is a Crawl-delay that makes twenty requests long.
+const longWait = 3 * time.Second
+
+// Probe finds out what can be known of a site from outside.
+func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Report, error) {
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	robots, err := fetch.RobotsOf(ctx, client, u)
+	if err != nil {
+		return nil, err
+	}
+	if wait := robots.CrawlDelay(); wait > longWait {
+		log.Warn("robots.txt wants so long a wait between two requests: this takes a while, and so does reading the site", "wait", wait)
+	}
+	// Before the site is probed, which may find so much that fails that the host is left alone.
+	text, err := robotsText(ctx, client, at)
+	if err != nil {
+		return nil, err
+	}
+	site, err := discover.Probe(ctx, client, at, &discover.Options{
+		Protocols: all.Protocols(), Reader: &protocol.ReaderOptions{}, IgnorePolicy: true, Logger: log, Progress: o.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if site.Moved != "" {
+		return nil, millrace.Coded("site-moved", fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved))
+	}
+	r := &Report{
+		Site: at, File: o.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
+		Has: []string{}, Hides: []Hidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
+	}
+	r.private = o.Private && isPrivate(ctx, r.host())
+	return r, r.look(ctx, client, site, text)
+}
+
 // look fills in what can be known of a site from outside, whose robots.txt has the
 // text.
-func (r *initReport) look(ctx context.Context, client *http.Client, site *discover.Site, text []byte) error {
+func (r *Report) look(ctx context.Context, client *http.Client, site *discover.Site, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
 		case w.Protocol != discover.Web && w.Offer != nil:
@@ -65,7 +118,7 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 	}
 	r.hidden(site.Seen, robots)
 	for _, room := range all.Protocols() {
-		r.Serves = append(r.Serves, initServed{Protocol: room.Name, Title: room.Title, Entry: r.Site + strings.TrimPrefix(room.Home, "/")})
+		r.Serves = append(r.Serves, Served{Protocol: room.Name, Title: room.Title, Entry: r.Site + strings.TrimPrefix(room.Home, "/"), label: room.Label})
 	}
 	if err := r.said(site, text); err != nil {
 		return err
@@ -93,7 +146,7 @@ func isPrivate(ctx context.Context, host string) bool {
 }
 
 // hidden finds the addresses of those that were seen which would be hidden.
-func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
+func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
 		if !strings.HasPrefix(a, r.Site) || known[a] {
@@ -106,18 +159,18 @@ func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
 		}
 		r.Seen++
 		if (millrace.Visibility{}).Excluded(canon.Relative(r.Site, a)) {
-			r.Hides = append(r.Hides, initHidden{a, "exclude"})
+			r.Hides = append(r.Hides, Hidden{a, "exclude"})
 		} else if line, rule := robots.Rule(u.RequestURI()); line > 0 {
-			r.Hides = append(r.Hides, initHidden{a, fmt.Sprintf("robots.txt line %d: %s", line, rule)})
+			r.Hides = append(r.Hides, Hidden{a, fmt.Sprintf("robots.txt line %d: %s", line, rule)})
 		}
 	}
-	slices.SortFunc(r.Hides, func(a, b initHidden) int { return strings.Compare(a.URL, b.URL) })
+	slices.SortFunc(r.Hides, func(a, b Hidden) int { return strings.Compare(a.URL, b.URL) })
 }
 
 // sitemap finds out who is to serve sitemap.xml. A site's own one stays, and then
 // SCP is not found there unless millrace is in front of the site.
-func (r *initReport) sitemap(ctx context.Context, client *http.Client) error {
-	i := slices.IndexFunc(r.Serves, func(s initServed) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
+func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
+	i := slices.IndexFunc(r.Serves, func(s Served) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
 	if i < 0 || slices.Contains(r.Has, r.Serves[i].Protocol) {
 		r.unlisted = true
 		return nil
@@ -150,7 +203,7 @@ var saidAs = map[string]millrace.Purpose{
 
 // said finds what the site's robots.txt says of purposes: in words, and by whom it
 // turns away. A refusal is taken over from either, a permission from words alone.
-func (r *initReport) said(site *discover.Site, text []byte) error {
+func (r *Report) said(site *discover.Site, text []byte) error {
 	for _, s := range site.Robots.Said {
 		for pref := range strings.SplitSeq(s.Value, ",") {
 			name, value, _ := strings.Cut(strings.ToLower(pref), "=")

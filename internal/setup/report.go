@@ -1,0 +1,158 @@
+package setup
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
+	origins "github.com/millrace/millrace/origin/all"
+)
+
+// Report is what is known of a site, and what its configuration says. It is what
+// millrace init --json prints.
+type Report struct {
+	Site      string                    `json:"site"`
+	File      string                    `json:"file"`
+	As        string                    `json:"as"`        // how serve is going to read it: wordpress or crawl
+	Generator string                    `json:"generator"` // as the site's home page says; "" = it does not
+	Server    string                    `json:"server"`
+	Pages     int                       `json:"pages"`  // about; -1 = not known
+	Has       []string                  `json:"has"`    // protocols that the site has already
+	Seen      int                       `json:"seen"`   // addresses that were seen, of which
+	Hides     []Hidden                  `json:"hides"`  // these would be hidden
+	Serves    []Served                  `json:"serves"` // what is going to be served
+	Purposes  map[millrace.Purpose]bool `json:"purposes"`
+	Reasons   []string                  `json:"reasons"`   // for the purposes
+	Next      []string                  `json:"next"`      // commands
+	Dashboard string                    `json:"dashboard"` // its path
+	Password  string                    `json:"password"`  // of the dashboard, now and never again
+	Requests  int64                     `json:"requests"`
+	Seconds   float64                   `json:"seconds"`
+
+	Hash     string `json:"-"` // of the password
+	private  bool   // the site is at a private address
+	unlisted bool   // it has no sitemap.xml that is not of millrace
+	program  string // that serves it, as far as snippet knows it; "" = another
+}
+
+// Hidden is an address that machines would not see.
+type Hidden struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+}
+
+// Served is a protocol that the site is going to have.
+type Served struct {
+	Protocol string `json:"protocol"`
+	Title    string `json:"title"`
+	Entry    string `json:"entry"`          // where it begins
+	Note     string `json:"note,omitempty"` // where it is not
+
+	label string // of the protocol, for people
+}
+
+// shownHidden is how many hidden addresses are printed.
+const shownHidden = 10
+
+// Text writes the report for a person.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
+	if r.Generator != "" {
+		fmt.Fprintf(&b, "made by %s\n", humanize.Printable(r.Generator))
+	}
+	if r.Server != "" {
+		fmt.Fprintf(&b, "sent by %s\n", humanize.Printable(r.Server))
+	}
+	fmt.Fprintf(&b, "millrace reads it by %s", origins.ByName(r.As).Title)
+	if r.Pages >= 0 {
+		fmt.Fprintf(&b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
+	}
+	b.WriteByte('\n')
+	if len(r.Has) > 0 {
+		fmt.Fprintf(&b, "it has %s already\n", strings.Join(r.Has, ", "))
+	}
+	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\naccounts, carts, logins and administration. ")
+	fmt.Fprintf(&b, "Of %d addresses that were seen, that is %d.\n", r.Seen, len(r.Hides))
+	for i, h := range r.Hides {
+		if i == shownHidden {
+			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", humanize.Printable(h.URL), humanize.Printable(h.Reason))
+	}
+	b.WriteString("\nWill be served, of every other page:\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range r.Serves {
+		title := s.Title
+		if s.Note != "" {
+			title += ", " + s.Note
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.label, s.Entry, title)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(r.Reasons) > 0 {
+		b.WriteString("\nThe policy says what robots.txt says already:\n")
+		for _, why := range r.Reasons {
+			fmt.Fprintf(&b, "  %s\n", humanize.Printable(why))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s is written. Read it, change it, and then:\n", humanize.Printable(r.File))
+	for _, n := range r.Next {
+		fmt.Fprintf(&b, "  %s\n", humanize.Printable(n))
+	}
+	fmt.Fprintf(&b, "\nThe dashboard is going to be at %s/, below the host. Its password, which is shown this once:\n  %s\n", r.Dashboard, r.Password)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// inShell gives a word as a shell takes it.
+func inShell(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// follow gives the commands that come next.
+func (r *Report) follow() (next []string) {
+	file := ""
+	if r.File != "millrace.yaml" {
+		file = " --config " + inShell(r.File)
+	}
+	site, sitemap := inShell(r.Site), ""
+	if r.unlisted {
+		sitemap = " --sitemap"
+	}
+	next = append(next, "millrace config"+file, "millrace serve "+site+file)
+	switch r.program {
+	case "":
+		next = append(next, "millrace snippet nginx "+site+sitemap+file+"   # or caddy: what the server of the site has to pass on")
+	default:
+		next = append(next, "millrace snippet "+r.program+" "+site+sitemap+file+"   # what "+r.program+" has to pass on")
+	}
+	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
+	return next
+}
+
+func (r *Report) privately() string {
+	if r.private {
+		return " --allow-private"
+	}
+	return ""
+}
+
+// host gives the host of the site.
+func (r *Report) host() string {
+	u, err := url.Parse(r.Site)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
