@@ -230,9 +230,9 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	}
 	r.Report = b.Report
 	bar := p.progress("checking hosts")
-	defer bar.end()
-	bar.of("hosts")
-	r.Hosts, err = askHosts(ctx, b, r.URL, r.FilesURL, bar.show)
+	defer bar.End()
+	bar.Count("hosts")
+	r.Hosts, err = askHosts(ctx, b, r.URL, r.FilesURL, bar.Show)
 	return err
 }
 
@@ -292,13 +292,13 @@ func (c *buildCommand) write(
 	ctx context.Context, p *process, o *source, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build,
 ) error {
 	bar := p.progress("writing " + c.Out)
-	defer bar.end()
+	defer bar.End()
 	own, err := c.own(ctx, o, gate, b)
 	if err != nil {
 		return err
 	}
-	bar.of("files")
-	return serving.Write(ctx, press, published, own, b, bar.show)
+	bar.Count("files")
+	return serving.Write(ctx, press, published, own, b, bar.Show)
 }
 
 // own reserves the names of the site's own files, and gives the files. A site

@@ -104,13 +104,13 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	reader := &protocol.ReaderOptions{Key: c.keyOf}
 	c.listing.set(reader)
 	bar := p.progress("looking at " + root)
-	bar.of("requests")
+	bar.Count("requests")
 	start := time.Now()
 	site, err := discover.Probe(ctx, client.HTTP(), root, &discover.Options{
 		Protocols: all.Protocols(), Reader: reader, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Logger: p.log,
-		Progress: func(n int) { bar.show(n, n) },
+		Progress: func(n int) { bar.Show(n, n) },
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}

@@ -152,8 +152,8 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 		}
 	}
 	bar := p.progress("exporting")
-	defer bar.end()
-	o := &export.Options{Progress: func(done int) { bar.show(done, max(done, pages)) }}
+	defer bar.End()
+	o := &export.Options{Progress: func(done int) { bar.Show(done, max(done, pages)) }}
 	switch c.Format {
 	case "markdown":
 		r.Counts, err = export.Markdown(ctx, export.Tree{Dir: c.Out, Folders: export.Folders(bases), Part: len(names) < len(all)}, sites, o)

@@ -37,11 +37,11 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
 	client := c.client(p, forgetful{})
 	bar := p.progress("looking at " + at)
-	bar.of("requests")
+	bar.Count("requests")
 	r, err := setup.Probe(ctx, client.HTTP(), at, &setup.Options{
-		File: c.File, Private: c.AllowPrivate, Logger: p.log, Progress: func(n int) { bar.show(n, n) },
+		File: c.File, Private: c.AllowPrivate, Logger: p.log, Progress: func(n int) { bar.Show(n, n) },
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}

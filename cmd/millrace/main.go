@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terminal"
 	origins "github.com/millrace/millrace/origin/all"
 )
 
@@ -84,7 +85,7 @@ type process struct {
 	common   *common
 	log      *slog.Logger
 	policy   *millrace.Policy // of the configuration; nil = it has none
-	board    board            // the bars that are shown
+	board    terminal.Screen  // the bars that are shown
 	// dial connects in place of the network, and is guarded like it; nil = the
 	// network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -239,8 +239,8 @@ func (l *mirrorLibrary) refresh(ctx context.Context, p *process) {
 // learn brings the index of a site up to date, and what is learned from it.
 func (l *mirrorLibrary) learn(ctx context.Context, p *process, name string) error {
 	bar := p.progress("indexing " + name)
-	err := l.Index(ctx, name, bar.show)
-	bar.end()
+	err := l.Index(ctx, name, bar.Show)
+	bar.End()
 	if err != nil {
 		return err
 	}
@@ -249,9 +249,9 @@ func (l *mirrorLibrary) learn(ctx context.Context, p *process, name string) erro
 		return err
 	}
 	bar = p.progress("learning from " + name)
-	bar.of("passages")
-	defer bar.end()
-	return x.Fit(ctx, bar.show)
+	bar.Count("passages")
+	defer bar.End()
+	return x.Fit(ctx, bar.Show)
 }
 
 // agents are the flags of a server that agents may ask by the Model Context

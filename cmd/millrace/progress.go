@@ -1,227 +1,29 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"os"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/millrace/millrace/agent"
-	"github.com/millrace/millrace/internal/humanize"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
+	"github.com/millrace/millrace/internal/terminal"
 )
 
-// progress shows how far a long step has come: a bar on a terminal, a log
-// line every few seconds otherwise. A step of less than a second shows
-// nothing. Several may be shown at once.
-type progress struct {
-	p     *process
-	title string
-	start time.Time
-
-	mu          sync.Mutex
-	unit        string       // of done and total
-	received    func() int64 // bytes so far; nil = nobody counts them
-	expected    int          // least total that is to be expected
-	open        bool         // nobody knows how much there is beyond the total
-	bar         *mpb.Bar     // nil: no terminal, or not a second yet
-	logged      time.Time
-	done, total int
-	stop        chan struct{} // closed at the end
-
-	shown atomic.Pointer[string] // beside the bar, which must not wait for mu
-}
-
-const (
-	progressAfter = time.Second
-	progressEvery = 5 * time.Second
-)
-
-// board has the bars that are shown at one time. The zero value is empty.
-type board struct {
-	mu   sync.Mutex
-	bars *mpb.Progress // nil: there are none
-	n    int
-}
-
-// add shows another bar.
-func (b *board) add(w io.Writer, o ...mpb.BarOption) *mpb.Bar {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bars == nil {
-		b.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithAutoRefresh())
-	}
-	b.n++
-	return b.bars.AddBar(0, o...)
-}
-
-// remove takes a bar away.
-func (b *board) remove(bar *mpb.Bar) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	bar.Abort(true)
-	if b.n--; b.n == 0 {
-		b.bars.Wait()
-		b.bars = nil
-	}
-}
-
-func (p *process) progress(title string) *progress {
-	now := time.Now()
-	g := &progress{p: p, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
-	go func() { // what hangs is seen too
-		tick := time.NewTicker(progressAfter)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				g.mu.Lock()
-				g.draw()
-				g.mu.Unlock()
-			case <-g.stop:
-				return
-			}
-		}
-	}()
-	return g
-}
-
-// of says what is counted, if it is not pages.
-func (g *progress) of(unit string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.unit = unit
-}
-
-// expect says how much there is to do at least, as far as it is known, and who
-// counts the bytes that come.
-func (g *progress) expect(total int, received func() int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.expected, g.received = total, received
-}
-
-// endless says that the total grows until the end: what has been named is no
-// sign of how much there is.
-func (g *progress) endless() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.open = true
-}
-
-// show says that done of total are done. The total may grow.
-func (g *progress) show(done, total int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.done, g.total = done, total
-	g.draw()
-}
-
-// draw shows the state, if it is time; the caller has locked it.
-func (g *progress) draw() {
-	select {
-	case <-g.stop:
-		return
-	default:
-	}
-	if g.p.common.Quiet || time.Since(g.start) < progressAfter {
-		return
-	}
-	if !isTerminal(g.p.stderr, g.p.lookup) {
-		if time.Since(g.logged) >= progressEvery {
-			g.logged = time.Now()
-			g.p.log.Info(g.title, g.attrs(time.Since(g.start))...)
-		}
-		return
-	}
-	text := g.text(time.Since(g.start))
-	g.shown.Store(&text)
-	if g.bar == nil {
-		g.bar = g.p.board.add(g.p.stderr,
-			mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(g.title+" ")),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.shown.Load() })),
-		)
-	}
-	g.bar.SetTotal(int64(max(g.total, g.expected, g.done+1)), false)
-	g.bar.SetCurrent(int64(g.done))
-}
-
-// rate gives how much is done a second, and how long the rest takes, 0 if
-// nobody knows.
-func (g *progress) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
-	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 && !g.open {
-		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)
-	}
-	return perSecond, max(0, left)
-}
-
-// attrs describes the state in a log.
-func (g *progress) attrs(elapsed time.Duration) []any {
-	perSecond, left := g.rate(elapsed)
-	out := []any{"done", g.done, "of", max(g.total, g.expected), g.unit + "_per_second", int(perSecond)}
-	if g.received != nil {
-		out = append(out, "bytes", g.received())
-	}
-	if left > 0 {
-		out = append(out, "left", left)
-	}
-	return out
-}
-
-// text describes the state beside a bar, such as
-// "120 / 900 pages, 3.4 MB, 24 pages/s, 33s left".
-func (g *progress) text(elapsed time.Duration) string {
-	perSecond, left := g.rate(elapsed)
-	s := fmt.Sprintf("%d / %d %s", g.done, max(g.total, g.expected), g.unit)
-	if g.received != nil {
-		s += ", " + humanize.Bytes(g.received())
-	}
-	s += fmt.Sprintf(", %.0f %s/s", perSecond, g.unit)
-	if left > 0 {
-		s += ", " + left.String() + " left"
-	}
-	return s
-}
-
-// end takes the bar away.
-func (g *progress) end() {
-	g.mu.Lock()
-	close(g.stop)
-	bar := g.bar
-	g.bar = nil
-	g.mu.Unlock()
-	if bar != nil {
-		g.p.board.remove(bar)
-	}
-}
-
-// isTerminal reports whether a person may be looking.
-func isTerminal(w io.Writer, lookup func(string) (string, bool)) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	term, _ := lookup("TERM")
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && term != "" && term != "dumb"
+// progress begins to show how far a long step is.
+func (p *process) progress(title string) *terminal.Step {
+	return p.board.Step(title, terminal.Options{Writer: p.stderr, Terminal: terminal.Is(p.stderr, p.lookup), Quiet: p.common.Quiet, Log: p.log})
 }
 
 // refreshing returns what receives the progress of a step that may come again
 // or never. A total of 0 is the end of the step.
 func (p *process) refreshing(title string) func(done, total int) {
-	var bar *progress
+	var bar *terminal.Step
 	return func(done, total int) {
 		if total > 0 {
 			if bar == nil {
 				bar = p.progress(title)
 			}
-			bar.show(done, total)
+			bar.Show(done, total)
 		} else if bar != nil {
-			bar.end()
+			bar.End()
 			bar = nil
 		}
 	}
@@ -230,7 +32,7 @@ func (p *process) refreshing(title string) func(done, total int) {
 // pulls returns what shows the progress of pulls.
 func (p *process) pulls() func(agent.Progress) {
 	var mu sync.Mutex
-	bars := map[[2]string]*progress{}
+	bars := map[[2]string]*terminal.Step{}
 	return func(g agent.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -242,17 +44,17 @@ func (p *process) pulls() func(agent.Progress) {
 				title = "crawling " + g.Site
 			}
 			bar = p.progress(title)
-			bar.expect(g.Expected, g.Received)
+			bar.Expect(g.Expected, g.Received)
 			if g.Via != webCrawl && g.Expected == 0 {
-				bar.endless() // a reader names pages as it reads them
+				bar.Endless() // a reader names pages as it reads them
 			}
 			bars[id] = bar
 		}
 		if g.Ended {
-			bar.end()
+			bar.End()
 			delete(bars, id)
 			return
 		}
-		bar.show(g.Done, g.Named)
+		bar.Show(g.Done, g.Named)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/scp"
 )
@@ -355,7 +356,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if !isTerminal(p.stdout, p.lookup) {
+	if !terminal.Is(p.stdout, p.lookup) {
 		f.watch("print", 1)
 		defer f.end()
 	}

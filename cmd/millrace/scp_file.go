@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/protocol/scp"
 )
 
@@ -30,7 +31,7 @@ type scpFile struct {
 	file  *os.File
 	spool bool // it is a copy that has to go in the end
 	p     *process
-	step  *progress
+	step  *terminal.Step
 	read  int64 // bytes, of this step
 	total int64 // that it takes
 }
@@ -161,18 +162,18 @@ func (f *scpFile) watch(title string, passes int64) { f.begin(title, passes*f.si
 func (f *scpFile) begin(title string, total int64) {
 	f.read, f.total = 0, total
 	f.step = f.p.progress(title + " " + f.name)
-	f.step.of("MB")
+	f.step.Count("MB")
 }
 
 func (f *scpFile) count(n int) {
 	if f.read += int64(n); f.step != nil {
-		f.step.show(int(f.read>>20), int(max(f.total, f.read)>>20))
+		f.step.Show(int(f.read>>20), int(max(f.total, f.read)>>20))
 	}
 }
 
 func (f *scpFile) end() {
 	if f.step != nil {
-		f.step.end()
+		f.step.End()
 		f.step = nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/store"
 )
 
@@ -87,7 +88,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("store %s: %w: no site is in it yet", c.Store, millrace.ErrNotFound)
 	}
-	r := &searchReport{Query: text, Hits: []searchHit{}, bold: isTerminal(p.stdout, p.lookup) && !noColor(p.lookup)}
+	r := &searchReport{Query: text, Hits: []searchHit{}, bold: terminal.Is(p.stdout, p.lookup) && !noColor(p.lookup)}
 	if err == nil {
 		err = c.sites(ctx, p, st, names, embedder, text, r)
 	}
@@ -174,8 +175,8 @@ func (c *searchCommand) site(ctx context.Context, p *process, site store.Site, n
 // searched as it is; and without meaning there are still the words.
 func (r *searchReport) prepare(ctx context.Context, p *process, x *index.Index, v millrace.View, name string) error {
 	bar := p.progress("indexing " + name)
-	err := x.Update(ctx, v, bar.show)
-	bar.end()
+	err := x.Update(ctx, v, bar.Show)
+	bar.End()
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -186,9 +187,9 @@ func (r *searchReport) prepare(ctx context.Context, p *process, x *index.Index, 
 		return err
 	}
 	bar = p.progress("learning from " + name)
-	bar.of("passages")
-	err = x.Fit(ctx, bar.show)
-	bar.end()
+	bar.Count("passages")
+	err = x.Fit(ctx, bar.Show)
+	bar.End()
 	if ctx.Err() != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (r *searchReport) text(w io.Writer) error {
 		if len(h.Headings) > 0 {
 			fmt.Fprintf(&b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
 		}
-		for _, line := range wrap(h.Snippet, h.Marks, 94, r.strong) {
+		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94, r.strong) {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 		b.WriteByte('\n')

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/store"
 )
 
@@ -23,13 +24,13 @@ func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 }
 
 // bar is a progress bar of an origin.
-type bar struct{ *progress }
+type bar struct{ *terminal.Step }
 
 // Show implements [ingest.Progress].
-func (b bar) Show(done, total int) { b.show(done, total) }
+func (b bar) Show(done, total int) { b.Show(done, total) }
 
 // End implements [ingest.Progress].
-func (b bar) End() { b.end() }
+func (b bar) End() { b.End() }
 
 // site opens the site in its store, which it opens if it is not yet.
 func (o *source) site(ctx context.Context, p *process) (store.Site, error) {

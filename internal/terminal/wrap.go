@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// wrap breaks a text into lines of so many columns, with its marks made
+// Wrap breaks a text into lines of so many columns, with its marks made
 // strong: at spaces, before letters that take two columns, and where a word is
 // longer than a line.
-func wrap(text string, marks [][2]int, columns int, strong func(string) string) []string {
+func Wrap(text string, marks [][2]int, columns int, strong func(string) string) []string {
 	var lines []string
 	var line strings.Builder
 	used := 0

@@ -1,0 +1,220 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// Step shows how far a long step has come: a bar on a terminal, a log
+// line every few seconds otherwise. A step of less than a second shows
+// nothing. Several may be shown at once.
+type Step struct {
+	b     *Screen
+	o     Options
+	title string
+	start time.Time
+
+	mu          sync.Mutex
+	unit        string       // of done and total
+	received    func() int64 // bytes so far; nil = not counted
+	expected    int          // least total that is to be expected
+	open        bool         // more than the total may come
+	bar         *mpb.Bar     // nil: no terminal, or not a second yet
+	logged      time.Time
+	done, total int
+	stop        chan struct{} // closed at the end
+
+	shown atomic.Pointer[string] // beside the bar, which must not wait for mu
+}
+
+const (
+	progressAfter = time.Second
+	progressEvery = 5 * time.Second
+)
+
+// Screen has the steps that are shown at one time. The zero value is empty.
+type Screen struct {
+	mu   sync.Mutex
+	bars *mpb.Progress // nil: there are none
+	n    int
+}
+
+// add shows another bar.
+func (b *Screen) add(w io.Writer, o ...mpb.BarOption) *mpb.Bar {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bars == nil {
+		b.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithAutoRefresh())
+	}
+	b.n++
+	return b.bars.AddBar(0, o...)
+}
+
+// remove takes a bar away.
+func (b *Screen) remove(bar *mpb.Bar) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bar.Abort(true)
+	if b.n--; b.n == 0 {
+		b.bars.Wait()
+		b.bars = nil
+	}
+}
+
+// Options say where a step is shown.
+type Options struct {
+	Writer   io.Writer
+	Terminal bool // Writer is a terminal, see [Is]
+	Quiet    bool // nothing is shown
+	Log      *slog.Logger
+}
+
+// Step begins to show a step.
+func (b *Screen) Step(title string, o Options) *Step {
+	now := time.Now()
+	g := &Step{b: b, o: o, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
+	go func() { // what hangs is seen too
+		tick := time.NewTicker(progressAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				g.mu.Lock()
+				g.draw()
+				g.mu.Unlock()
+			case <-g.stop:
+				return
+			}
+		}
+	}()
+	return g
+}
+
+// Count sets what is counted, if it is not pages.
+func (g *Step) Count(unit string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unit = unit
+}
+
+// Expect sets the least total that is known, and what counts the bytes that come.
+func (g *Step) Expect(total int, received func() int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.expected, g.received = total, received
+}
+
+// Endless says that the total grows until the end: what has been named is no
+// sign of how much there is.
+func (g *Step) Endless() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = true
+}
+
+// Show says that done of total are done. The total may grow.
+func (g *Step) Show(done, total int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.done, g.total = done, total
+	g.draw()
+}
+
+// draw shows the state, if it is time; the caller has locked it.
+func (g *Step) draw() {
+	select {
+	case <-g.stop:
+		return
+	default:
+	}
+	if g.o.Quiet || time.Since(g.start) < progressAfter {
+		return
+	}
+	if !g.o.Terminal {
+		if time.Since(g.logged) >= progressEvery {
+			g.logged = time.Now()
+			g.o.Log.Info(g.title, g.attrs(time.Since(g.start))...)
+		}
+		return
+	}
+	text := g.text(time.Since(g.start))
+	g.shown.Store(&text)
+	if g.bar == nil {
+		g.bar = g.b.add(g.o.Writer,
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(g.title+" ")),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.shown.Load() })),
+		)
+	}
+	g.bar.SetTotal(int64(max(g.total, g.expected, g.done+1)), false)
+	g.bar.SetCurrent(int64(g.done))
+}
+
+// rate gives how much is done a second, and how long the rest takes, 0 if
+// that is not known.
+func (g *Step) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
+	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 && !g.open {
+		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)
+	}
+	return perSecond, max(0, left)
+}
+
+// attrs describes the state in a log.
+func (g *Step) attrs(elapsed time.Duration) []any {
+	perSecond, left := g.rate(elapsed)
+	out := []any{"done", g.done, "of", max(g.total, g.expected), g.unit + "_per_second", int(perSecond)}
+	if g.received != nil {
+		out = append(out, "bytes", g.received())
+	}
+	if left > 0 {
+		out = append(out, "left", left)
+	}
+	return out
+}
+
+// text describes the state beside a bar, such as
+// "120 / 900 pages, 3.4 MB, 24 pages/s, 33s left".
+func (g *Step) text(elapsed time.Duration) string {
+	perSecond, left := g.rate(elapsed)
+	s := fmt.Sprintf("%d / %d %s", g.done, max(g.total, g.expected), g.unit)
+	if g.received != nil {
+		s += ", " + humanize.Bytes(g.received())
+	}
+	s += fmt.Sprintf(", %.0f %s/s", perSecond, g.unit)
+	if left > 0 {
+		s += ", " + left.String() + " left"
+	}
+	return s
+}
+
+// End takes the bar away.
+func (g *Step) End() {
+	g.mu.Lock()
+	close(g.stop)
+	bar := g.bar
+	g.bar = nil
+	g.mu.Unlock()
+	if bar != nil {
+		g.b.remove(bar)
+	}
+}
+
+// Is reports whether a person may be looking.
+func Is(w io.Writer, lookup func(string) (string, bool)) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	term, _ := lookup("TERM")
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && term != "" && term != "dumb"
+}
