@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/store"
 )
 
@@ -19,18 +18,9 @@ type source struct {
 func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	return &source{Origin: ingest.Origin{
 		Kind: kind, Base: base, Rules: rules, Log: p.log,
-		Progress: func(title string) ingest.Progress { return bar{p.progress(title)} },
+		Progress: func(title string) ingest.Progress { return p.progress(title) },
 	}}
 }
-
-// bar is a progress bar of an origin.
-type bar struct{ *terminal.Step }
-
-// Show implements [ingest.Progress].
-func (b bar) Show(done, total int) { b.Show(done, total) }
-
-// End implements [ingest.Progress].
-func (b bar) End() { b.End() }
 
 // site opens the site in its store, which it opens if it is not yet.
 func (o *source) site(ctx context.Context, p *process) (store.Site, error) {
