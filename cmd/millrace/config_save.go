@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/yamledit"
 )
 
 // reloading is how long somebody waits for the service to have read its
@@ -105,21 +106,21 @@ func (c *config) edit(was []byte, lists map[string][]string) ([]byte, error) {
 			return nil, err
 		}
 		var err error
-		if is, err = setList(is, key, lists[key]); err != nil {
+		if is, err = yamledit.SetList(is, key, lists[key]); err != nil {
 			return nil, fmt.Errorf("%s: %w: key %q: %w", c.path, millrace.ErrForbidden, key, err)
 		}
 	}
 	next := &config{lookup: c.lookup, path: c.path}
 	if err := next.read(is, c.known); err != nil {
-		return nil, fmt.Errorf("%w: %w: %w", millrace.ErrForbidden, errForm, err)
+		return nil, fmt.Errorf("%w: %w: %w", millrace.ErrForbidden, yamledit.ErrForm, err)
 	}
 	for key := range lists {
 		if !slices.Equal(next.list(key), lists[key]) {
-			return nil, fmt.Errorf("%s: %w: key %q: %w", c.path, millrace.ErrForbidden, key, errForm)
+			return nil, fmt.Errorf("%s: %w: key %q: %w", c.path, millrace.ErrForbidden, key, yamledit.ErrForm)
 		}
 	}
 	if !reflect.DeepEqual(next.others(lists), c.others(lists)) || !reflect.DeepEqual(next.policy, c.policy) {
-		return nil, fmt.Errorf("%s: %w: %w", c.path, millrace.ErrForbidden, errForm)
+		return nil, fmt.Errorf("%s: %w: %w", c.path, millrace.ErrForbidden, yamledit.ErrForm)
 	}
 	return is, nil
 }

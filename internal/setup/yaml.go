@@ -1,8 +1,6 @@
 package setup
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -10,12 +8,13 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/yamledit"
 )
 
 // YAML returns the configuration, as it is on a day. Comments show what could be said.
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
-		"quoted":  Quote,
+		"quoted":  yamledit.Quote,
 		"line":    func(s string) string { return strings.Join(strings.Fields(humanize.Printable(s)), " ") },
 		"private": func() bool { return r.private },
 	}).Parse(initYAML)
@@ -27,15 +26,6 @@ func (r *Report) YAML(now time.Time) (string, error) {
 		"R": r, "Hash": r.Hash, "Day": now.Format(time.DateOnly), "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
 	})
 	return b.String(), err
-}
-
-// Quote returns text as a scalar of YAML, which has those of JSON.
-func Quote(s string) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(s)
-	return strings.TrimSpace(b.String()), err
 }
 
 const initYAML = `# What millrace does with {{line .R.Site}}, by "millrace init" of {{.Day}}.

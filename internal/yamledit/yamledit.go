@@ -1,6 +1,10 @@
-package main
+// Package yamledit changes single keys of a file of YAML, and leaves the rest of it
+// with its comments as it is.
+package yamledit
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -9,11 +13,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/millrace/millrace/internal/setup"
 )
 
-// errForm is for what is written in a way that few people use.
-var errForm = errors.New("it is written in a way that cannot be changed safely")
+// ErrForm is the error of a file that is written in a way that few people use.
+var ErrForm = errors.New("it is written in a way that cannot be changed safely")
 
 // extent is where a key and its value stand in a file.
 type extent struct {
@@ -22,10 +25,10 @@ type extent struct {
 	values   []string
 }
 
-// setList gives the text of a file of YAML with a key that has a list. All other
+// SetList returns the text of a file of YAML with a key that has a list. All other
 // lines are as they were, and so are the comments within the list, and the lines
 // of the items that stay.
-func setList(data []byte, key string, items []string) ([]byte, error) {
+func SetList(data []byte, key string, items []string) ([]byte, error) {
 	at, indent, err := findKey(data, key)
 	if err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func setList(data []byte, key string, items []string) ([]byte, error) {
 	}
 	m := keyLine.FindStringSubmatch(lines[at.from])
 	if m == nil || m[2] != key && m[2] != `"`+key+`"` && m[2] != "'"+key+"'" {
-		return nil, errForm
+		return nil, ErrForm
 	}
 	if at.items != nil {
 		at.rewrite(&b, lines, m, items, eol)
@@ -142,9 +145,9 @@ func writeList(b *strings.Builder, head, indent string, items []string, eol stri
 
 func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	for _, item := range items {
-		text, err := setup.Quote(item)
+		text, err := Quote(item)
 		if err != nil {
-			panic("millrace: a string is not written as JSON: " + err.Error())
+			panic("yamledit: a string is not written as JSON: " + err.Error())
 		}
 		b.WriteString(indent + "- " + text + eol)
 	}
@@ -239,4 +242,13 @@ func comments(value string) (out []string) {
 		before = c
 	}
 	return out
+}
+
+// Quote returns text as a scalar of YAML, which has those of JSON.
+func Quote(s string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(s)
+	return strings.TrimSpace(b.String()), err
 }
