@@ -58,13 +58,8 @@ type Live interface {
 	// The changes are in the store when Update returns, and in the next edition.
 	// ErrUnavailable: the source cannot be asked for single pages, as with a mirror.
 	Update(ctx context.Context, urls []string, gone bool) (Counts, error)
-}
-
-// RequestAnnotator is an optional interface of a [Live] that logs what a request
-// was for, when its method and path do not say.
-type RequestAnnotator interface {
-	// Annotate sets the subject of the response. Calls after the end of the
-	// request have no effect.
+	// Annotate records what the request was for, if its method and path do not say.
+	// Calls after the end of the request have no effect.
 	Annotate(s Subject)
 }
 

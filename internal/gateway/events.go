@@ -49,7 +49,7 @@ type hint struct {
 	of   millrace.Subject
 }
 
-// Annotate implements [millrace.RequestAnnotator].
+// Annotate implements [millrace.Live].
 func (l live) Annotate(s millrace.Subject) {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()

@@ -20,10 +20,7 @@ type live struct {
 	told *hint
 }
 
-var (
-	_ millrace.Live             = live{}
-	_ millrace.RequestAnnotator = live{}
-)
+var _ millrace.Live = live{}
 
 // View implements [millrace.Live].
 func (l live) View() (millrace.View, error) {

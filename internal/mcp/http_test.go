@@ -323,6 +323,8 @@ func TestKeysAndRates(t *testing.T) {
 // oneEdition is what a gateway publishes.
 type oneEdition struct{ v millrace.View }
 
+func (oneEdition) Annotate(millrace.Subject) {}
+
 func (e oneEdition) View() (millrace.View, error) {
 	if e.v == nil {
 		return nil, millrace.ErrUnavailable

@@ -158,8 +158,8 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 		if c.library == nil {
 			c.library = published{r.live, s.o.Terms}
 		}
-		if t, ok := r.live.(millrace.RequestAnnotator); ok {
-			c.tell = t.Annotate
+		if r.live != nil {
+			c.tell = r.live.Annotate
 		}
 	}
 	leave := func() { stop(); cancel() }

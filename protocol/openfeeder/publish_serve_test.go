@@ -101,6 +101,8 @@ func (l *stage) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 	}
 }
 
+func (*stage) Annotate(millrace.Subject) {}
+
 func (l *stage) Update(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 	l.urls, l.gone = urls, gone
 	return l.done, l.err
