@@ -5,7 +5,8 @@ UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... gith
 RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
 # Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side; of the crawler and the
 # store, those of several at once.
-CONCURRENT = ./agent ./artifact/... ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
+CONCURRENT = ./agent ./artifact/... ./discover ./internal/access ./internal/analytics ./internal/conns ./internal/edition ./internal/fetch ./internal/gateway \
+	./internal/ingest ./internal/mcp ./internal/outbox ./internal/proxy \
 	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror ./publish
 TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
