@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/protocol/arc"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
 )
 
 // filler returns a page by one of some ways, and the name of that way.
@@ -95,7 +97,7 @@ func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 // not for everybody, what its source says is all.
 func needsContent(p *millrace.Page) bool {
 	return p != nil && p.Known != 0 && p.Detail == millrace.DetailSummary && !p.Access.NoIndex && !p.Access.Auth &&
-		!arc.Sensitive(p)
+		!slices.ContainsFunc(all.Protocols(), func(proto protocol.Protocol) bool { return proto.Partial != nil && proto.Partial(p) })
 }
 
 func (f *filled) keep(name string, p *millrace.Page) {

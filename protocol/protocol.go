@@ -43,6 +43,9 @@ type Protocol struct {
 	Public bool
 	// Feeds: it publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
+	// Partial reports whether a page that was read says that parts of it are not for
+	// all, so that its HTML must not complete it; nil = no page says so.
+	Partial func(p *millrace.Page) bool
 	// Named reports whether a robots.txt names the protocol, whose policy is not asked
 	// for on other sites; nil = no robots.txt does.
 	Named func(r *fetch.Robots) bool

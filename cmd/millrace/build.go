@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
+	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -118,7 +119,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 
 // apart refuses a folder to write to that is a part of what is read.
 func (c *buildCommand) apart(kind string) error {
-	if kind != "folder" && kind != "markdown" {
+	if way := origins.ByName(kind); way == nil || !way.Folder {
 		return nil
 	}
 	from, to := realPath(c.Source), realPath(c.Out)

@@ -35,7 +35,7 @@ func (c *serveCommand) kind() (string, error) {
 		case way != nil && !way.Folder:
 			return way.Name, nil
 		}
-		return "", usageError(fmt.Sprintf("--as %s: %s is a live site; it can be read as wordpress or crawl", c.As, c.Source))
+		return "", usageError(fmt.Sprintf("--as %s: %s is a live site; it can be read as %s", c.As, c.Source, names(all.Origins(false))))
 	}
 	info, err := os.Stat(c.Source)
 	if err != nil {
@@ -49,18 +49,20 @@ func (c *serveCommand) kind() (string, error) {
 	case info.IsDir() && way != nil && way.Folder:
 		return way.Name, nil
 	case info.IsDir() && c.As == "":
-		for _, o := range all.Origins(true) {
-			if o.Detect == nil {
-				return o.Name, nil
-			}
-			if _, err := o.Detect(context.Background(), nil, c.Source); err == nil {
-				return o.Name, nil
-			}
-		}
+		return ingest.ChooseFolder(context.Background(), all.Origins(true), c.Source).Name, nil
 	case info.IsDir():
-		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as folder or markdown", c.As, c.Source))
+		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as %s", c.As, c.Source, names(all.Origins(true))))
 	}
 	return "", usageError(fmt.Sprintf("--as %s: %s is a file, which can only be a mirror", c.As, c.Source))
+}
+
+// names lists origins as --as takes them.
+func names(ways []origin.Origin) string {
+	var out []string
+	for _, o := range ways {
+		out = append(out, o.Name)
+	}
+	return strings.Join(out, " or ")
 }
 
 // open gets the origin as far as it goes without its store.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -85,11 +86,6 @@ type DaySaved struct {
 	Saved
 }
 
-// wholePages is the protocol whose documents that name pages have all of their
-// text, too. The feeds of the web have summaries, and a file of all its Markdown
-// cannot be told from them in sums.
-const wholePages = "scp"
-
 // listEntry is about the most bytes that a list takes to name a page. What a
 // document has beyond is text of its pages.
 const listEntry = 250
@@ -109,6 +105,13 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 			day     []*tally // of one bot and one day: one a protocol
 			current *tally
 		)
+		// The protocols whose documents that name pages have all of their text, too. The
+		// feeds of the web have summaries, and a file of all its Markdown looks like them
+		// in sums.
+		collections := make(map[string]bool)
+		for _, p := range all.Protocols() {
+			collections[p.Name] = p.Collections
+		}
 		flush := func() bool {
 			settle(day, pages, c)
 			for _, t := range day {
@@ -128,7 +131,7 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 				return
 			}
 			if current == nil || current.Protocol != s.Protocol {
-				current = &tally{DaySaved: DaySaved{Day: s.Start, Bot: s.Bot, Protocol: s.Protocol}, basis: savings.Measured}
+				current = &tally{DaySaved: DaySaved{Day: s.Start, Bot: s.Bot, Protocol: s.Protocol}, basis: savings.Measured, collections: collections[s.Protocol]}
 				day = append(day, current)
 			}
 			current.add(&s, pages, c)
@@ -143,6 +146,7 @@ type tally struct {
 	sent, instead     float64 // bytes on the wire
 	read, insteadRead float64 // bytes without coding, of what is to be read
 	basis             savings.Basis
+	collections       bool    // documents that name pages have all of their text, too
 	fetched           int64   // pages that were asked for, as often as they were
 	named             int64   // pages in indexes
 	inWhole           int64   // of those, in documents that may have their text
@@ -195,7 +199,7 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 		t.read += float64(s.Size)
 	case store.EndpointIndex:
 		t.named += s.Results
-		if t.Protocol == wholePages && s.Outcome == store.Sent {
+		if s.Outcome == store.Sent && t.collections {
 			t.inWhole += s.Results
 			t.whole += max(0, float64(s.Size-listEntry*s.Results))
 		}

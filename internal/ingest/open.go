@@ -63,6 +63,20 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 	return last, nil
 }
 
+// ChooseFolder returns which of the origins reads a folder, the last one if no other
+// does.
+func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) origin.Origin {
+	for _, way := range origins {
+		if way.Detect == nil {
+			return way
+		}
+		if _, err := way.Detect(ctx, nil, dir); err == nil {
+			return way
+		}
+	}
+	return origins[len(origins)-1]
+}
+
 // Use takes the pages from a source, which was opened by a way.
 func (o *Origin) Use(way origin.Origin, s *origin.Source) {
 	o.Kind, o.way, o.Files = way.Name, way, s.Files

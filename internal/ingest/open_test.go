@@ -36,6 +36,18 @@ func toy() origin.Origin {
 	}
 }
 
+// A folder is read by the first origin that finds itself there, and else by the last.
+func TestChooseFolder(t *testing.T) {
+	t.Parallel()
+	toys := toy()
+	toys.Folder = true
+	for dir, want := range map[string]string{"https://toy.test/": "toy", t.TempDir(): "folder"} {
+		if way := ingest.ChooseFolder(t.Context(), append([]origin.Origin{toys}, all.Origins(true)...), dir); way.Name != want {
+			t.Errorf("%s: %s, want %s", dir, way.Name, want)
+		}
+	}
+}
+
 // A site is read by the first origin that finds itself there, and else by the last one.
 func TestChoose(t *testing.T) {
 	origins := []origin.Origin{toy(), *all.ByName("crawl")}

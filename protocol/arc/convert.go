@@ -92,10 +92,10 @@ func (e *entry) page() *millrace.Page {
 	return p
 }
 
-// Sensitive reports whether the snapshot of a page says that parts of it are not
+// sensitive reports whether the snapshot of a page says that parts of it are not
 // for everybody (E.6): what the snapshot leaves out must not come back with the
 // page's HTML.
-func Sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
+func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
 
 // summaryOf gives the ai_summary of a page: what the snapshot says, else the
 // page's description, else its summary, else how its text begins.

@@ -22,6 +22,7 @@ func Protocol() protocol.Protocol {
 		Title:   "ARC Sitemap & AI Indexing",
 		Version: "2.1",
 		Home:    "/arc-sitemap.json",
+		Partial: sensitive,
 		Named: func(r *fetch.Robots) bool {
 			return slices.ContainsFunc(r.Sitemaps(), func(s string) bool { return strings.Contains(s, "/arc-sitemap") })
 		},
