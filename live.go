@@ -5,22 +5,16 @@ import (
 	"net/http"
 )
 
-// ErrorRenderer is an optional interface of a [Publisher] whose protocol has its
-// own form of errors.
+// ErrorRenderer is an optional interface of a [Publisher] whose protocol answers
+// queries, and has its own form of errors.
 type ErrorRenderer interface {
+	// Costly reports whether Find is expensive for a request, such as a search. Few
+	// of them run at once. The path of r is relative to the endpoint base.
+	Costly(r *http.Request) bool
 	// RenderError returns header and body of the response to a request that
 	// failed with a status. ok is false if the path is not the protocol's. err is
 	// the cause, or nil. Only the text of a [RequestError] may appear in the body.
 	RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, ok bool)
-}
-
-// CostlyRequests is an optional interface of a [Publisher] that says which
-// requests are expensive to answer, such as searches. Few of them run at once.
-// For an [ErrorRenderer] without it, every request with a query is costly.
-type CostlyRequests interface {
-	// Costly reports whether Find is expensive for a request. The path of r is
-	// relative to the endpoint base.
-	Costly(r *http.Request) bool
 }
 
 // Handler is an optional interface of a [Publisher] that answers requests which

@@ -254,19 +254,8 @@ func (room *Room) find(ctx context.Context, v millrace.View, r *http.Request, q 
 	return room.Publisher.Find(ctx, v, r)
 }
 
-// works reports whether finding a document may be work: what a query of the
-// protocol's own names, unless the room knows better.
+// works reports whether finding a document is expensive.
 func (room *Room) works(r *http.Request) bool {
-	if r.URL.RawQuery == "" {
-		return false
-	}
-	if w, ok := room.Publisher.(millrace.CostlyRequests); ok {
-		return w.Costly(r)
-	}
-	f, ok := room.Publisher.(millrace.ErrorRenderer)
-	if !ok {
-		return false
-	}
-	_, _, its := f.RenderError(r, http.StatusTooManyRequests, nil)
-	return its
+	p, ok := room.Publisher.(millrace.ErrorRenderer)
+	return ok && r.URL.RawQuery != "" && p.Costly(r)
 }

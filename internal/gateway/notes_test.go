@@ -111,7 +111,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	return d, nil
 }
 
-// Costly implements [millrace.CostlyRequests].
+// Costly implements [millrace.ErrorRenderer].
 func (n *notes) Costly(r *http.Request) bool { return r.URL.Path == "/notes" && r.URL.Query().Has("q") }
 
 func (n *notes) writes(text string) func(context.Context, io.Writer) error {

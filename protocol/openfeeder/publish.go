@@ -45,9 +45,8 @@ type publisher struct {
 }
 
 var (
-	_ millrace.ErrorRenderer  = (*publisher)(nil)
-	_ millrace.Handler        = (*publisher)(nil)
-	_ millrace.CostlyRequests = (*publisher)(nil)
+	_ millrace.ErrorRenderer = (*publisher)(nil)
+	_ millrace.Handler       = (*publisher)(nil)
 )
 
 // NewPublisher makes the room's publisher; nil options are the zero value.
