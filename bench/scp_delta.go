@@ -80,7 +80,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		return err
 	}
 	defer stop()
-	filer, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.ArtifactPublisher)
+	filer, ok := scp.NewPublisher(&protocol.PublisherOptions{Own: []any{&scp.PublisherOptions{Sections: []string{}}}}).(millrace.ArtifactPublisher)
 	if !ok {
 		return errNoFiler
 	}

@@ -172,7 +172,7 @@ var errNoFiler = errors.New("the publisher makes no files")
 // snapshot makes the one snapshot of a view, and gives its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
 	s := &zstdShelf{dir: dir}
-	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.ArtifactPublisher)
+	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Own: []any{&scp.PublisherOptions{Sections: []string{}}}}).(millrace.ArtifactPublisher)
 	if !ok {
 		return "", errNoFiler
 	}

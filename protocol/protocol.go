@@ -76,17 +76,6 @@ type Protocol struct {
 // PublisherOptions configure the publisher of any protocol. The zero value works.
 type PublisherOptions struct {
 	ListItems int // most items in one list before it is split into shards; 0 = 50,000
-	// Sections are prefixes of paths. Each part of the site below one has documents
-	// of its own; nil = the first segments of paths.
-	Sections []string
-	// UpdateFrequency is how often documents of the whole site are made, as they
-	// declare: hourly, daily, weekly or monthly; "" = as often as the site changes.
-	UpdateFrequency string
-	// FilesURL is where files with fixed bytes are fetched from, such as a CDN:
-	// absolute, without "/" at its end; "" = the endpoint base.
-	FilesURL string
-	// NoChecksum: collections have no checksum in their metadata.
-	NoChecksum bool
 	// Static: the documents become files on a host that ignores queries and
 	// generates nothing.
 	Static bool
@@ -97,30 +86,25 @@ type PublisherOptions struct {
 	// Policy is the owner's policy for the use of the content; nil = none is
 	// published. It is valid ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
-	// Priorities are the pages that matter most to machines, from 0 to 1, by path
-	// under the base with everything below it; the longest match wins. nil = none
-	// are published.
-	Priorities map[string]float64
-	// Listed are URLs of the site, or paths of it, whose pages are listed by URL
-	// only, as not to be indexed. Other hidden pages are never named.
-	Listed []string
-	// NoSitemapLine: robots.txt names only XML sitemaps in Sitemap lines.
-	NoSitemapLine bool
 	// Protocols are the names of all protocols that the site is published in. Two
 	// that clients could confuse then use different names.
 	Protocols []string
-	// Embeddings: searches compare vectors of a model.
-	Embeddings bool
-	// Hubs are absolute URLs of the hubs that are notified of changed topics
-	// (WebSub). A topic ([millrace.Advertisement].Topics) names them, and its own
-	// URL as rel="self", in Link fields and in its own format if that can. nil =
-	// none.
-	Hubs []string
-	// MarkdownPublic: shared caches may store the Markdown at a page's own URL,
-	// because those in front of the site obey Vary.
-	MarkdownPublic bool
-	// LLMsFull: publish a file with the Markdown of all pages.
-	LLMsFull bool
+	// Own are the options of single protocols, such as a *scp.PublisherOptions, at
+	// most one of a type; see [Own].
+	Own []any
+}
+
+// Own returns the options of type T, which are a single protocol's; zero ones if
+// there are none.
+func Own[T any](o *PublisherOptions) *T {
+	if o != nil {
+		for _, v := range o.Own {
+			if own, ok := v.(*T); ok {
+				return own
+			}
+		}
+	}
+	return new(T)
 }
 
 // ReaderOptions configure the reader of any protocol. The zero value works.

@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -176,7 +177,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	for _, p := range all.Protocols() {
 		config.Taggers = append(config.Taggers, p.Tagger)
 	}
-	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Sections: o.Sections, Contact: o.Contact, Static: static}, func(string) bool { return o.RequireKey })
+	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Contact: o.Contact, Static: static, Own: []any{&scp.PublisherOptions{Sections: o.Sections}}}, func(string) bool { return o.RequireKey })
 	if err != nil {
 		return nil, err
 	}

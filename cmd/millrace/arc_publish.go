@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/arc"
 )
 
 // arcPublishing are the flags of the ARC sitemap.
@@ -18,8 +18,8 @@ type arcPublishing struct {
 	crawlPriorityMap map[string]float64
 }
 
-// check refuses what would be taken for something else.
-func (c *arcPublishing) check() error {
+// validate refuses what would be taken for something else.
+func (c *arcPublishing) validate() error {
 	for _, page := range c.ARCListed {
 		if _, err := canon.URL(page); err != nil && !strings.HasPrefix(page, "/") {
 			return usageError(fmt.Sprintf("--arc-listed %q: not a URL or a path; a path starts with /, such as /members", page))
@@ -61,7 +61,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// apply tells the rooms.
-func (c *arcPublishing) apply(o *protocol.PublisherOptions) {
-	o.Listed, o.Priorities, o.NoSitemapLine = c.ARCListed, c.crawlPriorityMap, c.HideARCInRobots
+func (c *arcPublishing) options() *arc.PublisherOptions {
+	return &arc.PublisherOptions{Listed: c.ARCListed, Priorities: c.crawlPriorityMap, NoSitemapLine: c.HideARCInRobots}
 }

@@ -97,8 +97,8 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	r := &buildReport{URL: docs, As: kind, Out: c.Out, Skipped: []mirror.Skip{}, Hosts: []hostReport{}, Report: static.NewReport()}
-	if s.FilesURL != strings.TrimSuffix(docs, "/") {
-		r.FilesURL = s.FilesURL
+	if s.SCP.FilesURL != strings.TrimSuffix(docs, "/") {
+		r.FilesURL = s.SCP.FilesURL
 	}
 	err = c.build(ctx, p, s, p.newSource(kind, docs, ingest.Rules(c.correcting)), r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()

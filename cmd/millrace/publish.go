@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/store"
 )
 
@@ -24,16 +24,12 @@ type publishing struct {
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
 	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})." hidden:""`
-	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)." hidden:""`
-	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
-	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)." hidden:""`
-	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)." hidden:""`
 
-	arcPublishing
+	SCP scpPublishing `embed:""`
+	ARC arcPublishing `embed:""`
 	Web webPublishing `embed:""`
-	hubs
 
 	policy *millrace.Policy // as it is published; nil = there is none
 }
@@ -55,31 +51,12 @@ func (c *publishing) validate() error {
 			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
 		}
 	}
-	for _, path := range c.Sections {
-		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
-			return usageError(fmt.Sprintf("--sections: %q is no part of a site: a path starts with /, such as /blog", path))
-		}
-	}
 	for _, kind := range c.HideKinds {
 		if !slices.Contains(hideable, millrace.PageKind(kind)) {
 			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
 		}
 	}
-	if err := errors.Join(c.check(), c.hubs.validate()); err != nil {
-		return err
-	}
-	if c.FilesURL == "" {
-		return nil
-	}
-	u, err := canon.URL(c.FilesURL)
-	if err != nil {
-		return usageError("--files-url: " + err.Error())
-	}
-	if strings.Contains(u, "?") {
-		return usageError("--files-url: a base has no query")
-	}
-	c.FilesURL = strings.TrimSuffix(u, "/")
-	return nil
+	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
 }
 
 func (c *publishing) visibility() millrace.Visibility {
@@ -103,7 +80,7 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 	}
-	return conf, c.on(base)
+	return conf, c.ARC.on(base)
 }
 
 // declare gives the rooms the policy of the configuration.
@@ -125,10 +102,8 @@ func (c *publishing) guarded(doors *doors, embeddings bool) (published []edition
 
 func (c *publishing) protocols(doors *doors, static, embeddings bool) (published []edition.Room, key string, err error) {
 	o := protocol.PublisherOptions{
-		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum,
-		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings, Hubs: c.Hub,
+		ListItems: c.ListItems, Static: static, Contact: c.SiteContact, Policy: c.policy,
+		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
-	c.apply(&o)
-	c.Web.apply(&o)
 	return serving.Protocols(o, doors.closed)
 }

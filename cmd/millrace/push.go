@@ -21,23 +21,6 @@ import (
 
 const pushLimit = 30 * time.Second // for one request to a hub or a search engine
 
-// hubs are the flags of every command that publishes which say who tells others
-// of what changes.
-type hubs struct {
-	Hub []string `placeholder:"URL" help:"Hubs that the feeds name (WebSub), so that readers can be told at once; serve tells the hubs of every edition (default: none)."`
-}
-
-func (c *hubs) validate() error {
-	for i, h := range c.Hub {
-		u, err := push.CheckHub(h)
-		if err != nil {
-			return usageError("--hub: " + err.Error())
-		}
-		c.Hub[i] = u
-	}
-	return nil
-}
-
 // pushing are the flags of a server that tells search engines.
 type pushing struct {
 	IndexNow    bool   `name:"indexnow" help:"Tell search engines at once which pages have changed (IndexNow); the file of the key is served under the base of the pages (default: no)."`
@@ -55,7 +38,7 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
 	}
 	for _, room := range all.Protocols() {
-		if len(c.Hub) > 0 && room.Feeds && c.closed(room.Name) {
+		if len(c.Web.Hub) > 0 && room.Feeds && c.closed(room.Name) {
 			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + room.Name)
 		}
 	}
@@ -73,7 +56,7 @@ func (c *serveCommand) reachable(docs string, o *source) error {
 		return usageError("--indexnow: the pages of a mirror are another site's, which tells of them itself")
 	}
 	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.Base} {
-		if flag == "--hub" && len(c.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
+		if flag == "--hub" && len(c.Web.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
 			continue
 		}
 		u, err := url.Parse(at)
@@ -135,7 +118,7 @@ func (p publishedSite) Head(context.Context) (millrace.View, error) {
 // push tells others of every edition.
 func (s *service) push(ctx context.Context) error {
 	c := s.c
-	if len(c.Hub) == 0 && s.indexNow == nil {
+	if len(c.Web.Hub) == 0 && s.indexNow == nil {
 		return nil
 	}
 	select {
@@ -149,7 +132,7 @@ func (s *service) push(ctx context.Context) error {
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
 		Site: publishedSite{s.Press}, State: s.source.Store.State(), Leases: s.source.Store.Leases(), Name: s.docs,
-		Moved: s.Press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
+		Moved: s.Press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Web.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)
 	return nil

@@ -1,13 +1,17 @@
 package serving
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/arc"
+	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/protocol/scp"
+	"github.com/millrace/millrace/protocol/web"
 )
 
 // changed returns a value that is not the zero value of a type.
@@ -67,6 +71,16 @@ func TestProtocolsKey(t *testing.T) {
 	for i := range options.NumField() {
 		switch name := options.Field(i).Name; name {
 		case "Auth", "Protocols": // are set by Protocols
+		case "Own":
+			for _, own := range []any{new(scp.PublisherOptions), new(arc.PublisherOptions), new(web.PublisherOptions), new(openfeeder.PublisherOptions)} {
+				note(fmt.Sprintf("%T", own), key(protocol.PublisherOptions{Own: []any{own}}, nil))
+				of := reflect.TypeOf(own).Elem()
+				for j := range of.NumField() {
+					v := reflect.New(of)
+					v.Elem().Field(j).Set(changed(t, of.Field(j).Type))
+					note(of.String()+"."+of.Field(j).Name, key(protocol.PublisherOptions{Own: []any{v.Interface()}}, nil))
+				}
+			}
 		case "Policy":
 			policy := options.Field(i).Type.Elem()
 			for j := range policy.NumField() {

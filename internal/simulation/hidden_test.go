@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/web"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -57,7 +58,7 @@ type closet struct {
 func (c *closet) open(v millrace.Visibility) {
 	c.t.Helper()
 	c.conf = store.Config{Base: base, Visibility: v}
-	o := protocol.PublisherOptions{LLMsFull: true, Policy: &millrace.Policy{Terms: base + "terms"}}
+	o := protocol.PublisherOptions{Own: []any{&web.PublisherOptions{LLMsFull: true}}, Policy: &millrace.Policy{Terms: base + "terms"}}
 	for _, room := range all.Protocols() {
 		o.Protocols = append(o.Protocols, room.Name)
 	}

@@ -25,7 +25,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
 		Allow:    []string{"/arc-sitemap", "/.well-known/arc-"},
 	}
-	if !p.o.NoSitemapLine {
+	if !p.own.NoSitemapLine {
 		n.Robots = []string{"Sitemap: " + docs + pathList}
 	}
 	if p.terms != nil {

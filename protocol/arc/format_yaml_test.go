@@ -42,8 +42,10 @@ func document(t testing.TB, o *protocol.PublisherOptions, v millrace.View, path 
 
 func everything() *protocol.PublisherOptions {
 	return &protocol.PublisherOptions{
-		Contact: "crawl@example.com: \"#1\" \u0085", Priorities: map[string]float64{"/": 0.25, "/blog": 1, "/docs/": 1e-7},
-		Listed: []string{"/members/", "/members/", "/post"}, Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 0.5}},
+		Contact: "crawl@example.com: \"#1\" \u0085", Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 0.5}},
+		Own: []any{&PublisherOptions{
+			Priorities: map[string]float64{"/": 0.25, "/blog": 1, "/docs/": 1e-7}, Listed: []string{"/members/", "/members/", "/post"},
+		}},
 	}
 }
 

@@ -15,6 +15,19 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// PublisherOptions are ARC's own options. The zero value works.
+type PublisherOptions struct {
+	// Priorities are the pages that matter most to machines, from 0 to 1, by path
+	// under the base with everything below it; the longest match wins. nil = none
+	// are published.
+	Priorities map[string]float64
+	// Listed are URLs of the site, or paths of it, whose pages are listed by URL
+	// only, as not to be indexed. Other hidden pages are never named.
+	Listed []string
+	// NoSitemapLine: robots.txt names only XML sitemaps in Sitemap lines.
+	NoSitemapLine bool
+}
+
 // publisher serves, all under the documents' base:
 //
 //	/arc-sitemap.json                      the list (E.3.1)
@@ -30,6 +43,7 @@ type publisher struct {
 	update time.Time
 	rate   string // crawl_rate
 	o      protocol.PublisherOptions
+	own    PublisherOptions
 	paths  []priority
 	most   int // changes of a day that has a delta
 	counts dayChanges
@@ -47,7 +61,8 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o != nil {
 		p.o = *o
 	}
-	p.paths = priorities(p.o.Priorities)
+	p.own = *protocol.Own[PublisherOptions](o)
+	p.paths = priorities(p.own.Priorities)
 	if p.o.Policy != nil {
 		p.terms = encodePolicy(p.o.Policy)
 		p.update = p.o.Policy.Updated

@@ -115,7 +115,7 @@ func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Contex
 					}
 				}
 			}
-			for i, path := range p.o.Listed {
+			for i, path := range p.own.Listed {
 				u := listedURL(site, path)
 				if first, ok := named[u]; !ok || first != i {
 					continue // no URL, or the same as one before
@@ -149,8 +149,8 @@ func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, 
 // named returns the pages that are listed by URL alone: by URL, the index of the
 // option that names it first.
 func (p *publisher) named(site millrace.Site) map[string]int {
-	named := make(map[string]int, len(p.o.Listed))
-	for i, path := range p.o.Listed {
+	named := make(map[string]int, len(p.own.Listed))
+	for i, path := range p.own.Listed {
 		u := listedURL(site, path)
 		if _, ok := named[u]; u != "" && !ok {
 			named[u] = i

@@ -145,8 +145,11 @@ func TestList(t *testing.T) {
 	archive.Kind = millrace.Archive
 	s.put(plain("/", "home"), plain("/blog/a", "text of a"), plain("/docs/", "docs"), secret("/secret"), archive, plain("/members", "for members"))
 	o := &protocol.PublisherOptions{
-		Contact: "crawl@example.com", Priorities: map[string]float64{"/blog": 0.9, "/": 0.5, "/docs": 0},
-		Listed: []string{"/members", "https://example.com/intern/", "https://other.example/x"}, Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 1}},
+		Contact: "crawl@example.com", Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 1}},
+		Own: []any{&PublisherOptions{
+			Priorities: map[string]float64{"/blog": 0.9, "/": 0.5, "/docs": 0},
+			Listed:     []string{"/members", "https://example.com/intern/", "https://other.example/x"},
+		}},
 	}
 	docs := s.docs(o)
 	list := parse(t, text(t, docs[pathList].Write))
@@ -279,7 +282,7 @@ func TestDeltas(t *testing.T) {
 	s.now = start.Add(time.Hour)
 	s.remove("/came")
 	s.view()
-	docs := s.docs(&protocol.PublisherOptions{Priorities: map[string]float64{"/b": 1}})
+	docs := s.docs(&protocol.PublisherOptions{Own: []any{&PublisherOptions{Priorities: map[string]float64{"/b": 1}}}})
 	said := map[string][]string{}
 	for path, d := range docs {
 		name, ok := strings.CutPrefix(path, pathDeltas)
@@ -335,7 +338,7 @@ func TestDeltas(t *testing.T) {
 	// Another change moves the days that it is about, and no others.
 	s.now = start.Add(2 * time.Hour)
 	s.put(plain("/b", "two"))
-	next := s.docs(&protocol.PublisherOptions{Priorities: map[string]float64{"/b": 1}})
+	next := s.docs(&protocol.PublisherOptions{Own: []any{&PublisherOptions{Priorities: map[string]float64{"/b": 1}}}})
 	var moved []string
 	for path, d := range next {
 		if strings.HasPrefix(path, pathDeltas) && (docs[path] == nil || text(t, d.Write) != text(t, docs[path].Write)) {
@@ -364,7 +367,7 @@ func TestDeltaListed(t *testing.T) {
 	s.now = start
 	s.remove("/members")
 	s.put(plain("/intern", "other words"))
-	docs := s.docs(&protocol.PublisherOptions{Listed: []string{"/members", "/intern"}})
+	docs := s.docs(&protocol.PublisherOptions{Own: []any{&PublisherOptions{Listed: []string{"/members", "/intern"}}}})
 	list, delta := parse(t, text(t, docs[pathList].Write)), parse(t, text(t, docs[pathDeltas+"2026-03-10.json"].Write))
 	for _, path := range []string{"/members", "/intern"} {
 		if diff := cmp.Diff(list.page(path), delta.page(path)); diff != "" || delta.page(path) == nil {
@@ -475,7 +478,7 @@ func TestAnnounce(t *testing.T) {
 	if diff := cmp.Diff([]string{pathPolicy}, n.Public); diff != "" {
 		t.Errorf("public (-want +got):\n%s", diff)
 	}
-	if n := NewPublisher(&protocol.PublisherOptions{NoSitemapLine: true}).Advertise(s.view()); n.Robots != nil || n.Public != nil {
+	if n := NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{NoSitemapLine: true}}}).Advertise(s.view()); n.Robots != nil || n.Public != nil {
 		t.Errorf("without the line: %+v", n)
 	}
 	if len(n.RootData) != 1 {

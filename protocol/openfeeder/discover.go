@@ -49,7 +49,7 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	} else {
 		if _, ok := v.(millrace.Searcher); ok {
 			a.Capabilities = append(a.Capabilities, searchCapability)
-			if p.o.Embeddings {
+			if p.own.Embeddings {
 				a.Capabilities = append(a.Capabilities, embeddingsCapability)
 			}
 		}

@@ -21,6 +21,11 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// PublisherOptions are OpenFeeder's own options. The zero value works.
+type PublisherOptions struct {
+	Embeddings bool // searches compare vectors of a model
+}
+
 // publisher serves, all under the documents' base:
 //
 //	/.well-known/openfeeder.json  discovery (2)
@@ -37,6 +42,7 @@ import (
 //	/openfeeder/pages/PATH.json   a page in all its chunks
 type publisher struct {
 	o      protocol.PublisherOptions
+	own    PublisherOptions
 	most   int // changes on a page of a sync reply, but for those of one commit
 	orders orders
 	items  itemCache
@@ -54,7 +60,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{o: *o, most: syncItems}
+	return &publisher{o: *o, own: *protocol.Own[PublisherOptions](o), most: syncItems}
 }
 
 // Find looks up the document that a request names. What is wrong with a

@@ -83,7 +83,7 @@ func indent(t *testing.T, doc string) string {
 // requests.
 func TestDocuments(t *testing.T) {
 	for file, o := range map[string]*protocol.PublisherOptions{
-		"served": {Contact: "mailto:miller@mill.example", Auth: true, Embeddings: true},
+		"served": {Contact: "mailto:miller@mill.example", Auth: true, Own: []any{&PublisherOptions{Embeddings: true}}},
 		"static": {Static: true, ListItems: 2},
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -14,6 +14,21 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// PublisherOptions are SCP's own options. The zero value works.
+type PublisherOptions struct {
+	// Sections are prefixes of paths. Each part of the site below one has
+	// collections of its own; nil = the first segments of paths.
+	Sections []string
+	// UpdateFrequency is how often collections are made, as they declare: hourly,
+	// daily, weekly or monthly; "" = as often as the site changes.
+	UpdateFrequency string
+	// FilesURL is where collections are fetched from, such as a CDN: absolute,
+	// without "/" at its end; "" = the endpoint base.
+	FilesURL string
+	// NoChecksum: collections have no checksum in their metadata.
+	NoChecksum bool
+}
+
 // publisher serves, all under the documents' base:
 //
 //	/sitemap.xml              the SCP elements and the first pages of the site
@@ -24,10 +39,7 @@ import (
 //	/scp/SECTION-SUM.scp      the same, plain
 type publisher struct {
 	listItems int
-	prefixes  []string // of sections; nil = first path segments
-	frequency string   // "" = as often as the site changes
-	bare      bool     // without checksum
-	filesURL  string   // absolute, without "/" at its end; "" = the documents' base
+	own       PublisherOptions
 
 	mu   sync.Mutex
 	last division // of the view that was divided last; guarded by mu
@@ -42,7 +54,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	}
 	return &publisher{
 		listItems: max(1, min(cmp.Or(o.ListItems, sitemap.MaxURLs), sitemap.MaxURLs)),
-		prefixes:  o.Sections, frequency: o.UpdateFrequency, bare: o.NoChecksum, filesURL: o.FilesURL,
+		own:       *protocol.Own[PublisherOptions](o),
 	}
 }
 

@@ -38,7 +38,7 @@ func (p *published) status(t *testing.T, path, known string) (int, http.Header) 
 // what they lack.
 func TestNoChecksum(t *testing.T) {
 	t.Parallel()
-	p := publishing(t, &protocol.PublisherOptions{NoChecksum: true})
+	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{NoChecksum: true}}})
 	p.put(t, handbook()...)
 	text := p.publish(t)
 	tags := map[string]bool{}
@@ -97,7 +97,7 @@ func TestNoChecksum(t *testing.T) {
 // that it expires; one that was only replaced stays.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
-	p := publishing(t, &protocol.PublisherOptions{UpdateFrequency: daily})
+	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: daily}}})
 	p.put(t, handbook()...)
 	p.publish(t)
 	first := p.press.Current().Files()

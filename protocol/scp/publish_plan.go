@@ -83,13 +83,13 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	if pl.sections, pl.byKey, err = p.divide(ctx, v); err != nil {
 		return nil, err
 	}
-	frequency := p.frequency
+	frequency := p.own.UpdateFrequency
 	if frequency == "" {
 		if frequency, err = rhythm(ctx, v, now); err != nil {
 			return nil, err
 		}
 	}
-	if p.bare {
+	if p.own.NoChecksum {
 		pl.key += " bare"
 	}
 	pl.period = periodOf(frequency, now)

@@ -117,12 +117,12 @@ func (p *publisher) key(identity string) string {
 	if !strings.HasPrefix(path, "/") {
 		return ""
 	}
-	if p.prefixes == nil {
+	if p.own.Sections == nil {
 		first, _, _ := strings.Cut(path[1:], "/")
 		return first
 	}
 	best := ""
-	for _, prefix := range p.prefixes {
+	for _, prefix := range p.own.Sections {
 		prefix = "/" + strings.Trim(prefix, "/")
 		if (path == prefix || strings.HasPrefix(path, prefix+"/")) && len(prefix) > len(best) {
 			best = prefix

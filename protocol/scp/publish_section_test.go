@@ -15,7 +15,7 @@ import (
 // TestDivision: the sections that follow from those of an earlier view are those
 // that all tags give.
 func TestDivision(t *testing.T) {
-	for _, o := range []*protocol.PublisherOptions{nil, {Sections: []string{"/0", "/1/2"}}} {
+	for _, o := range []*protocol.PublisherOptions{nil, {Own: []any{&PublisherOptions{Sections: []string{"/0", "/1/2"}}}}} {
 		sameDivisions(t, NewPublisher(o).(*publisher), NewPublisher(o).(*publisher))
 	}
 }

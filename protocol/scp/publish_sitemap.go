@@ -89,8 +89,8 @@ func (pl *plan) elements() string {
 
 // address gives the URL of a collection.
 func (pl *plan) address(path string) string {
-	if pl.filesURL != "" {
-		return pl.filesURL + path
+	if pl.own.FilesURL != "" {
+		return pl.own.FilesURL + path
 	}
 	return strings.TrimSuffix(pl.site.EndpointBase, "/") + path
 }

@@ -104,7 +104,7 @@ func (pl *plan) start(n *note) (*collection, error) {
 		return nil, err
 	}
 	c := &collection{group: group{note: *n}, draft: d, head: m, sum: sha256.New()}
-	line, _ := m.line(pl.bare)
+	line, _ := m.line(pl.own.NoChecksum)
 	c.sum.Write(cutChecksum(line))
 	return c, nil
 }
@@ -120,7 +120,7 @@ func (c *collection) add(line []byte) error {
 // finish makes the files of a collection.
 func (pl *plan) finish(ctx context.Context, c *collection) error {
 	tag := "" // each coding gets its own
-	head, digits := c.head.line(pl.bare)
+	head, digits := c.head.line(pl.own.NoChecksum)
 	if digits > 0 {
 		sum := hex.EncodeToString(c.sum.Sum(nil))
 		copy(head[digits:], sum)

@@ -14,6 +14,20 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// PublisherOptions are the web's own options. The zero value works.
+type PublisherOptions struct {
+	// Hubs are absolute URLs of the hubs that are notified of changed topics
+	// (WebSub). A topic ([millrace.Advertisement].Topics) names them, and its own
+	// URL as rel="self", in Link fields and in its own format if that can. nil =
+	// none.
+	Hubs []string
+	// MarkdownPublic: shared caches may store the Markdown at a page's own URL,
+	// because those in front of the site obey Vary.
+	MarkdownPublic bool
+	// LLMsFull: publish a file with the Markdown of all pages.
+	LLMsFull bool
+}
+
 // publisher serves, all under the documents' base:
 //
 //	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md of one whose path ends in "/"
@@ -38,7 +52,8 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{once: newOnce(o), public: o.MarkdownPublic, full: o.LLMsFull, static: o.Static}
+	own := protocol.Own[PublisherOptions](o)
+	return &publisher{once: newOnce(o), public: own.MarkdownPublic, full: own.LLMsFull, static: o.Static}
 }
 
 // Find looks up the Markdown that a request names, or asks for at a page.

@@ -109,7 +109,7 @@ func (p *paper) feed(path string) (entries []string, next string) {
 }
 
 func TestFeeds(t *testing.T) {
-	p := newPaper(t, &protocol.PublisherOptions{Hubs: []string{"https://hub.test/?a&b"}})
+	p := newPaper(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{Hubs: []string{"https://hub.test/?a&b"}}}})
 	p.apply("first", "+/a", "+/b", "*/tag")
 	p.apply("second", "+/c", "+/a")
 	p.feed("/feed.atom") // an edition

@@ -31,7 +31,7 @@ type once struct {
 const sitemapOf = "scp"
 
 func newOnce(o *protocol.PublisherOptions) once {
-	d := once{hubs: o.Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
+	d := once{hubs: protocol.Own[PublisherOptions](o).Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
 	return d
 }
 

@@ -178,7 +178,7 @@ func TestNegotiation(t *testing.T) {
 	if _, err := fmt.Sscan(own.Header.Get("X-Markdown-Tokens"), &count); err != nil || count < len(bodyOf(t, own))/8 || count > len(bodyOf(t, own))/2 {
 		t.Errorf("%d tokens (%v) in %d bytes", count, err, len(bodyOf(t, own)))
 	}
-	if d := find(t, NewPublisher(&protocol.PublisherOptions{MarkdownPublic: true}), v, "/post/", md); strings.Contains(d.Header.Get("Cache-Control"), "private") {
+	if d := find(t, NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{MarkdownPublic: true}}}), v, "/post/", md); strings.Contains(d.Header.Get("Cache-Control"), "private") {
 		t.Error("it is private though caches mind Vary")
 	}
 	for path, want := range map[string]string{
@@ -258,7 +258,7 @@ func manyPages(many int) []*millrace.Page {
 // is longer than its readers take.
 func TestLists(t *testing.T) {
 	v := viewOf(manyPages(1500)...)
-	pub := NewPublisher(&protocol.PublisherOptions{LLMsFull: true})
+	pub := NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{LLMsFull: true}}})
 	texts, documents := map[string]string{}, map[string]int{}
 	for d, err := range pub.All(t.Context(), v) {
 		switch {
@@ -407,7 +407,7 @@ Each link leads to the Markdown of a page. The page's own address gives it, too,
 
 func TestFull(t *testing.T) {
 	v := viewOf(textPage("/a", "One."), textPage("/b", "Two."), textPage("/empty", ""))
-	for d, err := range NewPublisher(&protocol.PublisherOptions{LLMsFull: true}).All(context.Background(), v) {
+	for d, err := range NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{LLMsFull: true}}}).All(context.Background(), v) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/scp"
+)
+
+// scpPublishing are the flags of SCP.
+type scpPublishing struct {
+	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)." hidden:""`
+	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made again: hourly, daily, weekly or monthly (default: as the site changes)." hidden:""`
+	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)." hidden:""`
+	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)." hidden:""`
+}
+
+func (c *scpPublishing) validate() error {
+	for _, path := range c.Sections {
+		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
+			return usageError(fmt.Sprintf("--sections: %q is no part of a site: a path starts with /, such as /blog", path))
+		}
+	}
+	if c.FilesURL == "" {
+		return nil
+	}
+	u, err := canon.URL(c.FilesURL)
+	if err != nil {
+		return usageError("--files-url: " + err.Error())
+	}
+	if strings.Contains(u, "?") {
+		return usageError("--files-url: a base has no query")
+	}
+	c.FilesURL = strings.TrimSuffix(u, "/")
+	return nil
+}
+
+func (c *scpPublishing) options() *scp.PublisherOptions {
+	return &scp.PublisherOptions{Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum}
+}
