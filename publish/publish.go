@@ -28,7 +28,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/memory"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // Options configure a [Server]. BaseURL is required.
@@ -136,7 +136,9 @@ func (s *Server) open(ctx context.Context, static bool) (err error) {
 	}
 	s.closers = append(s.closers, func() error { return os.RemoveAll(s.dir) })
 	if s.o.Store == nil {
-		s.o.Store = memory.New(nil)
+		if s.o.Store, err = stores.Open(ctx, stores.Memory, nil); err != nil {
+			return err
+		}
 		s.closers = append(s.closers, s.o.Store.Close)
 	}
 	if s.o.Artifacts == nil {

@@ -30,6 +30,7 @@ var checks = []check{
 	{"Imports", checkImports},
 	{"Modules", checkModules},
 	{"Directions", checkDirections},
+	{"SQLite", checkSQLite},
 	{"Rooms", checkRooms},
 	{"Comments", checkComments},
 	{"Sizes", checkSizes},

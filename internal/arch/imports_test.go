@@ -111,7 +111,8 @@ func checkDirections(t *tree) []string {
 					problems = append(problems, t.at(i.pos, "room %s imports room %s", p.path, i.local))
 				case strings.HasPrefix(i.local, "cmd/") && p.path != i.local:
 					problems = append(problems, t.at(i.pos, "%s imports %s", p.path, i.local))
-				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all":
+				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all",
+					i.local == "store/memory" && !f.test && p.path != "store/all" && !strings.HasSuffix(p.path, "test"):
 					problems = append(problems, t.at(i.pos, "%s imports an engine: open a store by store/all", p.path))
 				case p.path == "internal/edition" && !f.test && (i.path == "os" || i.path == "path/filepath"):
 					problems = append(problems, t.at(i.pos, "%s imports %s: what it keeps is in an artifact.Store", p.path, i.path))
@@ -119,6 +120,31 @@ func checkDirections(t *tree) []string {
 					problems = append(problems, t.at(i.pos, "%s imports more than the standard library", p.path))
 				}
 			}
+		}
+	}
+	return problems
+}
+
+// linkSQLite are the packages whose tests link SQLite, which takes long: the
+// engine, the index and what publishes with it.
+var linkSQLite = []string{
+	"cmd/millrace", "internal/index", "internal/serving", "internal/simulation", "internal/sqlitefile", "publish", "store/all", "store/sqlite",
+}
+
+// checkSQLite finds other packages whose tests link it.
+func checkSQLite(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		inner, outer := map[string]bool{}, map[string]bool{}
+		t.pull(p.path, inner, outer)
+		for _, f := range p.files {
+			for _, i := range f.imports {
+				t.pull(i.local, inner, outer)
+				outer[i.path] = true
+			}
+		}
+		if outer["modernc.org/sqlite"] && !slices.Contains(linkSQLite, p.path) {
+			problems = append(problems, p.path+": its tests link SQLite: use store/memory")
 		}
 	}
 	return problems

@@ -1,15 +1,11 @@
 package ingest_test
 
 import (
-	"context"
-	"iter"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/publish"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -26,12 +22,7 @@ func TestFollowFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, name, end := memory.New(nil), "https://follow.test/", make(chan bool)
 		start := func() *ingest.Origin {
-			source := publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
-				return func(yield func(*millrace.Page, error) bool) {
-					_ = yield(&millrace.Page{URL: name + "a", Title: "A"}, nil)
-					<-end
-				}
-			})
+			source := onePage{name + "a", end}
 			o := &ingest.Origin{Store: st, Name: name, From: name + " test", Base: name, Source: source, Log: slog.New(slog.DiscardHandler)}
 			site, err := st.Site(t.Context(), name, name)
 			if err != nil {

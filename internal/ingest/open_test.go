@@ -12,9 +12,32 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/origin/all"
-	"github.com/millrace/millrace/publish"
 	"github.com/millrace/millrace/store/memory"
 )
+
+// onePage is a source of one page. It completes its list when end is closed; nil =
+// at once.
+type onePage struct {
+	url string
+	end <-chan bool
+}
+
+func (s onePage) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		p, err := s.Page(ctx, millrace.Ref{})
+		if !yield(millrace.Change{Ref: millrace.Ref{URL: s.url}, Page: p}, err) {
+			return
+		}
+		if s.end != nil {
+			<-s.end
+		}
+		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "listed", Complete: true}}, nil)
+	}
+}
+
+func (s onePage) Page(context.Context, millrace.Ref) (*millrace.Page, error) {
+	return &millrace.Page{URL: s.url, Title: "A", Known: millrace.FieldTitle}, nil
+}
 
 // toy is an origin of one page, such as a new package below origin would have.
 func toy() origin.Origin {
@@ -27,11 +50,7 @@ func toy() origin.Origin {
 			return source, nil
 		},
 		Open: func(source string, _ *origin.Options) (*origin.Source, error) {
-			return &origin.Source{Source: publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
-				return func(yield func(*millrace.Page, error) bool) {
-					yield(&millrace.Page{URL: source + "a", Title: "A"}, nil)
-				}
-			})}, nil
+			return &origin.Source{Source: onePage{url: source + "a"}}, nil
 		},
 	}
 }
