@@ -145,6 +145,27 @@ func TestChunkLost(t *testing.T) {
 	}
 }
 
+// Nothing of a damaged chunk is sent, not even where a response would end with it.
+func TestDamagedChunkIsNotSent(t *testing.T) {
+	site := tall()
+	p := newTestPress(t, site, listRoom{}, nil)
+	publish(t, p)
+	want := listOf(t, site)
+	for _, name := range stored(t, p) {
+		if strings.HasSuffix(name, chunkSuffix) {
+			losses["damaged"](t, p, name)
+		}
+	}
+	b := p.Current().large[keyAt("/list.txt")].reps[identity].Load().content.(*bodies)
+	for _, from := range []int{0, len(want) / 2, len(want) - 99} {
+		var sent bytes.Buffer
+		err := b.collect(t.Context(), &sent, int64(from), 99)
+		if !strings.HasPrefix(want[from:], sent.String()) || !errors.Is(err, millrace.ErrUnavailable) {
+			t.Errorf("99 bytes at %d: %q, %v", from, &sent, err)
+		}
+	}
+}
+
 // A process that starts finds out that a chunk is missing.
 func TestChunkLostAtStart(t *testing.T) {
 	site, dir := tall(), newArtifacts()
