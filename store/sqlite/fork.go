@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,15 +20,15 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 	g := *was
 	parent := &log{store: r.store, id: g.parent}
 	err := r.write(ctx, *was, &g, func(w *work) error {
+		if left, err := g.parentLeft(w); err != nil || !left {
+			return cmp.Or(err, errForkLost)
+		}
 		if room, url, ok := strings.Cut(g.after, " "); ok || w.seq == g.fork {
 			return r.copyTags(w, &g, room, url)
 		}
 		st, err := parent.state(w)
 		if err != nil {
 			return err
-		}
-		if st.floor > g.fork {
-			return errForkLost
 		}
 		var to int64
 		err = w.row("SELECT coalesce(max(id), ?) FROM (SELECT id FROM entry WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)",
@@ -42,7 +43,7 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 		w.logState = logState{seq: to & forever, time: st.time, floor: st.floor, horizon: st.horizon}
 		return err
 	})
-	if errors.Is(err, errForkLost) || errors.Is(err, millrace.ErrConflict) && millrace.ErrorCode(err) == "log-dropped" {
+	if errors.Is(err, errForkLost) {
 		// The next to open the publication forks it from a newer edition.
 		dropped := r.store.writer.do(ctx, func(t *tx) error {
 			return t.exec("UPDATE publication SET stage = ? WHERE id = ? AND stage = ?", dropping, g.id, copying)
@@ -52,9 +53,18 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 	return err
 }
 
+// parentLeft reports whether the parent still has all that a generation copies.
+func (g *generation) parentLeft(q querier) (left bool, err error) {
+	err = q.row("SELECT floor <= ? FROM log JOIN publication USING (id) WHERE id = ? AND stage < 4", []any{g.fork, g.parent}, &left)
+	if absent(err) {
+		err = nil
+	}
+	return left, err
+}
+
 // errForkLost is the error of a generation whose parent is gone before it was
 // copied.
-var errForkLost = millrace.Coded("fork-lost", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
+var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
 
 // copyTags copies the next tags of the rooms that the publication has. After the
 // last one, the fork's own log begins.

@@ -108,9 +108,8 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 	}
 	if own != nil && own.stage == copying {
 		// What it was to continue may be gone.
-		var left bool
-		err := t.row("SELECT floor <= ? FROM log WHERE id = ?", []any{own.fork, own.parent}, &left)
-		if err != nil && !absent(err) {
+		left, err := own.parentLeft(t)
+		if err != nil {
 			return nil, err
 		}
 		if !left {
