@@ -38,9 +38,8 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		g.turnAway(w, r, turned)
 		return
 	}
-	status := millrace.Status(err)
-	said := requestError(err)
-	if status >= 500 && said == nil {
+	status := statusOf(err)
+	if status >= 500 && requestError(err) == nil {
 		g.log.Error("request failed", "path", access.Redact(r.URL.Path), "err", err)
 	}
 	h := w.Header()
@@ -119,6 +118,20 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	}()
 	header, body, room = g.press.Refuse(inner, status, err)
 	return header, body, room, room != nil
+}
+
+// statusOf gives the status of an error. What is wrong with a request is a
+// RequestError: any other error of what is read for the answer, such as a damaged
+// store, is a failure here.
+func statusOf(err error) int {
+	status := millrace.Status(err)
+	switch status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge:
+		if requestError(err) == nil {
+			return http.StatusInternalServerError
+		}
+	}
+	return status
 }
 
 // requestError gives what an error says to whoever sent the request, nil if

@@ -290,6 +290,12 @@ func (rogue) Find(_ context.Context, _ millrace.View, r *http.Request) (*millrac
 		return nil, errors.New("secret error")
 	case "/invalid.json":
 		return nil, fmt.Errorf("secret: %w", millrace.ErrInvalid)
+	case "/forbidden.json":
+		return nil, fmt.Errorf("secret: %w", millrace.ErrForbidden)
+	case "/large.json":
+		return nil, fmt.Errorf("secret: %w", millrace.ErrTooLarge)
+	case "/wrong.json":
+		return nil, fmt.Errorf("secret: %w", &millrace.RequestError{Status: http.StatusBadRequest})
 	case "/busy.json":
 		return nil, fmt.Errorf("secret: %w", millrace.ErrUnavailable)
 	}
@@ -304,7 +310,10 @@ func (rogue) Advertise(millrace.View) millrace.Advertisement { return millrace.A
 func TestFailures(t *testing.T) {
 	var log bytes.Buffer
 	g := setup{rooms: []edition.Room{{Name: "rogue", Publisher: rogue{}}}, log: &log}.gateway(t)
-	for target, want := range map[string]int{"/panic.json": 500, "/render.json": 500, "/error.json": 500, "/invalid.json": 400, "/busy.json": 503} {
+	for target, want := range map[string]int{
+		"/panic.json": 500, "/render.json": 500, "/error.json": 500, "/invalid.json": 500, "/forbidden.json": 500, "/large.json": 500,
+		"/wrong.json": 400, "/busy.json": 503,
+	} {
 		log.Reset()
 		w := ask(g, "GET", target)
 		var e struct {

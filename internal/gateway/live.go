@@ -155,7 +155,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		return err
 	case w.status != 0:
 		// What was to be said has been said in the stream itself.
-		if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
+		if statusOf(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
 			g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 		}
 		return errors.Join(edition.ErrBroken, err)
