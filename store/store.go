@@ -141,8 +141,8 @@ type Config struct {
 // Visibility and set of taggers. A new generation is forked from the generation
 // that published last: it continues its log, so that what it hides is deleted
 // and cursors stay valid. Of the generations of a configuration, the newest is
-// opened again, but not if the one that published last was forked from it,
-// directly or through others.
+// opened again, but not if the one that published last continues all that it
+// published: two processes with two configurations each keep theirs.
 //
 // Its log has its own sequence numbers. The time of an entry is when the
 // Refresh that it belongs to was completed, and rises strictly. Modified of a

@@ -75,9 +75,12 @@ func (s *site) Publication(ctx context.Context, c store.Config) (store.Publicati
 		name, fingerprint := record.Generation(p.config)
 		last := s.last[name]
 		for _, g := range s.generations {
-			if g.name == name && g.fingerprint == fingerprint && (last == nil || !last.log.continues(g.log)) {
+			if g.name == name && g.fingerprint == fingerprint {
 				p.generation = g // the newest one
 			}
+		}
+		if g := p.generation; g != nil && last != nil && record.Continues(last.log.earlier, g.log.epoch, g.edition().view.seq) {
+			p.generation = nil
 		}
 		if p.generation == nil {
 			p.generation = &generation{log: newLog(), name: name, fingerprint: fingerprint}

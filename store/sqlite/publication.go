@@ -119,8 +119,15 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 			own = nil
 		}
 	}
-	if own != nil && (last == nil || !slices.ContainsFunc(last.earlier, func(e millrace.Epoch) bool { return e.Name == own.epoch })) {
-		return own, nil
+	if own != nil {
+		var shown uint64
+		err := t.row("SELECT seq FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{own.id}, &shown)
+		if err != nil && !absent(err) {
+			return nil, err
+		}
+		if last == nil || !record.Continues(last.earlier, own.epoch, shown) {
+			return own, nil
+		}
 	}
 	g := &generation{stage: comparing, head: -1, opened: now}
 	if last != nil {

@@ -167,6 +167,12 @@ func generationCases() []testCase {
 				f.conflict("of the other", v, f.cursor(w))
 			}
 			f.agree("the second", f.headOf(two), f.config)
+			for _, last := range []store.Publication{one, two} {
+				f.puts("/e/" + last.Name())
+				f.publish(last)
+				want(f, "the first, opened again", f.publication(store.Config{Base: base}).Name(), one.Name())
+				want(f, "the second, opened again", f.publication(f.config).Name(), two.Name())
+			}
 		}},
 		{"a generation that was only tried is left and found again", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")

@@ -39,6 +39,7 @@ type generation struct {
 	born     int // how many generations were older
 	replaced bool
 	parent   *generation
+	fork     uint64 // last entry of the parent that it continues
 	children int
 	used     time.Time
 	inherits store.Edition // of the parent
@@ -182,6 +183,7 @@ func (g *generations) openConfig(what string, config int) {
 		p = &generation{config: config, born: g.born, parent: last, looks: make(map[uint64]look), reader: new(follower)}
 		g.known[pub.Name()] = p
 		if last != nil {
+			p.fork = last.seq
 			last.children++
 			p.inherits = last.newest()
 			maps.Copy(p.looks, last.looks)
@@ -200,11 +202,11 @@ func (g *generations) openConfig(what string, config int) {
 }
 
 // continues reports whether a generation was forked from another one, directly
-// or through others.
+// or through others, after all that the other one published.
 func (p *generation) continues(other *generation) bool {
-	for p = p.parent; p != nil; p = p.parent {
-		if p == other {
-			return true
+	for ; p.parent != nil; p = p.parent {
+		if p.parent == other {
+			return other.seq <= p.fork
 		}
 	}
 	return false

@@ -21,6 +21,13 @@ const (
 	DropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
 )
 
+// Continues reports whether a log that continues earlier ones was forked from a
+// log at a sequence number or later. Then it accepts all cursors of that log up to
+// there.
+func Continues(earlier []millrace.Epoch, epoch string, seq uint64) bool {
+	return slices.ContainsFunc(earlier, func(e millrace.Epoch) bool { return e.Name == epoch && e.Last >= seq })
+}
+
 // Options returns options with their defaults. o may be nil.
 func Options(o *store.Options) store.Options {
 	if o == nil {
