@@ -31,7 +31,9 @@ type editionState struct {
 	Seq   uint64
 	Time  time.Time
 	Pages int
-	Lag   time.Duration // of the last change; 0 = this process has published none
+	// Lag is how long the last change took, 0 = this process has published none;
+	// Waiting is how long the oldest has waited that is not visible, 0 = none.
+	Lag, Waiting time.Duration
 }
 
 // notice is something that needs a look.
@@ -75,7 +77,8 @@ func (d *Dashboard) edition() *editionState {
 		return nil
 	}
 	s := ed.View.Site()
-	return &editionState{s.Seq, s.Time, s.Pages, d.site.Press.Lag()}
+	last, waiting := d.site.Press.Lag()
+	return &editionState{s.Seq, s.Time, s.Pages, last, waiting}
 }
 
 func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error {

@@ -125,6 +125,39 @@ func TestArtifactsFail(t *testing.T) {
 	}
 }
 
+// A change that cannot be published is said to wait, since its commit, also by another
+// attempt and another change; then how long it took.
+func TestLag(t *testing.T) {
+	site, artifacts := tall(), &hooked{Store: newArtifacts()}
+	var now time.Time
+	p := pressIn(t, site, listRoom{}, artifacts, &Options{Now: func() time.Time { return now }})
+	publish(t, p)
+	want := func(what string, last, waiting time.Duration) {
+		t.Helper()
+		if l, w := p.Lag(); l != last || w != waiting {
+			t.Errorf("%s: the last took %v and one waits for %v, want %v and %v", what, l, w, last, waiting)
+		}
+	}
+	want("at first", 0, 0)
+	committed := timeOf(site.set("/x", "another text"))
+	now = committed.Add(time.Second)
+	p.look(t.Context())
+	want("committed", 0, time.Second)
+	artifacts.before = func() error { return millrace.ErrUnavailable }
+	if _, err := p.Publish(t.Context()); err == nil {
+		t.Fatal("published")
+	}
+	site.set("/x", "another text again")
+	now = committed.Add(time.Minute)
+	p.look(t.Context())
+	want("failed", 0, time.Minute)
+	artifacts.before = nil
+	publish(t, p)
+	want("published", time.Minute, 0)
+	p.look(t.Context())
+	want("nothing new", time.Minute, 0)
+}
+
 // A site whose every page changes in one batch is published as from nothing.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()

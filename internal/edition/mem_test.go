@@ -169,7 +169,8 @@ func (v *memView) Site() millrace.Site {
 
 func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		at, err := strconv.ParseUint(cmp.Or(string(since), "0"), 10, 64)
+		number := strings.TrimPrefix(string(since), v.Site().Epoch+":") // as of [millrace.Site.At]
+		at, err := strconv.ParseUint(cmp.Or(number, "0"), 10, 64)
 		if err != nil || at > v.seq {
 			yield(millrace.Change{}, millrace.ErrConflict)
 			return

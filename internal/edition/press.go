@@ -127,15 +127,16 @@ type Press struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
-	asked     chan struct{}   // for deferred work
-	lag       atomic.Int64    // see Lag, in nanoseconds
-	deferring sync.Mutex      // guards done; held briefly
-	done      done            // deferred work that is not published yet
-	building  sync.Mutex      // held while current changes; guards the fields below
-	doubted   bool            // an artifact of current may be missing
-	kept      time.Time       // when it was last checked that the store names current
-	collected time.Time       // when artifacts were last collected
-	seen      millrace.Cursor // of the site, as far as current has it; "" = not known
+	asked     chan struct{}             // for deferred work
+	lag       atomic.Int64              // see Lag, in nanoseconds
+	waiting   atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
+	deferring sync.Mutex                // guards done; held briefly
+	done      done                      // deferred work that is not published yet
+	building  sync.Mutex                // held while current changes; guards the fields below
+	doubted   bool                      // an artifact of current may be missing
+	kept      time.Time                 // when it was last checked that the store names current
+	collected time.Time                 // when artifacts were last collected
+	seen      millrace.Cursor           // of the site, as far as current has it; "" = not known
 }
 
 // NewPress returns a press that keeps what it makes in artifacts, which the caller
@@ -181,8 +182,14 @@ func (p *Press) Published() bool { return p.Current() != nil }
 func (p *Press) Ready() <-chan struct{} { return p.ready }
 
 // Lag returns how long the oldest change of the last publication of this process
-// took from its commit to being visible; 0 = there was no publication yet.
-func (p *Press) Lag() time.Duration { return time.Duration(p.lag.Load()) }
+// took from its commit to being visible, 0 = there was no publication yet; and how
+// long the oldest change that is not visible yet has waited, 0 = none waits.
+func (p *Press) Lag() (last, waiting time.Duration) {
+	if since := p.waiting.Load(); since != nil {
+		waiting = max(p.now().Sub(*since), 0)
+	}
+	return time.Duration(p.lag.Load()), waiting
+}
 
 // Damaged returns the paths of the documents and files that answer 503 because an
 // artifact of them is missing or damaged, until they are made again.

@@ -176,29 +176,29 @@ func (p *Press) refresh(ctx context.Context, l store.Lease) error {
 	return (*p.publication.Load()).Refresh(ctx, l, p.progress)
 }
 
-// place returns how far the site is, and when its oldest change was committed
-// that the current edition does not have; zero = it is not known, or there is none.
-func (p *Press) place(ctx context.Context) (at millrace.Cursor, oldest time.Time, err error) {
+// place returns how far the site is. It notes when its oldest change was committed
+// that the current edition does not have.
+func (p *Press) place(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := p.from.Site.Head(ctx)
 	if err != nil {
-		return "", time.Time{}, err
+		return "", err
 	}
 	at = v.Site().At(v.Site().Seq)
-	if p.seen == "" || p.seen == at {
-		return at, time.Time{}, nil
+	if p.seen == "" || p.seen == at || p.waiting.Load() != nil {
+		return at, nil
 	}
 	for c, err := range v.Changes(ctx, p.seen) {
 		if err == nil && c.Kind != millrace.KindCheckpoint {
-			oldest = c.Time
+			p.waiting.Store(&c.Time)
 		}
 		break // compaction may have taken the entries: then it is not known
 	}
-	return at, oldest, nil
+	return at, nil
 }
 
 // advance brings the publication up to the site, and publishes it.
 func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
-	at, oldest, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
+	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
 		return false, err
 	}
@@ -221,6 +221,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	}
 	if complete && !p.doubted && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
 		p.seen = at
+		p.waiting.Store(nil)
 		return false, nil
 	}
 	start := time.Now()
@@ -243,8 +244,8 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	}
 	p.published(made)
 	p.seen, p.doubted = at, false
-	if !oldest.IsZero() {
-		p.lag.Store(int64(max(p.now().Sub(oldest), 0)))
+	if oldest := p.waiting.Swap(nil); oldest != nil {
+		p.lag.Store(int64(max(p.now().Sub(*oldest), 0)))
 	}
 	if err := p.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
 		p.log.Warn("could not delete old artifacts", "err", err)

@@ -97,7 +97,7 @@ func (p *Press) look(ctx context.Context) {
 	}
 	if err == nil && (p.busy == nil || !p.busy()) {
 		var at millrace.Cursor
-		if at, _, err = p.place(ctx); err == nil && at != p.seen {
+		if at, err = p.place(ctx); err == nil && at != p.seen {
 			p.Changed()
 		}
 	}

@@ -142,7 +142,7 @@ var (
 	editionDesc   = describe("edition_sequence", "Sequence number of the published edition.")
 	changedDesc   = describe("edition_changed_timestamp_seconds", "Time of the newest change in the published edition.")
 	ageDesc       = describe("edition_age_seconds", "Time since the newest change in the published edition.")
-	lagDesc       = describe("edition_lag_seconds", "Time from the commit of the oldest change of the last publication until it was visible.")
+	lagDesc       = describe("edition_lag_seconds", "Time from the commit of the oldest change of the last publication until it was visible, or how long one waits if that is longer.")
 	pagesDesc     = describe("edition_pages", "Pages of the published edition.")
 	lookedDesc    = describe("source_looked_timestamp_seconds", "Time of the last look at the source, 0 before the first.")
 	lookAgeDesc   = describe("source_look_age_seconds", "Time since the last look at the source.")
@@ -186,7 +186,8 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 		gauge(editionDesc, float64(site.Seq))
 		gauge(pagesDesc, float64(site.Pages))
 		since(changedDesc, ageDesc, site.Time)
-		gauge(lagDesc, g.press.Lag().Seconds())
+		last, waiting := g.press.Lag()
+		gauge(lagDesc, max(last, waiting).Seconds())
 	}
 	o := &g.o.MetricsOptions
 	if o.Looked != nil {

@@ -77,8 +77,12 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	}
 	text := "ready\n"
 	if g.press != nil {
-		if lag := g.press.Lag(); lag > 0 {
-			text += fmt.Sprintf("the last change was visible after %.1f s\n", lag.Seconds())
+		last, waiting := g.press.Lag()
+		if last > 0 {
+			text += fmt.Sprintf("the last change was visible after %.1f s\n", last.Seconds())
+		}
+		if waiting > 0 {
+			text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
 		}
 		for _, path := range g.press.Damaged() {
 			text += "damaged, and made again: " + path + "\n"
