@@ -47,6 +47,7 @@ type Site struct {
 	Title        string         // of the home page, else the host
 	Language     string         // of the home page, else ""
 	Epoch        string         // random, of the log that the view is of
+	Volatile     bool           // the log ends with the process, so that no token of it is offered, and no date of its own
 	Earlier      []Epoch        // of logs that this one continues, the oldest first
 	Seq          uint64         // the sequence number
 	Time         time.Time      // when the newest log entry was committed, strictly rising with Seq

@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/publish"
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
 
@@ -113,6 +114,41 @@ func start(t *testing.T, src millrace.Source, o *publish.Options) *publish.Serve
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Without a store that stays, documents have only the dates that the pages give, and
+// no tokens and deltas; with one they have all.
+func TestVolatile(t *testing.T) {
+	t.Parallel()
+	given := time.Date(2024, 5, 4, 7, 30, 0, 0, time.UTC)
+	list := func(context.Context) iter.Seq2[*millrace.Page, error] {
+		return func(yield func(*millrace.Page, error) bool) {
+			for path, at := range map[string]time.Time{"/dated": given, "/undated": {}} {
+				if !yield(&millrace.Page{URL: "https://shop.example" + path, Title: "About " + path, Modified: at, Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "Text of " + path}}}, nil) {
+					return
+				}
+			}
+		}
+	}
+	for _, st := range []store.Store{nil, memory.New(nil)} {
+		s := start(t, publish.Pages(list), &publish.Options{BaseURL: "https://shop.example", Store: st})
+		for path, own := range map[string]string{
+			"/undated/llm.json": `"modified":`, "/undated.md": "modified:", "/openfeeder": "sync_token",
+			"/.well-known/openfeeder.json": "diff-sync",
+		} {
+			if code, body := get(t, s, path); code != http.StatusOK || strings.Contains(body, own) != (st != nil) {
+				t.Errorf("%s with the store %T: %d, want %q: %t:\n%.600s", path, st, code, own, st != nil, body)
+			}
+		}
+		for _, path := range []string{"/dated/llm.json", "/dated.md", "/arc-sitemap.json", "/sitemap.xml"} {
+			if code, body := get(t, s, path); code != http.StatusOK || !strings.Contains(body, "2024-05-04T07:30:00Z") {
+				t.Errorf("%s with the store %T: %d, without the date that the page gives:\n%.600s", path, st, code, body)
+			}
+		}
+		if code, _ := get(t, s, "/openfeeder?since=2024-01-01T00:00:00Z"); (code == http.StatusOK) != (st != nil) {
+			t.Errorf("changes with the store %T: %d", st, code)
+		}
+	}
 }
 
 // Pages are in every protocol, changes show, and all other requests are the

@@ -62,7 +62,7 @@ const maxHeld = 200_000
 // list. most is how many changes a delta may have.
 func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
-	if site.Time.IsZero() {
+	if site.Volatile || site.Time.IsZero() {
 		return nil, nil
 	}
 	h.mu.Lock()

@@ -324,6 +324,11 @@ func TestDeltas(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("deltas (-want +got):\n%s", diff)
 	}
+	for d, err := range NewPublisher(nil).All(t.Context(), protocoltest.Volatile(s.view())) {
+		if err != nil || strings.HasPrefix(d.Path, pathDeltas) {
+			t.Errorf("of a log that ends with the process: %v, %v", d, err)
+		}
+	}
 	today := docs[pathDeltas+"2026-03-10.json"]
 	if list := parse(t, text(t, today.Write)); list.Generated != "2026-03-10T13:00:00Z" || list.page("/secret2")["ai_snapshot"] != nil {
 		t.Errorf("the delta of today is %+v", list)

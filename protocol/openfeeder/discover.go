@@ -53,7 +53,10 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 				a.Capabilities = append(a.Capabilities, embeddingsCapability)
 			}
 		}
-		a.Capabilities = append(a.Capabilities, realtimeCapability, diffSync)
+		a.Capabilities = append(a.Capabilities, realtimeCapability)
+		if !site.Volatile {
+			a.Capabilities = append(a.Capabilities, diffSync)
+		}
 		a.Events = &eventSource{Endpoint: path(site, eventsPath), Type: eventStream}
 	}
 	if p.o.Auth {

@@ -17,7 +17,10 @@ func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	d.PageCount = int64(min(max(site.Tagged[Name]-(q.page-1)*q.limit, 0), q.limit))
 	modified(d.Header, site.Time)
 	d.Write = func(ctx context.Context, w io.Writer) error {
-		x := &index{Page: q.page, TotalPages: pagesOf(site.Tagged[Name], q.limit), SyncToken: tokenAt(site, site.Seq, asOf(site))}
+		x := &index{Page: q.page, TotalPages: pagesOf(site.Tagged[Name], q.limit)}
+		if !site.Volatile {
+			x.SyncToken = tokenAt(site, site.Seq, asOf(site))
+		}
 		if err := p.window(ctx, v, p.orders.of(v), q, x); err != nil {
 			return fmt.Errorf("%s: index: %w", Name, err)
 		}

@@ -45,6 +45,9 @@ type plan struct {
 // once more.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
+	if site.Volatile {
+		return nil, refuse(http.StatusNotFound, notFound, "This site does not tell what has changed since: read the index.")
+	}
 	if q.at.Edition > 0 {
 		if !site.Has(q.at.Epoch, q.at.Edition) || q.at.Edition > site.Seq {
 			return nil, resync("The cursor is of another state of the site")

@@ -339,3 +339,14 @@ func Publish(ctx context.Context, pub store.Publication) (millrace.View, error) 
 	_, err = pub.Publish(ctx, store.Lease{}, last.Number, v.Site().Seq, nil)
 	return v, err
 }
+
+// Volatile returns a view of a log that ends with the process.
+func Volatile(v millrace.View) millrace.View { return volatile{v} }
+
+type volatile struct{ millrace.View }
+
+func (v volatile) Site() millrace.Site {
+	site := v.View.Site()
+	site.Volatile = true
+	return site
+}

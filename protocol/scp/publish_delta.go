@@ -23,6 +23,9 @@ const (
 // they were, and that of the present one as it is now. A delta that would hold
 // more than half of its section is left out: the snapshot is the shorter way.
 func (pl *plan) deltas(ctx context.Context) error {
+	if pl.site.Volatile {
+		return nil
+	}
 	now := pl.period
 	for _, p := range []period{now.before(), now} {
 		if err := pl.deltasOf(ctx, p); err != nil {

@@ -74,8 +74,12 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	site := v.Site()
 	end := func(n int) uint64 { return site.Seq - min(site.Seq, uint64(n)*feedItems) }
 	p := part{n: n, from: end(n), to: end(n - 1), log: true}
-	if n > 1 && p.to == 0 {
+	if n > 1 && (site.Volatile || p.to == 0) {
 		return p, millrace.ErrNotFound
+	}
+	if site.Volatile {
+		p.log = false
+		return p, nil
 	}
 	reaches := func(seq uint64) (bool, error) {
 		for _, err := range v.Changes(ctx, site.At(seq)) {

@@ -211,6 +211,11 @@ func TestFeedsOfMany(t *testing.T) {
 	if built["/feed-4.atom"] {
 		t.Error("a feed of nothing is built")
 	}
+	for d, err := range p.pub.All(t.Context(), protocoltest.Volatile(v)) {
+		if err != nil || d.Path == "/feed-2.atom" {
+			t.Errorf("of a log that ends with the process: %v, %v", d, err)
+		}
+	}
 
 	p.now = p.now.Add(time.Hour)
 	p.apply("third", "+/0005")

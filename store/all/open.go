@@ -13,7 +13,9 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// Memory names a store that is lost when it is closed.
+// Memory names a store that is lost when it is closed. Its publications give no
+// date of a page that the source has not given, and no tokens and deltas, which the
+// next store would not know.
 const Memory = "memory:"
 
 // Open opens the store that dsn names: [Memory], or a file, which it creates
@@ -22,7 +24,9 @@ const Memory = "memory:"
 // may be nil.
 func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error) {
 	if dsn == Memory {
-		return memory.New(o), nil
+		st := memory.New(o)
+		st.Volatile = true
+		return st, nil
 	}
 	if scheme, _, is := strings.Cut(dsn, "://"); is {
 		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file", millrace.ErrInvalid, scheme))

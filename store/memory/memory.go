@@ -24,11 +24,12 @@ import (
 
 // Store is a store in memory. Its methods are safe for concurrent use.
 type Store struct {
-	options store.Options
+	Volatile bool // set before use: publications have no dates and tokens of their own
 
-	mu     sync.Mutex // of all below, and of what the sites have
-	sites  map[string]*siteData
-	values map[[2]string][]byte // of State
+	options store.Options
+	mu      sync.Mutex // of all below, and of what the sites have
+	sites   map[string]*siteData
+	values  map[[2]string][]byte // of State
 }
 
 var _ store.Usage = (*Store)(nil)
@@ -99,15 +100,15 @@ func (s *Store) Sites(ctx context.Context) iter.Seq2[string, error] {
 func (s *Store) Site(ctx context.Context, name, base string) (store.Site, error) {
 	return get(ctx, s, "site "+name, func() (store.Site, error) {
 		d := s.sites[name]
+		if base == "" && d != nil {
+			if base = d.base; record.IsURL(name) {
+				base = name
+			}
+		}
 		switch {
 		case name == "":
 			return nil, fmt.Errorf("%w: the name is empty", millrace.ErrInvalid)
-		case base == "" && d != nil && record.IsURL(name):
-			base = name
-		case base == "" && d != nil:
-			base = d.base
-		}
-		if base == "" {
+		case base == "":
 			return nil, fmt.Errorf("%w: the store has no such site, or no edition of it", millrace.ErrNotFound)
 		}
 		names, err := record.NewNames(name, base)

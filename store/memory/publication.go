@@ -66,7 +66,8 @@ type publication struct {
 func (s *site) Publication(ctx context.Context, c store.Config) (store.Publication, error) {
 	p := &publication{site: s, taggers: make(map[string]millrace.Tagger)}
 	err := s.store.change(ctx, store.Lease{}, "publication of site "+s.name, func() (err error) {
-		if p.config, p.names, err = record.Complete(s.name, c); err != nil {
+		p.config, p.names, err = record.Complete(s.name, c)
+		if p.names.Volatile = s.store.Volatile; err != nil {
 			return err
 		}
 		for _, t := range c.Taggers {

@@ -26,7 +26,7 @@ type view struct {
 
 // describe sets the description of the view.
 func (v *view) describe(docs string) error {
-	v.info = millrace.Site{Base: v.names.Base, EndpointBase: docs, Epoch: v.log.epoch, Earlier: v.log.earlier, Seq: v.seq, Time: *v.time}
+	v.info = millrace.Site{Base: v.names.Base, EndpointBase: docs, Epoch: v.log.epoch, Earlier: v.log.earlier, Seq: v.seq, Time: *v.time, Volatile: v.names.Volatile}
 	pages, tagged := make(map[string]int), make(map[string]int)
 	for _, e := range v.entries("", byURL) {
 		pages[e.Section]++
@@ -124,7 +124,7 @@ func (v *view) scan(s millrace.Scan) ([]*entry, error) {
 }
 
 func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	e, err := get(ctx, v.site.store, "page "+have.URL, func() (*entry, error) {
+	return get(ctx, v.site.store, "page "+have.URL, func() (*millrace.Page, error) {
 		e := v.entry(v.names.Identity(have.URL))
 		switch {
 		case !e.Present:
@@ -132,12 +132,8 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 		case have.Version == hex.EncodeToString(e.Revision):
 			return nil, millrace.ErrUnmodified
 		}
-		return e, nil
+		return e.View(v.names, e.url)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return e.View(v.names, e.url)
 }
 
 // Changes implements [millrace.Source]: the log since a cursor, each page once
@@ -190,7 +186,7 @@ func (v *view) tag(room string, e *entry) (millrace.Tag, bool) {
 	if value == "" || v.of == nil || v.of.taggers[room].Tag == nil {
 		return millrace.Tag{}, false
 	}
-	out := millrace.Tag{URL: v.names.Absolute(e.url), Value: value, N: 1, Modified: record.Instant(e.Modified)}
+	out := millrace.Tag{URL: v.names.Absolute(e.url), Value: value, N: 1, Modified: e.Date()}
 	if rivals := v.of.taggers[room].Rivals; rivals != nil {
 		before, _ := rivals(e.url)
 		for _, url := range before {

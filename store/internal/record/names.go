@@ -23,7 +23,9 @@ const ownBase = "http://site.invalid/"
 // stored, and back.
 type Names struct {
 	Base string // of the caller's URLs
-	own  bool   // the site has a URL of its own, so that stored URLs are complete
+	// Volatile: publications give no date that the source has not given.
+	Volatile bool
+	own      bool // the site has a URL of its own, so that stored URLs are complete
 }
 
 // NewNames returns the names of a site for a base. It reports ErrInvalid if
@@ -32,7 +34,7 @@ func NewNames(site, base string) (Names, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
 		return Names{}, millrace.Coded("bad-base", fmt.Errorf("base %q: %w: not an absolute URL that ends with /", base, millrace.ErrInvalid))
 	}
-	return Names{base, IsURL(site)}, nil
+	return Names{Base: base, own: IsURL(site)}, nil
 }
 
 // IsURL reports whether the name of a site is its URL.

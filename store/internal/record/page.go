@@ -17,6 +17,7 @@ type Entry struct {
 	Modified int64 // Unix s; of a deletion, when it was deleted
 	Meta     []byte
 	Blocks   []byte // encoded; nil = none
+	Undated  bool   // of a publication's page: Modified is not shown
 	// Revision, Section and Published are of a page that is present.
 	Revision  []byte
 	Section   string
@@ -25,6 +26,14 @@ type Entry struct {
 	Hint int64
 	// Weight is that of a site's page that is present.
 	Weight millrace.HTMLSize
+}
+
+// Date returns the date of a page in a view; the zero time if it shows none.
+func (e *Entry) Date() time.Time {
+	if e.Undated {
+		return time.Time{}
+	}
+	return Instant(e.Modified)
 }
 
 // Page decodes what a site has of a page, with the date that its sources gave.
@@ -149,7 +158,7 @@ func Show(old, site Entry, c *store.Config, names Names, identity string, now ti
 	}
 	e := Entry{
 		Present: true, Modified: max(site.Modified, old.Modified+1), Meta: names.Store(bare(v)), Blocks: site.Blocks,
-		Section: v.Section, Published: Unix(v.Published),
+		Section: v.Section, Published: Unix(v.Published), Undated: names.Volatile && v.Modified.IsZero() && site.Hint == 0,
 	}
 	out := Changed
 	if old.Present && string(old.Meta) == string(e.Meta) && string(old.Blocks) == string(e.Blocks) {
@@ -180,7 +189,9 @@ func (e *Entry) View(names Names, identity string) (*millrace.Page, error) {
 // complete sets what a view says of a page beside its content.
 func (e *Entry) complete(p *millrace.Page, names Names, identity string) {
 	p.URL = names.Absolute(identity)
-	p.Modified, p.Known = Instant(e.Modified), p.Known|millrace.FieldModified
+	if p.Modified = e.Date(); !e.Undated {
+		p.Known |= millrace.FieldModified
+	}
 	p.Version = hex.EncodeToString(e.Revision)
 }
 
