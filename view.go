@@ -167,18 +167,15 @@ type Document struct {
 	// empty on a large document, the edition derives it from the parts.
 	ETag   string
 	Header http.Header // Content-Type, Cache-Control, Link, Last-Modified and the like
-	// OneTag: every content coding has the same ETag, and ranges are not served,
-	// as TCT requires.
+	// OneTag: every content coding has the same ETag, ranges are not served, and the
+	// bytes do not depend on the fields in Vary, but for Accept-Encoding, so that all
+	// clients share one document. TCT requires all of it.
 	OneTag bool
 	// NoCoding: the bytes are sent without a content coding.
 	NoCoding bool
 	Large    bool // grows with the site: built with the edition, never in a request
 	// Public: a discovery document, which needs no key. Its request has no query.
 	Public bool
-	// IgnoresVary: the bytes do not depend on the fields in Vary except
-	// Accept-Encoding. TCT draft-00 requires such a Vary. All clients then share
-	// one document.
-	IgnoresVary bool
 	// Page is the identity of the page that the document is a form of; "" = none,
 	// or several. Continuation: a later part of a form that comes in parts.
 	Page         string

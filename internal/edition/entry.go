@@ -165,7 +165,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch {
 		case reserved[name] || len(value) == 0:
 			continue
-		case name == "Vary" && !d.IgnoresVary:
+		case name == "Vary" && !d.OneTag:
 			for token := range strings.SplitSeq(strings.Join(value, ","), ",") {
 				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
 			}

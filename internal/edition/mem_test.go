@@ -199,7 +199,6 @@ func (v *memView) SeqAt(context.Context, time.Time) (uint64, error) { panic("not
 type memRoom struct {
 	oneTag  bool
 	vary    string
-	alike   bool
 	renders atomic.Int64
 	slow    time.Duration // of one rendering
 	finds   atomic.Int64
@@ -209,7 +208,7 @@ type memRoom struct {
 func (m *memRoom) doc(v *memView, id string) *millrace.Document {
 	t := v.m[id]
 	d := &millrace.Document{
-		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag, IgnoresVary: m.alike,
+		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag,
 		Header: http.Header{
 			"Content-Type":  {"text/plain; charset=utf-8"},
 			"Cache-Control": {"max-age=0, must-revalidate"},

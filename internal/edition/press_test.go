@@ -204,7 +204,7 @@ func TestVaryingDocumentsAreNotKept(t *testing.T) {
 
 // What Vary names counts for caches alone when every client gets the same.
 func TestAlikeDocumentsAreKept(t *testing.T) {
-	room := &memRoom{vary: "Accept, Accept-Encoding", alike: true}
+	room := &memRoom{vary: "Accept, Accept-Encoding", oneTag: true}
 	p := newTestPress(t, newMemSite(3), room, nil)
 	publish(t, p)
 	for range 3 {

@@ -107,12 +107,11 @@ func (d *Draft) path(site millrace.Site, t millrace.Tag) string {
 // murl returns the M-URL of a tag without reading the page.
 func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
-		Path:        d.path(site, t),
-		Page:        canon.Relative(site.Base, t.URL),
-		ETag:        t.Value,
-		Header:      d.pageHeader(t.URL, t.Modified),
-		OneTag:      true,
-		IgnoresVary: true,
+		Path:   d.path(site, t),
+		Page:   canon.Relative(site.Base, t.URL),
+		ETag:   t.Value,
+		Header: d.pageHeader(t.URL, t.Modified),
+		OneTag: true,
 		Write: func(ctx context.Context, w io.Writer) error {
 			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
 			if err != nil {
@@ -137,15 +136,14 @@ func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 		return err
 	})
 	return &millrace.Document{
-		Path:        o.path,
-		ETag:        o.tag,
-		Header:      d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
-		OneTag:      true,
-		IgnoresVary: true,
-		Large:       true,
-		PageCount:   int64(o.names),
-		Parts:       parts,
-		Write:       parts.Write,
+		Path:      o.path,
+		ETag:      o.tag,
+		Header:    d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
+		OneTag:    true,
+		Large:     true,
+		PageCount: int64(o.names),
+		Parts:     parts,
+		Write:     parts.Write,
 	}
 }
 

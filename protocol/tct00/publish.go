@@ -90,7 +90,7 @@ func (p *publisher) manifest(site millrace.Site) *millrace.Document {
 // discovery gives a document that anybody may have.
 func discovery(path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
-		Path: path, ETag: tct.HashPrefix + canon.SHA256Hex(body), Header: draft.Header(modified), OneTag: true, IgnoresVary: true, Public: true,
+		Path: path, ETag: tct.HashPrefix + canon.SHA256Hex(body), Header: draft.Header(modified), OneTag: true, Public: true,
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err

@@ -26,6 +26,6 @@ func (p *publisher) list(ctx context.Context, v millrace.View, over *tct.Overvie
 	}
 	parts := draft.List(v, over, home, nil)
 	return &millrace.Document{
-		Path: listName, Header: h, OneTag: true, IgnoresVary: true, Large: true, PageCount: int64(site.Pages), Parts: parts, Write: parts.Write,
+		Path: listName, Header: h, OneTag: true, Large: true, PageCount: int64(site.Pages), Parts: parts, Write: parts.Write,
 	}, nil
 }
