@@ -74,11 +74,12 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", format),
 }
 
-// The errors of a file that is not an index of this format, and of one whose
-// texts cannot be decoded.
+// The errors of a file that is not an index of this format, of one whose texts
+// cannot be decoded, and of one that has taken the place of the open one.
 var (
 	errFormat  = errors.New("a file of another format")
 	errDamaged = errors.New("a text is damaged")
+	errAnother = errors.New("the file was deleted or replaced")
 )
 
 // wait is how long to wait for another process that writes.
@@ -113,6 +114,9 @@ func (x *Index) connect(ctx context.Context) error {
 	if err == nil {
 		err = x.writer.within(ctx, "BEGIN IMMEDIATE", func() error { return x.writer.prepare(x.fill) })
 	}
+	if err == nil {
+		err = x.writer.row("SELECT made FROM state", nil, &x.file)
+	}
 	if err != nil {
 		return errors.Join(err, x.disconnect())
 	}
@@ -133,20 +137,29 @@ func (x *Index) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// rebuild replaces a damaged file by an empty one.
+// rebuild replaces a damaged file by an empty one, or opens the file that is in
+// its place. If it fails, the index stays broken.
 func (x *Index) rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.db == nil {
+	if x.closed {
 		return errClosed
 	}
-	x.log.Warn("index is damaged and is built again", "path", x.path)
-	_ = x.disconnect() // what it had is deleted
-	x.broken.Store(false)
-	if err := remove(x.path); err != nil {
-		return err
+	x.broken.Store(true)
+	made := x.file
+	if x.db != nil {
+		_ = x.disconnect() // nothing of it is needed
 	}
-	return x.open(ctx)
+	err := x.open(ctx)
+	if err == nil && x.file == made {
+		x.log.Warn("index is damaged and is built again", "path", x.path)
+		_ = x.disconnect() // it is deleted
+		if err = remove(x.path); err == nil {
+			err = x.open(ctx)
+		}
+	}
+	x.broken.Store(err != nil)
+	return err
 }
 
 // prepare makes the tables in an empty file.
@@ -215,7 +228,7 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	case c = <-x.idle:
 	default:
 		if int(x.opened.Add(1)) <= cap(x.idle) {
-			if c, err = connect(ctx, x.db, "query_only = 1", "cache_size = -2000"); err != nil {
+			if c, err = x.reader(ctx); err != nil {
 				x.opened.Add(-1)
 				return err
 			}
@@ -230,6 +243,23 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	}
 	defer func() { x.idle <- c }()
 	return c.within(ctx, "BEGIN", func() error { return do(c) })
+}
+
+// reader opens a connection that reads. The file may be another one by now: a
+// connection that is open stays with the one that it has.
+func (x *Index) reader(ctx context.Context) (*conn, error) {
+	c, err := connect(ctx, x.db, "query_only = 1", "cache_size = -2000")
+	if err == nil {
+		var made string
+		if err = c.row("SELECT made FROM state", nil, &made); err == nil && made == x.file {
+			return c, nil
+		}
+		err = errors.Join(err, c.close())
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, errors.Join(errAnother, err)
 }
 
 // change runs f in a transaction and writes the state back.
@@ -283,7 +313,7 @@ func (x *Index) rest() {
 
 // damaged reports whether the file has to be made again.
 func damaged(err error) bool {
-	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || sqlitefile.Code(err) == sqlite3.SQLITE_CORRUPT || sqlitefile.Code(err) == sqlite3.SQLITE_NOTADB
+	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || errors.Is(err, errAnother) || sqlitefile.Code(err) == sqlite3.SQLITE_CORRUPT || sqlitefile.Code(err) == sqlite3.SQLITE_NOTADB
 }
 
 // readOnly reports whether the file or its folder cannot be written.
@@ -295,6 +325,9 @@ func readOnly(err error) bool {
 // explain wraps an error with what was done, and SQLite's errors with what they
 // mean.
 func explain(what string, err error) error {
+	if errors.Is(err, errAnother) {
+		return millrace.Coded("index-damaged", fmt.Errorf("%s: %w: %w", what, millrace.ErrUnavailable, err))
+	}
 	var name string
 	sentinel := millrace.ErrUnavailable
 	switch sqlitefile.Code(err) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -79,6 +80,98 @@ func TestDamagedMeanwhile(t *testing.T) {
 	if err := reopened.read(t.Context(), func(c *conn) (err error) { now, err = c.state(); return err }); err != nil || now.made == made {
 		t.Errorf("the file was not made again: %v", err)
 	}
+}
+
+// An index whose file is deleted while it is open answers from it, and is made
+// again by an update once a search needs another connection. While the file
+// cannot be made, each update tries again.
+func TestDeletedMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be deleted")
+	}
+	f := newFixture(t)
+	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.puts("/a", "/b")
+	f.update()
+	v, made := f.head(), f.state().made
+	want(f, "found", len(f.search(v, "text")), 2)
+	dir := filepath.Dir(f.index.path)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	search := func() error {
+		_, err := f.index.Search(t.Context(), v, millrace.Query{Text: "text"})
+		return err
+	}
+	update := func() error { return f.index.Update(t.Context(), v, nil) }
+	if err := errors.Join(search(), update()); err != nil {
+		t.Errorf("from the deleted file: %v", err)
+	}
+	inUse(f.index, func() {
+		if err := search(); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "index-damaged" {
+			t.Errorf("with another connection: %v", err)
+		}
+	})
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder would be
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := errors.Join(update(), search()); err == nil {
+			t.Error("the file was made in no folder")
+		}
+	}
+	if err := errors.Join(os.Remove(dir), update()); err != nil {
+		t.Fatal(err)
+	}
+	want(f, "found again", len(f.search(v, "text")), 2)
+	if f.state().made == made {
+		t.Error("the file was not made again")
+	}
+	if _, err := os.Stat(f.index.path); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of two processes that use a file, one makes it again. The other one takes the
+// new file, and does not delete it.
+func TestReplacedMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be deleted")
+	}
+	f := newFixture(t)
+	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.puts("/a", "/b")
+	f.update()
+	v := f.head()
+	other, err := Open(t.Context(), f.index.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	want(f, "found", len(f.search(v, "text")), 2)
+	if err := other.rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Update(t.Context(), v, nil); err != nil {
+		t.Fatal(err)
+	}
+	inUse(f.index, func() {
+		if _, err := f.index.Search(t.Context(), v, millrace.Query{Text: "text"}); millrace.ErrorCode(err) != "index-damaged" {
+			t.Errorf("of another file: %v", err)
+		}
+	})
+	f.update()
+	want(f, "found again", len(f.search(v, "text")), 2)
+	if f.state().made != other.file {
+		t.Error("each has a file of its own")
+	}
+}
+
+// inUse has other searches hold the connections that are open, while do runs.
+func inUse(x *Index, do func()) {
+	c := <-x.idle
+	do()
+	x.idle <- c
 }
 
 // damage overwrites everything but the pages with the schema and the state.

@@ -41,12 +41,14 @@ type Index struct {
 	coder    zdict.Coder
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
-	db      *sql.DB      // nil = closed
+	db      *sql.DB      // nil = closed, or broken
+	file    string       // made of the open file's state
+	closed  bool
 	writer  *conn
 	writing chan struct{} // holds a token while writer is used
 	idle    chan *conn    // that read
 	opened  atomic.Int32  // of these, idle or not
-	broken  atomic.Bool   // a search has found the file damaged
+	broken  atomic.Bool   // the file was found damaged, or is not open
 	used    atomic.Bool   // Search was called
 
 	updating chan struct{} // holds a token during an update
@@ -94,17 +96,19 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	return x, nil
 }
 
-var errClosed = fmt.Errorf("%w: the index is closed", millrace.ErrUnavailable)
+var errClosed = fmt.Errorf("%w: the index is not open", millrace.ErrUnavailable)
 
 // Close waits for the searches under way and closes the file. Later searches
 // fail with ErrUnavailable.
 func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.db == nil {
-		return nil
+	x.closed = true
+	var err error
+	if x.db != nil {
+		err = x.disconnect()
 	}
-	if err := errors.Join(x.disconnect(), os.RemoveAll(x.temp)); err != nil {
+	if err := errors.Join(err, os.RemoveAll(x.temp)); err != nil {
 		return explain("close index "+x.path, err)
 	}
 	return nil

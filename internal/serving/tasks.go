@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	retry = time.Minute      // after an update of the index that has failed
+	check = time.Minute      // between two looks whether the index is up to date
 	refit = 10 * time.Second // between two checks whether vectors are to be fitted
 )
 
@@ -26,18 +26,15 @@ func (s *Service) updateIndex(ctx context.Context) error {
 		bar := s.o.Origin.Bar("indexing " + s.o.Origin.Title)
 		err := s.index.Update(ctx, s.Press.Current().View, bar.Show)
 		bar.End()
-		wait := time.Hour
-		if err != nil && ctx.Err() == nil {
-			if wait = retry; !failing {
-				s.log.Warn("search index is not up to date", "err", err)
-			}
+		if err != nil && ctx.Err() == nil && !failing {
+			s.log.Warn("search index is not up to date", "err", err)
 		}
 		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-moved:
-		case <-time.After(wait):
+		case <-time.After(check): // a search may have found it damaged
 		}
 	}
 }
