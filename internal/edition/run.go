@@ -95,7 +95,7 @@ func (p *Press) look(ctx context.Context) {
 			p.Changed()
 		}
 	}
-	if err == nil && (p.busy == nil || !p.busy()) {
+	if err == nil && (p.current.Load() != nil || p.busy == nil || !p.busy()) {
 		var at millrace.Cursor
 		if at, err = p.place(ctx); err == nil && at != p.seen {
 			p.Changed()
