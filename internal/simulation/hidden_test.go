@@ -55,18 +55,24 @@ type closet struct {
 	tags  map[string]string // validators of what has told the secret
 }
 
+// publishers returns the taggers and the publishers of all protocols. It sets the
+// names of the protocols in their options.
+func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, rooms []edition.Room) {
+	for _, p := range all.Protocols() {
+		o.Protocols = append(o.Protocols, p.Name)
+	}
+	for _, p := range all.Protocols() {
+		taggers = append(taggers, p.Tagger)
+		rooms = append(rooms, edition.Room{Name: p.Name, Publisher: p.NewPublisher(o)})
+	}
+	return taggers, rooms
+}
+
 func (c *closet) open(v millrace.Visibility) {
 	c.t.Helper()
-	c.conf = store.Config{Base: base, Visibility: v}
 	o := protocol.PublisherOptions{Own: []any{&web.PublisherOptions{LLMsFull: true}}, Policy: &millrace.Policy{Terms: base + "terms"}}
-	for _, room := range all.Protocols() {
-		o.Protocols = append(o.Protocols, room.Name)
-	}
-	c.rooms = nil
-	for _, room := range all.Protocols() {
-		c.conf.Taggers = append(c.conf.Taggers, room.Tagger)
-		c.rooms = append(c.rooms, edition.Room{Name: room.Name, Publisher: room.NewPublisher(&o)})
-	}
+	c.conf = store.Config{Base: base, Visibility: v}
+	c.conf.Taggers, c.rooms = publishers(&o)
 	var err error
 	if c.site, err = c.db.Site(c.t.Context(), "closet", base); err != nil {
 		c.t.Fatal(err)
