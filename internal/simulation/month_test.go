@@ -250,7 +250,7 @@ func TestMonthAway(t *testing.T) {
 	for name, rule := range map[string]millrace.Visibility{
 		"as it was": {}, "hiding more": {Exclude: []string{"/s1"}},
 	} {
-		for seed := range uint64(testkit.Size(1, 1, 50)) {
+		for seed := range uint64(testkit.Size(1, 1, 10)) {
 			t.Run(fmt.Sprintf("%s %d", name, seed), func(t *testing.T) {
 				t.Parallel()
 				m := &month{t: t, dir: t.TempDir(), rng: rand.New(rand.NewPCG(seed, 0)), pages: make(map[string]*millrace.Page)}
