@@ -21,7 +21,7 @@ func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 		if !site.Volatile {
 			x.SyncToken = tokenAt(site, site.Seq, asOf(site))
 		}
-		if err := p.window(ctx, v, p.orders.of(v), q, x); err != nil {
+		if err := p.window(ctx, v, p.orders.of(ctx, v), q, x); err != nil {
 			return fmt.Errorf("%s: index: %w", Name, err)
 		}
 		_, err := w.Write(x.encode())
@@ -48,95 +48,6 @@ func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q que
 		x.Items = append(x.Items, it)
 	}
 	return nil
-}
-
-// stride is how many pages lie between two places of an order that are
-// remembered; keptOrders, of how many views; keptPlaces, how many of each.
-const (
-	stride     = maxLimit
-	keptOrders = 2
-	keptPlaces = 1 << 16
-)
-
-// orders remembers where pages of an index start, so that a page far down
-// costs no reading of all pages before it but once in a view. It takes about
-// 100 bytes for every 50 pages of a site, of the last two views.
-type orders struct {
-	mu   sync.Mutex
-	last []*order
-}
-
-// order is what is known of a view's pages from the newest to the oldest.
-type order struct {
-	edition string
-
-	mu    sync.Mutex
-	after []string // page stride*i comes after the page with this URL; the first is ""
-}
-
-// of gives the order of a view.
-func (os *orders) of(v millrace.View) *order {
-	name := edition(v.Site())
-	os.mu.Lock()
-	defer os.mu.Unlock()
-	for _, o := range os.last {
-		if o.edition == name {
-			return o
-		}
-	}
-	o := &order{edition: name, after: []string{""}}
-	if len(os.last) == keptOrders {
-		os.last = os.last[1:]
-	}
-	os.last = append(os.last, o)
-	return o
-}
-
-// pages yields so many published pages from a number on, without their blocks.
-func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
-	return func(yield func(*millrace.Page, error) bool) {
-		o.mu.Lock()
-		at := min(from/stride, len(o.after)-1)
-		after := o.after[at]
-		o.mu.Unlock()
-		number, end, site := at*stride, from+n, v.Site()
-		for more := true; more; {
-			// As many as it takes, and a few for pages without a document.
-			limit, n := end-number+8, 0
-			for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: after, Limit: limit}) {
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				n++
-				after = p.URL
-				if _, ok := published(site, p); !ok {
-					continue
-				}
-				if number >= from && !yield(p, nil) {
-					return
-				}
-				number++
-				o.note(number, p.URL)
-				if number == end {
-					return
-				}
-			}
-			more = n == limit
-		}
-	}
-}
-
-// note remembers after which page the page with a number comes.
-func (o *order) note(number int, after string) {
-	if number%stride > 0 || number/stride >= keptPlaces {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if number/stride == len(o.after) {
-		o.after = append(o.after, after)
-	}
 }
 
 // item gives the entry of a published page that a scan has given, with an

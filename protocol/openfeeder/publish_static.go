@@ -161,7 +161,7 @@ func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, 
 	out := bufio.NewWriterSize(w, 64<<10)
 	_, _ = out.Write(x.head()) // an error stays until Flush
 	buf := []byte("\n")
-	for found, err := range p.orders.of(v).pages(ctx, v, i*limit, limit) {
+	for found, err := range p.orders.of(ctx, v).pages(ctx, v, i*limit, limit) {
 		if err != nil {
 			return err
 		}

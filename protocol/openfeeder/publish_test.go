@@ -2,11 +2,9 @@ package openfeeder
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -275,124 +273,6 @@ func TestRefuse(t *testing.T) {
 	for _, path := range []string{"/openfeeder.json", "/openfeeder-7.json", "/openfeeder/pages/x.json"} {
 		if _, _, ok := static.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); !ok {
 			t.Errorf("%s is not refused", path)
-		}
-	}
-}
-
-// The index goes through a site in one order, whatever the size of its pages
-// and in whatever order they are asked for, and reads each place once.
-func TestIndexPages(t *testing.T) {
-	var pages []*millrace.Page
-	for i := range 333 {
-		p := &millrace.Page{URL: fmt.Sprintf("/p/%d", i), Title: fmt.Sprint("Page ", i), Summary: "Yes.", Known: millrace.AllFields}
-		if i%3 > 0 {
-			p.Published = day(1 + i%20)
-		}
-		if i%10 == 9 {
-			p.Kind = millrace.Archive
-		}
-		pages = append(pages, p)
-	}
-	v := &counting{View: view(pages)}
-	pub := NewPublisher(nil)
-	var want []string
-	for p, err := range v.View.Scan(t.Context(), millrace.Scan{Order: millrace.ByPublished}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Kind != millrace.Archive {
-			want = append(want, relative(base, p.URL))
-		}
-	}
-	at := func(page, limit int) *index {
-		t.Helper()
-		d, err := get(t, pub, v, fmt.Sprintf("/openfeeder?page=%d&limit=%d", page, limit))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := decodeIndex([]byte(body(t, d)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x.Page != page || x.TotalPages != pagesOf(len(want), limit) {
-			t.Errorf("page %d of %d by %d is said to be %d of %d", page, pagesOf(len(want), limit), limit, x.Page, x.TotalPages)
-		}
-		return x
-	}
-	for _, limit := range []int{1, 7, 10, 33, 50} {
-		n := pagesOf(len(want), limit)
-		got := make([]string, 0, len(want))
-		for page := n; page >= 1; page-- {
-			var urls []string
-			for _, it := range at(page, limit).Items {
-				urls = append(urls, it.URL)
-			}
-			got = append(urls, got...)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("by %d (-want +got):\n%s", limit, diff)
-		}
-		if x := at(n+1, limit); len(x.Items) > 0 {
-			t.Errorf("there is a page after the last: %+v", x)
-		}
-	}
-	v.pages = 0
-	at(30, 10)
-	if v.pages > stride*10/9+10 {
-		t.Errorf("a page that was seen before has read %d pages", v.pages)
-	}
-}
-
-// The last page of the index of a large site is right: archives do not count.
-// The pages are not counted for it.
-func TestIndexOfLargeSite(t *testing.T) {
-	const size, limit = 25_000, 50
-	pages := make([]*millrace.Page, size)
-	for i := range pages {
-		pages[i] = &millrace.Page{URL: fmt.Sprintf("/p/%05d", i), Title: "Page", Summary: "Yes.", Known: millrace.AllFields}
-		if i%10 == 9 {
-			pages[i].Kind = millrace.Archive
-		}
-	}
-	v := &counting{View: view(pages)}
-	pub := NewPublisher(nil)
-	const listed = size * 9 / 10
-	for page, items := range map[int]int{listed / limit: limit, listed/limit + 1: 0} {
-		d, err := get(t, pub, v, fmt.Sprintf("/openfeeder?page=%d&limit=%d", page, limit))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := decodeIndex([]byte(body(t, d)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x.TotalPages != listed/limit || len(x.Items) != items || d.PageCount != int64(items) {
-			t.Errorf("page %d of %d has %d items (Names %d), want %d of %d", page, x.TotalPages, len(x.Items), d.PageCount, items, listed/limit)
-		}
-	}
-	if v.tags > 0 {
-		t.Errorf("%d lists of all tags were read", v.tags)
-	}
-}
-
-// counting counts the pages that scans yield, and the lists of tags.
-type counting struct {
-	*protocoltest.View
-	pages, tags int
-}
-
-func (c *counting) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
-	c.tags++
-	return c.View.Tags(ctx, room, after)
-}
-
-func (c *counting) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
-	return func(yield func(*millrace.Page, error) bool) {
-		for p, err := range c.View.Scan(ctx, s) {
-			c.pages++
-			if !yield(p, err) {
-				return
-			}
 		}
 	}
 }

@@ -1,0 +1,193 @@
+package openfeeder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// stride is how many pages lie at least between two places of an order that are
+// remembered; keptOrders, of how many views; keptPlaces, how many of each; and
+// mostMoves, how many changes an order outlives.
+const (
+	stride     = maxLimit
+	keptOrders = 2
+	keptPlaces = 1 << 16
+	mostMoves  = 1000
+)
+
+// orders remembers where pages of an index spot, so that a page far down costs no
+// reading of all pages before it but once. It takes about 150 bytes for every 50
+// pages of a site, of the last two views.
+type orders struct {
+	mu   sync.Mutex
+	last []*order
+}
+
+// order is what is known of a view's pages from the newest to the oldest.
+type order struct {
+	view millrace.View
+
+	mu     sync.Mutex
+	places []spot // by number; the first is before all pages
+}
+
+// spot is a page of an order.
+type spot struct {
+	number int // of published pages up to this one
+	rank
+}
+
+// rank is where a page is in the order of pages.
+type rank struct {
+	url       string // identity
+	published time.Time
+}
+
+func rankOf(base string, p *millrace.Page) rank {
+	return rank{canon.Relative(base, p.URL), p.Published.Truncate(time.Second)}
+}
+
+// compare orders ranks as [millrace.ByPublished] does.
+func (r rank) compare(s rank) int {
+	if r.published.IsZero() != s.published.IsZero() {
+		if r.published.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(s.published.Compare(r.published), cmp.Compare(r.url, s.url))
+}
+
+// of returns the order of a view.
+func (os *orders) of(ctx context.Context, v millrace.View) *order {
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	name := edition(v.Site())
+	for _, o := range os.last {
+		if edition(o.view.Site()) == name {
+			return o
+		}
+	}
+	o := &order{view: v, places: []spot{{}}}
+	if n := len(os.last); n > 0 {
+		o.follow(ctx, os.last[n-1])
+	}
+	if len(os.last) == keptOrders {
+		os.last = os.last[1:]
+	}
+	os.last = append(os.last, o)
+	return o
+}
+
+// follow takes over the places of the order of an earlier view, moved by what has
+// changed since. If that is not known, or too much, it takes none.
+func (o *order) follow(ctx context.Context, last *order) {
+	site, was := o.view.Site(), last.view.Site()
+	if !site.Has(was.Epoch, was.Seq) || was.Seq > site.Seq || was.Base != site.Base {
+		return
+	}
+	var came, went []rank
+	moved := map[string]bool{}
+	for c, err := range o.view.Changes(ctx, site.At(was.Seq)) {
+		if err != nil || len(moved) > mostMoves {
+			return
+		}
+		if c.Kind == millrace.KindCheckpoint {
+			continue
+		}
+		before, ok := find(ctx, last.view, c.URL)
+		after, known := find(ctx, o.view, c.URL)
+		if !ok || !known {
+			return
+		}
+		if !slices.Equal(before, after) {
+			moved[canon.Relative(site.Base, c.URL)] = true
+			came, went = append(came, after...), append(went, before...)
+		}
+	}
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	for _, at := range last.places[1:] {
+		if moved[at.url] {
+			continue
+		}
+		for _, r := range came {
+			if r.compare(at.rank) < 0 {
+				at.number++
+			}
+		}
+		for _, r := range went {
+			if r.compare(at.rank) < 0 {
+				at.number--
+			}
+		}
+		o.places = append(o.places, at)
+	}
+}
+
+// find returns the rank of a page of a view, none if it is not published; false if
+// the view cannot tell.
+func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
+	p, err := v.Page(ctx, millrace.Ref{URL: url})
+	if err != nil {
+		return nil, errors.Is(err, millrace.ErrNotFound)
+	}
+	if _, ok := published(v.Site(), p); !ok {
+		return nil, true
+	}
+	return []rank{rankOf(v.Site().Base, p)}, true
+}
+
+// pages yields so many published pages from a number on, without their blocks.
+func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
+	return func(yield func(*millrace.Page, error) bool) {
+		o.mu.Lock()
+		at := o.places[sort.Search(len(o.places), func(i int) bool { return o.places[i].number > from })-1]
+		o.mu.Unlock()
+		number, after, end, site := at.number, "", from+n, v.Site()
+		if at.url != "" {
+			after = canon.Absolute(site.Base, at.url)
+		}
+		for more := true; more; {
+			// As many as it takes, and a few for pages without a document.
+			limit, n := end-number+8, 0
+			for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: after, Limit: limit}) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				n++
+				after = p.URL
+				if _, ok := published(site, p); !ok {
+					continue
+				}
+				if number >= from && !yield(p, nil) {
+					return
+				}
+				number++
+				o.note(spot{number, rankOf(site.Base, p)})
+				if number == end {
+					return
+				}
+			}
+			more = n == limit
+		}
+	}
+}
+
+// note remembers a place that is far enough behind the last one.
+func (o *order) note(at spot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := len(o.places); n < keptPlaces && at.number >= o.places[n-1].number+stride {
+		o.places = append(o.places, at)
+	}
+}
