@@ -3,7 +3,7 @@
 // bring the rules, and a [Target] through which they look at the site.
 //
 //	t, err := check.NewTarget("https://example.com/", client, nil)
-//	report, err := check.Run(ctx, t, []check.Suite{{Name: "tct-01", Rules: tct01.Rules()}}, nil)
+//	report, err := check.Run(ctx, t, []check.Suite{{Name: "tct-01", Rules: tct.Draft01().Rules()}}, nil)
 //	json.NewEncoder(os.Stdout).Encode(report) // or report.WriteText(os.Stdout)
 //	failed := report.Failed()                 // a MUST is broken
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
-	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/protocol/tct"
 )
 
 // inGzip returns a page in gzip.
@@ -314,7 +314,7 @@ func TestHiddenIsNotCached(t *testing.T) {
 		}
 	}
 	for g, v := range map[*Gateway]*oneView{front.g: site, folder: folderSite} {
-		room := tct01.Protocol()
+		room := tct.Draft01()
 		v.mu.Lock()
 		v.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Epoch: "e", Seq: 2, Time: past}, []*millrace.Page{page("/", "Home")}, room.Tagger)
 		v.mu.Unlock()

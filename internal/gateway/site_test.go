@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/protocol/protocoltest"
-	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/protocol/tct"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -133,7 +133,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	for _, p := range s.pages {
 		p.URL = strings.TrimSuffix(s.base, "/") + p.URL
 	}
-	room := tct01.Protocol()
+	room := tct.Draft01()
 	view := protocoltest.NewView(millrace.Site{Base: s.base, EndpointBase: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, room.Tagger)
 	log := slog.New(slog.DiscardHandler)
 	if s.log != nil {

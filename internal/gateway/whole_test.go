@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
-	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/protocol/tct"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -40,7 +40,7 @@ func TestFolderToClient(t *testing.T) {
 	}
 	defer f.Close()
 	db := memory.New(&store.Options{Logger: log})
-	room := tct01.Protocol()
+	room := tct.Draft01()
 	site, err := db.Site(ctx, "handbook", base)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,7 @@ import (
 	"github.com/millrace/millrace/protocol/arc"
 	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/protocol/scp"
-	"github.com/millrace/millrace/protocol/tct00"
-	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/protocol/tct"
 	"github.com/millrace/millrace/protocol/web"
 )
 
@@ -16,8 +15,8 @@ import (
 func Protocols() []protocol.Protocol {
 	return []protocol.Protocol{
 		scp.Protocol(),
-		tct01.Protocol(),
-		tct00.Protocol(),
+		tct.Draft01(),
+		tct.Draft00(),
 		openfeeder.Protocol(),
 		arc.Protocol(),
 		web.Protocol(),

@@ -33,7 +33,7 @@ import (
 //	key            have a key for the site, from now on
 //	again          read with another reader from now on
 func TestConversations(t *testing.T) {
-	protocoltest.Conversations(t, *update, func(t *testing.T, s *protocoltest.Conversation) {
+	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &conversation{Conversation: s, start: time.Now(), held: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
 			c.run(t)

@@ -21,7 +21,7 @@ import (
 //	key KEY      show a key to https://example.com from now on
 //	compare N    compare the index after so many replies
 func TestConversations(t *testing.T) {
-	protocoltest.Conversations(t, *update, func(t *testing.T, s *protocoltest.Conversation) {
+	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
 		c := &conversation{Conversation: s, t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
 		c.run()
 	})

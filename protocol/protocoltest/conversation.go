@@ -32,10 +32,9 @@ type Conversation struct {
 
 type pair struct{ request, response string }
 
-// Conversations runs those of testdata/conversations, one txtar file each. With
-// update, what they give is written to the files.
-func Conversations(t *testing.T, update bool, run func(t *testing.T, c *Conversation)) {
-	files, err := filepath.Glob("testdata/conversations/*.txtar")
+// Conversations runs those of a folder, one txtar file each. With update, what they give is written to the files.
+func Conversations(t *testing.T, dir string, update bool, run func(t *testing.T, c *Conversation)) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

@@ -2,7 +2,7 @@
 // publishes and reads back is what it says it carries, over real HTTP, on
 // generated sites.
 //
-//	func TestLaw(t *testing.T) { protocoltest.Run(t, tct01.Protocol()) }
+//	func TestLaw(t *testing.T) { protocoltest.Run(t, tct.Draft01()) }
 //
 // [View] is a millrace.View in memory, for the tests of publishers; [Serve]
 // serves a view in one protocol as the gateway does.

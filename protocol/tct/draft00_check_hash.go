@@ -1,0 +1,133 @@
+package tct
+
+import (
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+func checkTag(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() {
+		return false
+	}
+	if p.Tag == "" {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+wantedTag(p)+`"`)
+	}
+	return true
+}
+
+// wantedTag gives the tag that the page should have, as far as it is known.
+func wantedTag(p *SeenPage) string {
+	if content, ok := check.JSONText(p.Fields["content"]); ok {
+		return HashPrefix + Fingerprint(content)
+	}
+	return HashPrefix + "…"
+}
+
+func checkStrongTag00(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
+		return false
+	}
+	if got := p.Resp.Header.Get("ETag"); got != `"`+p.Tag+`"` || strings.ContainsAny(p.Tag, "\" \t") {
+		fail(p.MURL, "ETag: "+got, `ETag: "`+p.Tag+`"`)
+	}
+	return true
+}
+
+func checkTagPrefix(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
+		return false
+	}
+	if !strings.HasPrefix(p.Tag, HashPrefix) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+HashPrefix+`…"`)
+	}
+	return true
+}
+
+func checkTagDigits(p *SeenPage, fail check.Fail) bool {
+	digits, ok := strings.CutPrefix(p.Tag, HashPrefix)
+	if !p.OK() || !ok {
+		return false
+	}
+	if !isDigits(digits) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "64 hexadecimal digits after "+HashPrefix)
+	}
+	return true
+}
+
+func checkHashForm00(p *SeenPage, fail check.Fail) bool {
+	if p.Fields == nil {
+		return false
+	}
+	if !isDigits(digits(p)) {
+		fail(p.MURL, "hash: "+Shown(p.Fields["hash"]), "64 hexadecimal digits")
+	}
+	return true
+}
+
+// digits gives the hash without its prefix, which some write and some do not.
+func digits(p *SeenPage) string { return strings.TrimPrefix(p.Hash, HashPrefix) }
+
+func checkHashEqualsTag00(p *SeenPage, fail check.Fail) bool {
+	if !isDigits(digits(p)) || !isHash(p.Tag) {
+		return false
+	}
+	if !strings.EqualFold(HashPrefix+digits(p), p.Tag) {
+		want := "one value for both"
+		switch content, _ := check.JSONText(p.Fields["content"]); {
+		case IsFingerprint(content, p.Hash):
+			want += ": the hash is the right one"
+		case IsFingerprint(content, p.Tag):
+			want += ": the ETag is the right one"
+		}
+		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
+	}
+	return true
+}
+
+// checkFingerprint takes the content as the document has it. The draft's
+// example hides two slips that others may have repeated: it lowers no more
+// than ASCII in some languages, and replaces only the first quotation marks.
+func checkFingerprint(p *SeenPage, fail check.Fail) bool {
+	content, ok := check.JSONText(p.Fields["content"])
+	if !ok || !isDigits(digits(p)) && !isHash(p.Tag) {
+		return false
+	}
+	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
+		want := canon.SHA256Hex([]byte(text))
+		if strings.EqualFold(digits(p), want) || strings.EqualFold(p.Tag, HashPrefix+want) {
+			return true // if the other one differs, that is hash-equals-etag
+		}
+	}
+	got := p.Hash
+	if got == "" {
+		got = p.Tag
+	}
+	fail(p.MURL, got, Fingerprint(content)+", of the normalized content")
+	return true
+}
+
+// lowASCII is the normalization with letters lowered in ASCII alone.
+func lowASCII(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+	return quotes.Replace(strings.Join(strings.Fields(s), " "))
+}
+
+// firstQuotes is the normalization with the first quotation marks replaced.
+func firstQuotes(s string) string {
+	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
+	for _, pair := range [][2]string{{"\u201C\u201D", `"`}, {"\u2018\u2019", "'"}} {
+		if i := strings.IndexAny(s, pair[0]); i >= 0 {
+			s = s[:i] + pair[1] + s[i+len("\u201C"):]
+		}
+	}
+	return s
+}
+
+var quotes = strings.NewReplacer("\u201C", `"`, "\u201D", `"`, "\u2018", "'", "\u2019", "'")

@@ -1,0 +1,238 @@
+package tct
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/docname"
+)
+
+// recommended is the pattern of 3.3.
+const recommended = "{path}" + docName00
+
+// patternOf says how an M-URL follows from its C-URL: its path with {path}
+// where the page's path is, "" if the page has none. Both are canonical. What
+// does not follow at all is the M-URL itself.
+func patternOf(curl, murl string) string {
+	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
+	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, canon.Origin(murl)))
+	dir := strings.TrimSuffix(cpath, "/")
+	i := strings.Index(mpath, dir)
+	switch {
+	case dir == "":
+		return ""
+	case i < 0:
+		return murl
+	}
+	out := mpath[:i] + "{path}" + mpath[i+len(dir):]
+	if canon.Origin(curl) != canon.Origin(murl) {
+		out = canon.Origin(murl) + out
+	}
+	if mquery != cquery {
+		out += mquery
+	}
+	return out
+}
+
+// patternOfMost gives the pattern of most of the pages, "" if none has one.
+func patternOfMost(s *SiteContext) string {
+	count := map[string]int{}
+	most := ""
+	for _, p := range s.Pages {
+		if !paired(p) {
+			continue
+		}
+		if at := patternOf(p.CURL, p.MURL); strings.Contains(at, "{path}") {
+			if count[at]++; count[at] > count[most] {
+				most = at
+			}
+		}
+	}
+	return most
+}
+
+// paired reports whether it is sure which C-URL and M-URL belong together.
+func paired(p *SeenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
+
+// manifestOf gives the patterns of M-URLs that the site's manifest names; false
+// if there is none.
+func manifestOf(ctx context.Context, s *SiteContext) (patterns []*regexp.Regexp, ok bool, err error) {
+	resp, err := s.Target.Get(ctx, in(folderOf(s), manifestName))
+	if err != nil {
+		return nil, false, err
+	}
+	m := JSONObject(resp.Body)
+	if !resp.OK() || m == nil {
+		return nil, false, nil
+	}
+	list := JSONArray(m["patterns"])
+	for _, raw := range list[:min(len(list), 100)] {
+		var p struct {
+			MURL string `json:"mUrl"`
+		}
+		if json.Unmarshal(raw, &p) == nil && p.MURL != "" {
+			if re, err := templateOf(p.MURL); err == nil {
+				patterns = append(patterns, re)
+			}
+		}
+	}
+	return patterns, true, nil
+}
+
+var variable = regexp.MustCompile(`\{[^{}]*\}`)
+
+// templateOf gives what a URI template can become.
+func templateOf(template string) (*regexp.Regexp, error) {
+	var b strings.Builder
+	at := 0
+	for _, v := range variable.FindAllStringIndex(template, -1) {
+		b.WriteString(regexp.QuoteMeta(template[at:v[0]]) + ".*")
+		at = v[1]
+	}
+	return regexp.Compile("^" + b.String() + regexp.QuoteMeta(template[at:]) + "$")
+}
+
+func checkPattern(ctx context.Context, s *SiteContext, fail check.Fail) error {
+	most, some := patternOfMost(s), false
+	for _, p := range s.Pages {
+		at := patternOf(p.CURL, p.MURL)
+		if !paired(p) || at == "" {
+			continue
+		}
+		some = true
+		if at == most {
+			continue
+		}
+		named, _, err := manifestOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(named, func(re *regexp.Regexp) bool { return re.MatchString(p.MURL) }) {
+			fail(p.MURL, "an M-URL for "+p.CURL+" of a pattern of its own", cmp.Or(most, recommended)+", or a manifest that names the pattern")
+		}
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkManifest(ctx context.Context, s *SiteContext, fail check.Fail) error {
+	for _, p := range s.Pages {
+		at := patternOf(p.CURL, p.MURL)
+		if !paired(p) || at == "" || at == recommended {
+			continue
+		}
+		_, ok, err := manifestOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			fail(in(folderOf(s), manifestName), "no manifest, while "+p.CURL+" has "+p.MURL, "a JSON object that documents the pattern")
+		}
+		return nil
+	}
+	return check.ErrNotApplicable
+}
+
+// isArchive reports whether a URL has the form of one of the draft's archives
+// (3.4): /category/technology/, /tag/x/, /author/john/, /2025/10/, /search/?q=x.
+func isArchive(u string) bool {
+	path, query := docname.CutQuery(strings.TrimPrefix(u, canon.Origin(u)))
+	parts := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
+	last := parts[len(parts)-1]
+	if len(parts) > 1 && slices.Contains([]string{"category", "tag", "author"}, parts[len(parts)-2]) || last == "search" && query != "" {
+		return true
+	}
+	if len(parts) > 3 || len(parts[0]) != 4 || parts[0] < "1990" || parts[0] > "2100" {
+		return false
+	}
+	return !slices.ContainsFunc(parts[1:], func(p string) bool { return len(p) != 2 || p < "01" || p > "31" }) &&
+		strings.Trim(strings.Join(parts, ""), "0123456789") == ""
+}
+
+func checkContentPages(_ context.Context, s *SiteContext, fail check.Fail) error {
+	return s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+		if u, err := canon.URL(it.CURL); err == nil && isArchive(u) {
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, it.CURL), "content pages only")
+		}
+	})
+}
+
+// maxArchives is how many archives are asked for.
+const maxArchives = 3
+
+func checkNoArchives(ctx context.Context, s *SiteContext, fail check.Fail) error {
+	home, err := homeOf00(ctx, s)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(home.URL)
+	if err != nil || home.Status != http.StatusOK || !SaysHTML(home) {
+		return check.ErrNotApplicable
+	}
+	pattern := cmp.Or(patternOfMost(s), recommended)
+	asked := map[string]bool{}
+	for _, to := range anchors(home.Body, base) {
+		path, query := docname.CutQuery(strings.TrimPrefix(to, canon.Origin(to)))
+		if !isArchive(to) || canon.Origin(to) != canon.Origin(home.URL) || !strings.Contains(pattern, "{path}") {
+			continue
+		}
+		murl := strings.Replace(pattern, "{path}", strings.TrimSuffix(path, "/"), 1)
+		if strings.HasPrefix(murl, "/") {
+			murl = canon.Origin(to) + murl
+		}
+		if !strings.Contains(murl, "?") {
+			murl += query
+		}
+		if asked[murl] || len(asked) == maxArchives || !s.Near(murl) {
+			continue
+		}
+		asked[murl] = true
+		resp, err := s.Target.Get(ctx, murl)
+		if err != nil {
+			return err
+		}
+		if resp.Status != http.StatusNotFound && resp.Status != http.StatusGone {
+			fail(murl, resp.Said()+" for an archive", "404")
+		}
+	}
+	if len(asked) == 0 {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+// anchors gives where the anchors of an HTML document lead.
+func anchors(doc []byte, base *url.URL) []string {
+	var out []string
+	z := html.NewTokenizer(bytes.NewReader(doc))
+	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
+		if tt != html.StartTagToken {
+			continue
+		}
+		tok := z.Token()
+		if tok.DataAtom != atom.A {
+			continue
+		}
+		for _, a := range tok.Attr {
+			if u, err := canon.Resolve(base, a.Val); a.Key == "href" && err == nil {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}

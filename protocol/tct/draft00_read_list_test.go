@@ -1,0 +1,137 @@
+package tct
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// answers00 is a transport that answers each URL with one body.
+type answers00 map[string]func() io.Reader
+
+func (a answers00) RoundTrip(r *http.Request) (*http.Response, error) {
+	h := http.Header{"Content-Type": {ContentType}}
+	body := a[r.URL.Path]
+	if body == nil {
+		return &http.Response{StatusCode: http.StatusNotFound, Header: h, Body: http.NoBody, Request: r}, nil
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
+}
+
+func plainText00(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
+
+func collect00(t *testing.T, src millrace.Source) (puts []millrace.Change, skips []*millrace.SkipError, marks int, err error) {
+	t.Helper()
+	for c, e := range src.Changes(t.Context(), "") {
+		var skip *millrace.SkipError
+		switch {
+		case errors.As(e, &skip):
+			skips = append(skips, skip)
+		case e != nil:
+			err = e
+		case c.Kind == millrace.KindCheckpoint:
+			marks++
+		default:
+			puts = append(puts, c)
+		}
+	}
+	return puts, skips, marks, err
+}
+
+// A list that lies: each entry stands or falls alone, with its place.
+func TestListsThatLie00(t *testing.T) {
+	list := `{"version":1,"items":[
+{"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm/","contentHash":"sha256-1"},
+{"cUrl":"HTTPS://EXAMPLE.com:443/a","mUrl":"https://example.com/b/llm/","contentHash":"sha256-2"},
+{"cUrl":"https://example.com/c","mUrl":"https://evil.example/llm/","contentHash":"sha256-3"},
+{"cUrl":"https://example.com/d","mUrl":"http://example.com/d/llm/","contentHash":"sha256-3"},
+{"cUrl":"javascript:alert(1)","mUrl":"https://example.com/e/llm/","etag":"x"},
+{"mUrl":"https://example.com/e/llm/","etag":"x"},
+{"cUrl":"https://example.com/f","etag":"x"},
+{"cUrl":7},
+"x",
+{"cUrl":"https://user@example.com/g","mUrl":"https://example.com/g/llm/","etag":"x"},
+{"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm/"},
+{"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm/","etag":"sha256-8","contentHash":"sha256-9"}
+]}`
+	puts, skips, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(list)}}, base00, nil))
+	if err != nil || marks != 1 {
+		t.Fatal(marks, err)
+	}
+	var got []string
+	for _, p := range puts {
+		got = append(got, p.URL+" "+p.Version)
+	}
+	want := []string{`https://example.com/a "sha256-1"`, "https://example.com/h ", `https://example.com/i "sha256-8"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("puts (-want +got):\n%s", diff)
+	}
+	if len(skips) != 9 {
+		t.Errorf("%d skips", len(skips))
+	}
+	for i, s := range skips {
+		fe, ok := errors.AsType[*millrace.FormatError](s)
+		if !ok || fe.Section != "6.1" || fe.URL != base00+listName00[1:] || !strings.Contains(fe.Position, fmt.Sprintf("/items/%d", i+1)) {
+			t.Errorf("skip %d: %v", i, s)
+		}
+	}
+}
+
+// A list that is broken anywhere, even at its end, applies nothing.
+func TestBrokenLists00(t *testing.T) {
+	good := bytes.NewBufferString(ListHead)
+	for i := range 20_000 { // more than is spooled in memory
+		if i > 0 {
+			good.WriteByte(',')
+		}
+		fmt.Fprintf(good, `{"cUrl":"https://example.com/%d","mUrl":"https://example.com/%d/llm/","contentHash":"sha256-%d"}`, i, i, i)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, c := range []struct{ name, end string }{
+		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
+	} {
+		puts, skips, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + c.end)}}, base00, nil))
+		if err == nil || len(puts)+len(skips)+marks > 0 {
+			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
+		}
+	}
+	puts, _, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + ListTail)}}, base00, nil))
+	if err != nil || len(puts) != 20_000 || marks != 1 {
+		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBadCursorAndEndpoint00(t *testing.T) {
+	client := &http.Client{Transport: answers00{listName00: plainText00(ListHead + ListTail)}}
+	for _, bad := range []millrace.Cursor{
+		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","list":{"url":"https://other.example/l"}}`,
+	} {
+		for _, err := range newReader00(client, base00, nil).Changes(t.Context(), bad) {
+			if !errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("cursor %s: %v", bad, err)
+			}
+		}
+	}
+	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
+		src := newReader00(client, bad, nil)
+		if _, _, _, err := collect00(t, src); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("endpoint %q: %v", bad, err)
+		}
+		if _, err := src.Page(t.Context(), millrace.Ref{URL: base00}); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("endpoint %q: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package tct
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
+
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Policy gives what the site's policy descriptor says (7): the one at the root
+// of the origin, else in the folder of the endpoint, else the one that the
+// list has last named. The reader asks once in 24 hours. What the descriptor
+// does not say is zero, and no URL of it was asked for. ErrNotFound: the site
+// has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
+// understood. The caller must not change the policy, and decides what it means
+// for the caller. It is part of [protocol.PolicyReader].
+func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	if p, known := r.policy.Known(r.Options.Now()); known {
+		if p == nil {
+			return nil, fmt.Errorf("%s: %s has no policy: %w", Name00, r.Root, millrace.ErrNotFound)
+		}
+		return p, nil
+	}
+	for _, at := range r.places(policyName) {
+		p, err := r.policyAt(ctx, at)
+		if err == nil {
+			r.policy.Keep(p, r.Options.Now())
+			return p, nil
+		}
+		if !errors.Is(err, millrace.ErrNotFound) {
+			return nil, err
+		}
+	}
+	r.policy.Keep(nil, r.Options.Now())
+	return nil, fmt.Errorf("%s: %s has no policy: %w", Name00, r.Root, millrace.ErrNotFound)
+}
+
+// policyAt reads a policy descriptor. HTML in its place is none.
+func (r *reader00) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
+	resp, err := r.Get(ctx, at, map[string]string{"Accept": MediaType})
+	if err != nil {
+		return nil, kit.PolicyError(Name00, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, kit.PolicyError(Name00, err)
+	}
+	if weblink.IsHTML(resp.Header) {
+		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name00, at, millrace.ErrNotFound)
+	}
+	body, err := fetch.ReadBody(resp, policyLimits.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: policy: %w", Name00, err)
+	}
+	p, err := decodePolicy(body)
+	if err != nil {
+		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", Name00, at, millrace.ErrNotFound)
+		}
+		return nil, draft00.FormatError(err, at, "7.2")
+	}
+	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// isJSON reports whether a response says that it is JSON.
+func isJSON(resp *http.Response) bool {
+	typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (typ == MediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
+}
+
+// heed gives the error of a policy if it ends the stream, and notes it
+// otherwise.
+func (r *reader00) heed(ctx context.Context, at string, err error) error {
+	if err == nil || errors.Is(err, millrace.ErrNotFound) {
+		return nil
+	}
+	if kit.EndsStream(ctx, &r.Options, err) {
+		return err
+	}
+	r.Note("reader/policy", at, "its policy cannot be read: "+err.Error())
+	return nil
+}
+
+// described reads the policy that a list links to (7.3), if there was none
+// where it should be.
+func (r *reader00) described(ctx context.Context, resp *http.Response) error {
+	if p, known := r.policy.Known(r.Options.Now()); !known || p != nil {
+		return nil
+	}
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if !l.Is("describedby", "") || canon.Origin(l.URL) != canon.Origin(r.Root) {
+			continue
+		}
+		p, err := r.policyAt(ctx, l.URL)
+		if err == nil {
+			r.policy.Keep(p, r.Options.Now())
+			return nil
+		}
+		if errors.Is(err, millrace.ErrNotFound) {
+			r.Note("reader/policy", l.URL, "the policy that the list names is not there: "+err.Error())
+		} else if err := r.heed(ctx, l.URL, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

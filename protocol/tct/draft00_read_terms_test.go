@@ -1,0 +1,111 @@
+package tct
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+
+	"github.com/millrace/millrace/protocol"
+)
+
+// Who wants to keep to policies is told of each before the list is believed,
+// and has the last word.
+func TestReaderTerms(t *testing.T) {
+	const (
+		list      = `{"version":1,"profile":"tct-1","items":[]}`
+		forbids   = `{"profile":"tct-policy-1","purposes":{"allow_ai_train":false}}`
+		described = `</terms.json>; rel="describedby"`
+	)
+	type doc struct {
+		status    int
+		typ, body string
+	}
+	enough := fmt.Errorf("enough: %w", millrace.ErrForbidden)
+	for _, tt := range []struct {
+		name   string
+		policy doc // of /llm-policy.json
+		terms  doc // of /terms.json, that the list names
+		refuse bool
+		told   string // which documents
+		ends   error  // nil = the stream comes to its end
+		notes  int
+	}{
+		{name: "none", policy: doc{status: 404}},
+		{name: "there", policy: doc{body: forbids}, told: "/llm-policy.json"},
+		{name: "refused", policy: doc{body: forbids}, refuse: true, told: "/llm-policy.json", ends: enough},
+		{name: "named by the list", policy: doc{status: 404}, terms: doc{body: forbids}, told: "/terms.json"},
+		{name: "named by the list and refused", policy: doc{status: 404}, terms: doc{body: forbids}, refuse: true, told: "/terms.json", ends: enough},
+		{name: "closed", policy: doc{status: 403}},
+		{name: "bad request", policy: doc{status: 400}},
+		{name: "not understood", policy: doc{body: `{"purposes":{"allow_ai_train":"no"}}`}, ends: millrace.ErrInvalid},
+		{name: "not understood, as text", policy: doc{typ: "text/plain", body: `{"purposes":`}, ends: millrace.ErrInvalid},
+		{name: "too long", policy: doc{body: `{"x":"` + strings.Repeat("x", 1<<20) + `"}`}, ends: millrace.ErrTooLarge},
+		{name: "anything for any path", policy: doc{typ: "text/plain", body: "ok\n"}},
+		{name: "an array", policy: doc{body: "[]"}, ends: millrace.ErrInvalid},
+		{name: "a page", policy: doc{typ: "text/html", body: "<p>"}},
+		{name: "as text", policy: doc{typ: "text/plain", body: forbids}, told: "/llm-policy.json"},
+		{name: "in trouble", policy: doc{status: 500}, notes: 1},
+		{name: "named and not understood", policy: doc{status: 404}, terms: doc{body: "{"}, ends: millrace.ErrInvalid},
+		{name: "named and not there", policy: doc{status: 404}, terms: doc{status: 404}, notes: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				d := doc{status: 404}
+				switch r.URL.Path {
+				case listName00:
+					d = doc{body: list}
+					if tt.terms != (doc{}) {
+						w.Header().Set("Link", described)
+					}
+				case policyName:
+					d = tt.policy
+				case "/terms.json":
+					d = tt.terms
+				}
+				if d.typ == "" {
+					d.typ = MediaType
+				}
+				w.Header().Set("Content-Type", d.typ)
+				if d.status != 0 {
+					w.WriteHeader(d.status)
+				}
+				fmt.Fprint(w, d.body)
+			}))
+			defer srv.Close()
+			told, notes := "", 0
+			client := fetch.New(&fetch.Options{AllowPrivate: true})
+			defer client.CloseIdleConnections()
+			r := newReader00(client.HTTP(), srv.URL, &protocol.ReaderOptions{
+				Note: func(protocol.Note) { notes++ },
+				Policy: func(terms protocol.Terms) error {
+					told += strings.TrimPrefix(terms.URL, srv.URL)
+					if allowed, said := terms.Policy.Purposes[millrace.AITrain]; !said || allowed || terms.Names.Purposes[millrace.AITrain] != "purposes.allow_ai_train" {
+						t.Errorf("told of %+v", terms)
+					}
+					if tt.refuse {
+						return enough
+					}
+					return nil
+				},
+			})
+			var ended error
+			marks := 0
+			for ch, err := range r.Changes(t.Context(), "") {
+				if err != nil {
+					ended = err
+				} else if ch.Kind == millrace.KindCheckpoint {
+					marks++
+				}
+			}
+			if told != tt.told || notes != tt.notes || !errors.Is(ended, tt.ends) || (marks == 1) != (tt.ends == nil) {
+				t.Errorf("told of %q, %d notes, %d marks, ended by %v; want %q, %d notes, ended by %v", told, notes, marks, ended, tt.told, tt.notes, tt.ends)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package tct
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// Conversations of the reader; see [protocoltest.Conversation].
+//
+// The lines of a script:
+//
+//	changes        read the stream from the last cursor
+//	page URL       ask for a page as the stream or the last answer named it
+//	single URL     ask for a page without a list
+//	clock 25h      let time pass
+//	handshake      ask pages whether they lead to their M-URLs from now on
+//	policy         ask for the policy
+//	key            have a key for the site, from now on
+//	again          read with another reader from now on
+func TestConversations00(t *testing.T) {
+	protocoltest.Conversations(t, "testdata/draft00/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
+		c := &conversation00{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
+		c.run(t)
+	})
+}
+
+// conversation00 is a reader that follows a script.
+type conversation00 struct {
+	*protocoltest.Conversation
+	now    time.Time
+	o      protocol.ReaderOptions
+	held   map[string]millrace.Ref
+	cursor millrace.Cursor
+}
+
+func (c *conversation00) run(t *testing.T) {
+	c.o.Now = func() time.Time { return c.now }
+	c.o.Note = c.Note
+	open := func() *reader00 {
+		return newReader00(&http.Client{Transport: c}, "https://example.com/", &c.o)
+	}
+	src := open()
+	for _, line := range c.Script {
+		fmt.Fprintf(&c.Out, "> %s\n", line)
+		verb, arg, _ := strings.Cut(line, " ")
+		switch verb {
+		case "changes":
+			c.changes(t, src)
+		case "page":
+			c.page(t, src, c.held[arg])
+		case "single":
+			c.page(t, src, millrace.Ref{URL: arg, Version: c.held[arg].Version})
+		case "clock":
+			d, err := time.ParseDuration(arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.now = c.now.Add(d)
+		case "handshake":
+			c.o.Handshake = true
+			src = open()
+		case "key":
+			c.o.Key = func(origin string) string {
+				return map[string]string{"https://example.com": "k"}[origin]
+			}
+			src = open()
+		case "again":
+			src = open()
+		case "policy":
+			if p, err := src.Policy(t.Context()); err != nil {
+				c.Error(err)
+			} else {
+				fmt.Fprintf(&c.Out, "policy %+v\n", *p)
+			}
+		default:
+			t.Fatalf("script: %s", line)
+		}
+	}
+}
+
+func (c *conversation00) changes(t *testing.T, src millrace.Source) {
+	for ch, err := range src.Changes(t.Context(), c.cursor) {
+		switch {
+		case err != nil:
+			c.Error(err)
+		case ch.Kind == millrace.Put:
+			fmt.Fprintf(&c.Out, "put %s version %s at %s", ch.URL, ch.Version, ch.Location)
+			if ch.Section != "" {
+				fmt.Fprintf(&c.Out, " of %s", ch.Section)
+			}
+			c.Out.WriteByte('\n')
+			held := c.held[ch.URL]
+			held.URL, held.Location = ch.URL, ch.Location
+			c.held[ch.URL] = held
+		case ch.Kind == millrace.KindCheckpoint:
+			fmt.Fprintf(&c.Out, "mark whole=%v %s\n%s\n", ch.Checkpoint.Complete, ch.Checkpoint.Section, ch.Checkpoint.Cursor)
+			c.cursor = ch.Checkpoint.Cursor
+		}
+	}
+}
+
+func (c *conversation00) page(t *testing.T, src millrace.Source, have millrace.Ref) {
+	p, err := src.Page(t.Context(), have)
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	fmt.Fprintf(&c.Out, "page %s %q version %s", p.URL, p.Title, p.Version)
+	if p.Unconfirmed {
+		c.Out.WriteString(" unconfirmed")
+	}
+	c.Out.WriteByte('\n')
+	have.Version = p.Version
+	c.held[have.URL] = have
+}

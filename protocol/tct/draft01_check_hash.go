@@ -1,0 +1,197 @@
+package tct
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+func checkHashForm01(p *SeenPage, fail check.Fail) bool {
+	if p.Fields == nil {
+		return false
+	}
+	if !IsHash(p.Hash) {
+		fail(p.MURL, "hash: "+Shown(p.Fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
+	}
+	return true
+}
+
+func checkStrongTag01(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() {
+		return false
+	}
+	got := p.Resp.Header.Get("ETag")
+	if got == "" || strings.HasPrefix(got, "W/") {
+		want := p.Hash
+		if !IsHash(want) {
+			want = "sha256-…"
+		}
+		fail(p.MURL, "ETag: "+got, `ETag: "`+want+`"`)
+	}
+	return true
+}
+
+func checkQuotedTag(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
+		return false
+	}
+	got := strings.TrimPrefix(p.Resp.Header.Get("ETag"), "W/")
+	if got != `"`+p.Tag+`"` || strings.ContainsAny(p.Tag, "\" \t") {
+		fail(p.MURL, "ETag: "+got, `ETag: "`+p.Tag+`"`)
+	}
+	return true
+}
+
+func checkTagForm(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
+		return false
+	}
+	if !IsHash(p.Tag) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
+	}
+	return true
+}
+
+func checkHashEqualsTag01(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() || !IsHash(p.Hash) || !IsHash(p.Tag) {
+		return false
+	}
+	if p.Hash != p.Tag {
+		want := "one value for both"
+		switch formsOf(p).sumJCS {
+		case p.Hash:
+			want += ": the hash is the right one"
+		case p.Tag:
+			want += ": the ETag is the right one"
+		}
+		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
+	}
+	return true
+}
+
+// claims reports whether the page's hash or tag is sum.
+func claims(p *SeenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
+
+// forms are what the tag of a document may be computed over (1.6.2).
+type forms struct {
+	jcs    []byte // canonical form of the body (RFC 8785)
+	jcsErr error  // why it has none
+	sumJCS string // hash over jcs without the hash member, "" if there is none
+	sumCut string // hash over the body as it is, without its hash member
+}
+
+func formsOf(p *SeenPage) (f forms) {
+	f.jcs, f.jcsErr = jsonio.Canonical(p.Body, &Limits)
+	if p.Fields == nil {
+		return f
+	}
+	if f.jcsErr == nil {
+		rest := maps.Clone(p.Fields)
+		delete(rest, "hash")
+		if b, err := json.Marshal(rest); err == nil {
+			if c, err := jsonio.Canonical(b, &Limits); err == nil {
+				f.sumJCS = HashPrefix + canon.SHA256Hex(c)
+			}
+		}
+	}
+	member := append([]byte(`"hash":`), p.Fields["hash"]...)
+	if before, after, ok := bytes.Cut(p.Body, member); ok {
+		if bytes.HasSuffix(before, []byte(",")) {
+			before = before[:len(before)-1]
+		} else {
+			after = bytes.TrimPrefix(after, []byte(","))
+		}
+		f.sumCut = HashPrefix + canon.SHA256Hex(slices.Concat(before, after))
+	}
+	return f
+}
+
+// mixes reports whether the tag is over RFC 8785 and not over the form that the body
+// has.
+func (f *forms) mixes(p *SeenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
+
+func checkHash(p *SeenPage, fail check.Fail) bool {
+	if p.Fields == nil || !utf8.Valid(p.Body) || !IsHash(p.Hash) && !IsHash(p.Tag) {
+		return false
+	}
+	f := formsOf(p)
+	if claims(p, f.sumJCS) || claims(p, f.sumCut) {
+		return true // if the other one differs, that is hash-equals-etag
+	}
+	want := f.sumJCS
+	if f.jcsErr != nil {
+		want = f.sumCut
+	}
+	got := p.Hash
+	if !IsHash(got) {
+		got = p.Tag
+	}
+	fail(p.MURL, got, want)
+	return true
+}
+
+// compacted gives the body without insignificant white space.
+func compacted(p *SeenPage) ([]byte, bool) {
+	var b bytes.Buffer
+	err := json.Compact(&b, p.Body)
+	return b.Bytes(), err == nil
+}
+
+func checkNoSpace(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() {
+		return false
+	}
+	compact, ok := compacted(p)
+	if ok && len(compact) != len(p.Body) {
+		fail(p.MURL, fmt.Sprintf("%d bytes, %d of them white space between tokens", len(p.Body), len(p.Body)-len(compact)), "none")
+	}
+	return ok
+}
+
+// checkWireForm leaves a tag over a form of the publisher's own to checkJCS.
+func checkWireForm(p *SeenPage, fail check.Fail) bool {
+	f := formsOf(p)
+	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {
+		return false
+	}
+	if compact, _ := compacted(p); !bytes.Equal(compact, f.jcs) && f.mixes(p) {
+		got, want := difference(compact, f.jcs)
+		fail(p.MURL, "tag over RFC 8785, body with "+got, want)
+	}
+	return true
+}
+
+func checkJCS(p *SeenPage, fail check.Fail) bool {
+	compact, ok := compacted(p)
+	if !p.OK() || !ok || !utf8.Valid(p.Body) {
+		return false
+	}
+	if f := formsOf(p); f.jcsErr != nil {
+		fail(p.MURL, f.jcsErr.Error(), "JSON that has a canonical form")
+	} else if !bytes.Equal(compact, f.jcs) && !f.mixes(p) {
+		got, want := difference(compact, f.jcs)
+		fail(p.MURL, got, want)
+	}
+	return true
+}
+
+// difference gives where two byte strings part, with a little of either.
+func difference(a, b []byte) (string, string) {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(at-20, 0)
+	cut := func(s []byte) string {
+		return fmt.Sprintf("%q at byte %d", s[min(from, len(s)):min(at+40, len(s))], from)
+	}
+	return cut(a), cut(b)
+}

@@ -1,0 +1,197 @@
+package tct
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+)
+
+// variant is a GET that asks for the same thing in other words.
+type variant struct {
+	name   string
+	header http.Header
+}
+
+var (
+	otherWords  = variant{"other Accept and Accept-Language", http.Header{"Accept": {"text/html, */*;q=0.5"}, "Accept-Language": {"fi, eo;q=0.5"}}}
+	otherCoding = variant{"Accept-Encoding: gzip", http.Header{"Accept-Encoding": {"gzip"}}}
+)
+
+// again fetches the page's M-URL once more with the same request, once for all
+// rules.
+func again(ctx context.Context, s *SiteContext, p *SeenPage) (*check.Response, error) {
+	return check.Memo(ctx, s.Target, Name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
+		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+	})
+}
+
+// moves reports whether the page has changed under our eyes: it differs from
+// the first answer, and stays that way.
+func moves(ctx context.Context, s *SiteContext, p *SeenPage) (bool, error) {
+	second, err := again(ctx, s, p)
+	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
+		return false, err
+	}
+	third, err := check.Memo(ctx, s.Target, Name01+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
+		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+	})
+	return err == nil && bytes.Equal(second.Body, third.Body), err
+}
+
+// steady reports whether the page can be compared with later answers.
+func steady(ctx context.Context, s *SiteContext, p *SeenPage) (bool, error) {
+	if !p.OK() {
+		return false, nil
+	}
+	moves, err := moves(ctx, s, p)
+	return !moves && err == nil, err
+}
+
+// sameTag reports whether two responses have a tag, and the same.
+func sameTag(a, b *check.Response) bool { return Opaque(a) != "" && Opaque(a) == Opaque(b) }
+
+func checkNoRandomness(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	if ok, err := steady(ctx, s, p); !ok {
+		return false, err
+	}
+	second, err := again(ctx, s, p)
+	if err != nil || !second.OK() {
+		return false, err
+	}
+	if !bytes.Equal(second.Body, p.Resp.Body) && !sameTag(second, p.Resp) {
+		got, want := difference(second.Body, p.Resp.Body)
+		fail(p.MURL, "the second answer has "+got, "as the first one, "+want)
+	}
+	return true, nil
+}
+
+func checkDeterministic(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	if ok, err := steady(ctx, s, p); !ok {
+		return false, err
+	}
+	second, err := again(ctx, s, p)
+	if err != nil || !second.OK() || !bytes.Equal(second.Body, p.Resp.Body) {
+		return false, err // no-randomness
+	}
+	for _, v := range []variant{otherWords, otherCoding} {
+		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, v.header)
+		if err != nil {
+			return false, err
+		}
+		if resp.OK() && !bytes.Equal(resp.Body, p.Resp.Body) && !sameTag(resp, p.Resp) {
+			got, want := difference(resp.Body, p.Resp.Body)
+			fail(p.MURL, got+" with "+v.name, want)
+		}
+	}
+	return true, nil
+}
+
+func checkSameTagSameBody(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	if !p.OK() || p.Tag == "" {
+		return false, nil
+	}
+	second, err := again(ctx, s, p)
+	if err != nil {
+		return false, err
+	}
+	all := []*check.Response{second}
+	for _, v := range []variant{otherWords, otherCoding} {
+		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, v.header)
+		if err != nil {
+			return false, err
+		}
+		all = append(all, resp)
+	}
+	for _, resp := range all {
+		if resp.OK() && sameTag(resp, p.Resp) && !bytes.Equal(resp.Body, p.Resp.Body) {
+			got, want := difference(resp.Body, p.Resp.Body)
+			fail(p.MURL, got+" under the same tag "+p.Tag, want+", or another tag")
+			break
+		}
+	}
+	return true, nil
+}
+
+func checkTagPerRequest(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	if !p.OK() || p.Tag == "" {
+		return false, nil
+	}
+	second, err := again(ctx, s, p)
+	if err != nil {
+		return false, err
+	}
+	worded, err := s.Target.Do(ctx, http.MethodGet, p.MURL, otherWords.header)
+	if err != nil {
+		return false, err
+	}
+	for _, resp := range []*check.Response{second, worded} {
+		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && Opaque(resp) != p.Tag {
+			fail(p.MURL, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.Resp.Header.Get("ETag"))
+			break
+		}
+	}
+	return true, nil
+}
+
+// checkTagIntact asks for a coding: what compresses on the way is what most
+// often weakens, rewrites or drops tags.
+func checkTagIntact(ctx context.Context, s *SiteContext, fail check.Fail) error {
+	some := false
+	for _, p := range s.Pages {
+		if !p.OK() || !strings.HasPrefix(p.Resp.Header.Get("ETag"), `"`) {
+			continue
+		}
+		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, otherCoding.header)
+		if err != nil {
+			return err
+		}
+		some = true
+		if got := resp.Header.Get("ETag"); resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && got != p.Resp.Header.Get("ETag") {
+			fail(p.MURL, "ETag: "+got+" with "+otherCoding.name, "ETag: "+p.Resp.Header.Get("ETag"))
+		}
+	}
+	for _, l := range s.Lists {
+		// A list's tag may have a suffix per coding: the draft does not say how it is made.
+		if !strings.HasPrefix(l.Resp.Header.Get("ETag"), `"`) {
+			continue
+		}
+		resp, err := s.Target.Do(ctx, http.MethodGet, l.URL, otherCoding.header)
+		if err != nil {
+			return err
+		}
+		some = true
+		if got := resp.Header.Get("ETag"); resp.OK() && !strings.HasPrefix(got, `"`) {
+			fail(l.URL, "ETag: "+got+" with "+otherCoding.name, "a strong ETag")
+		}
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkParity01(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	if p.Item == nil || !p.OK() || !IsHash(p.Item.Tag) || !IsHash(p.Tag) && !IsHash(p.Hash) {
+		return false, nil
+	}
+	if claims(p, p.Item.Tag) {
+		return true, nil
+	}
+	return true, CheckParity(ctx, s, p, fail)
+}
+
+func checkNotModifiedFields01(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+	resp, err := s.Unmodified(ctx, p, fail)
+	if resp == nil {
+		return false, err
+	}
+	for _, name := range []string{"Cache-Control", "Content-Location", "Expires", "Vary"} {
+		if want := p.Resp.Header.Get(name); want != "" && resp.Header.Get(name) == "" {
+			fail(p.MURL, "304 without "+name, name+": "+want)
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,123 @@
+package tct
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+)
+
+func checkIndexLink(_ context.Context, s *SiteContext, fail check.Fail) error {
+	switch {
+	case s.Root.Status < 200 || s.Root.Status > 299:
+		return fmt.Errorf("the root answers %s: %w", s.Root.Said(), check.ErrNotApplicable)
+	case len(indexLinks(s)) == 0:
+		want := `Link: </llm-pages.json>; rel="index"; type="application/json"`
+		if len(s.Lists) > 0 {
+			want = `Link: <` + s.Lists[0].URL + `>; rel="index"; type="application/json"`
+		}
+		fail(s.Root.URL, LinkField(s.Root), want)
+	}
+	return nil
+}
+
+func checkExposed(_ context.Context, s *SiteContext, fail check.Fail) error {
+	if len(indexLinks(s)) == 0 {
+		return check.ErrNotApplicable // the rule before this one says so
+	}
+	if len(s.Lists) == 0 {
+		fail(s.Root.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
+	}
+	return nil
+}
+
+func checkItemTag(l *SeenList, fail check.Fail) {
+	l.Each(func(i int, it *SeenItem) {
+		if !IsHash(it.Tag) {
+			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, Shown(it.Fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
+		}
+	})
+}
+
+func checkListContentType(l *SeenList, fail check.Fail)  { jsonType(l.URL, l.Resp, fail) }
+func checkListCacheControl(l *SeenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
+func checkListVary(l *SeenList, fail check.Fail)         { variesByCoding(l.URL, l.Resp, fail) }
+
+// checkHTTPS leaves out loopback, where nobody listens in.
+func checkHTTPS(_ context.Context, s *SiteContext, fail check.Fail) error {
+	some := false
+	one := func(u string, r *check.Response) {
+		if loopback(check.HostOf(u)) {
+			return
+		}
+		some = true
+		if strings.HasPrefix(u, "http:") || r != nil && !r.TLS {
+			fail(u, "served over http", "https")
+		}
+	}
+	for _, l := range s.Lists {
+		one(l.URL, l.Resp)
+	}
+	for _, p := range s.Pages {
+		one(p.MURL, p.Resp)
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// jsonType is 1.5.1 and 1.7.2.
+func jsonType(u string, r *check.Response, fail check.Fail) {
+	got := r.Header.Get("Content-Type")
+	typ, params, err := mime.ParseMediaType(got)
+	if err != nil || typ != MediaType || !strings.EqualFold(params["charset"], "utf-8") {
+		fail(u, "Content-Type: "+got, "Content-Type: "+ContentType)
+	}
+}
+
+// variesByCoding is 1.7.2 and appendix G.1.1.
+func variesByCoding(u string, r *check.Response, fail check.Fail) {
+	got := strings.Join(r.Header.Values("Vary"), ", ")
+	for name := range strings.SplitSeq(got, ",") {
+		if strings.EqualFold(strings.TrimSpace(name), "Accept-Encoding") {
+			return
+		}
+	}
+	fail(u, "Vary: "+got, "Vary: Accept-Encoding")
+}
+
+// timelyAge is our reading of a short max-age in seconds: a day. The draft
+// has no number.
+const timelyAge = 24 * 60 * 60
+
+// timely is 1.7.2 and 1.8.2: a cache asks again before long.
+func timely(u string, r *check.Response, fail check.Fail) {
+	got := strings.Join(r.Header.Values("Cache-Control"), ", ")
+	soon := false
+	for d := range strings.SplitSeq(strings.ToLower(got), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
+		switch name {
+		case "no-cache", "no-store":
+			soon = true
+		case "max-age":
+			age, err := strconv.Atoi(strings.Trim(value, `"`))
+			soon = soon || err == nil && age <= timelyAge
+		case "immutable":
+			fail(u, "Cache-Control: "+got, "no immutable: the content of a page changes")
+			return
+		}
+	}
+	if !soon {
+		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+CacheControl)
+	}
+}

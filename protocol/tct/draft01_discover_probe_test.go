@@ -1,0 +1,120 @@
+package tct
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// shelf serves documents by their paths, and announces lists on its root.
+type shelf struct {
+	*httptest.Server
+	docs  map[string]string
+	lists []string
+	flow  bool // no lengths are said
+}
+
+func newShelf(t *testing.T, lists ...string) *shelf {
+	s := &shelf{docs: map[string]string{}, lists: lists}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, ok := s.docs[r.URL.Path]
+	if !ok && r.URL.Path != "/" {
+		http.NotFound(w, r)
+		return
+	}
+	for _, l := range s.lists {
+		w.Header().Add("Link", "<"+l+`>; rel="index"; type="application/json"`)
+	}
+	w.Header().Set("Content-Type", MediaType)
+	w.Header().Set("ETag", `"e"`)
+	if !s.flow {
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+// add makes a list of n pages, and the documents of them.
+func (s *shelf) add(path, name string, n int) {
+	var b []byte
+	for i := range n {
+		u := fmt.Sprintf("%s/%s/%06d", s.URL, name, i)
+		d := &Document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
+		body, hash := encode01(d)
+		s.docs[fmt.Sprintf("/%s/%06d/llm.json", name, i)] = string(body)
+		if b = append(b, ","...); i == 0 {
+			b = b[:0]
+		}
+		b = appendItem01(b, &Item{CURL: u, MURL: u + "/llm.json", ETag: hash})
+	}
+	s.docs[path] = ListHead + string(b) + ListTail
+}
+
+// A list that goes on is weighed by its length, if there is one; of many lists
+// some are, and what is no list is passed over.
+func TestLook(t *testing.T) {
+	s := newShelf(t, "/long.json")
+	s.add("/long.json", "long", 5000) // of 180 bytes each
+	offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
+	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
+		t.Errorf("long: %+v, %v", offer, err)
+	}
+	s.flow = true
+	offer, err = Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
+	if err != nil || offer.Pages != -1 || offer.First.Requests < 1000 {
+		t.Errorf("of unknown length: %+v, %v", offer, err)
+	}
+
+	s = newShelf(t, "/1.json", "/other.json", "/2.json", "/3.json", "/4.json", "/5.json", "/6.json")
+	s.docs["/other.json"] = `{"profile":"a feed of something"}`
+	for i := range 6 {
+		s.add(fmt.Sprintf("/%d.json", i+1), fmt.Sprint(i), 10)
+	}
+	offer, err = Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
+	if err != nil || offer.Pages != 60 || offer.Still.Requests != 6 || offer.Entry != s.URL+"/1.json" {
+		t.Errorf("six lists: %+v, %v", offer, err)
+	}
+}
+
+// A site whose documents cannot be had has none to offer, and says why.
+func TestLookAtBrokenDocuments(t *testing.T) {
+	for name, c := range map[string]struct {
+		with string
+		want error
+	}{
+		"not there":  {"", millrace.ErrNotFound},
+		"no JSON":    {"<!DOCTYPE html>", millrace.ErrInvalid},
+		"no content": {`{"profile":"tct-1"}`, millrace.ErrInvalid},
+	} {
+		s := newShelf(t, "/l.json")
+		s.add("/l.json", "x", 3)
+		for path := range s.docs {
+			if path != "/l.json" {
+				if s.docs[path] = c.with; c.with == "" {
+					delete(s.docs, path)
+				}
+			}
+		}
+		if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, c.want) {
+			t.Errorf("%s: %+v, %v", name, offer, err)
+		}
+	}
+	s := newShelf(t, "/l.json")
+	s.docs["/l.json"] = `{"version":2,"items":[]}`
+	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, ErrVersion) {
+		t.Errorf("another version: %+v, %v", offer, err)
+	}
+	s.docs["/l.json"] = ListHead + ListTail
+	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); err != nil || offer.Pages != 0 {
+		t.Errorf("an empty site: %+v, %v", offer, err)
+	}
+}

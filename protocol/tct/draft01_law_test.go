@@ -1,0 +1,15 @@
+package tct_test
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/protocol/protocoltest"
+	"github.com/millrace/millrace/protocol/tct"
+)
+
+func TestLaw01(t *testing.T) { protocoltest.Run(t, tct.Draft01()) }
+
+func FuzzLook01(f *testing.F) {
+	protocoltest.FuzzLook(f, tct.Draft01(),
+		`{"version":1,"profile":"tct-1","items":[{"cUrl":"https://x.test/a","mUrl":"https://x.test/a/llm.json","etag":"sha256-0"}],"canonical_url":"https://x.test/a","title":"A","content":"A","hash":"0"}`)
+}

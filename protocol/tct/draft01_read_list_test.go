@@ -1,0 +1,156 @@
+package tct
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// answers01 is a transport that answers each URL with one body.
+type answers01 map[string]func() io.Reader
+
+func (a answers01) RoundTrip(r *http.Request) (*http.Response, error) {
+	h := http.Header{"Content-Type": {ContentType}}
+	if r.URL.Path == "/" {
+		h.Add("Link", `</list>; rel="index"; type="application/json"`)
+	}
+	body := a[r.URL.Path]
+	if body == nil {
+		body = func() io.Reader { return strings.NewReader("") }
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
+}
+
+func plainText01(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
+
+func collect01(t *testing.T, src millrace.Source) (puts []millrace.Change, skips []*millrace.SkipError, marks int, err error) {
+	t.Helper()
+	for c, e := range src.Changes(t.Context(), "") {
+		var skip *millrace.SkipError
+		switch {
+		case errors.As(e, &skip):
+			skips = append(skips, skip)
+		case e != nil:
+			err = e
+		case c.Kind == millrace.KindCheckpoint:
+			marks++
+		default:
+			puts = append(puts, c)
+		}
+	}
+	return puts, skips, marks, err
+}
+
+// A list that lies: each entry stands or falls alone, with its place.
+func TestListsThatLie01(t *testing.T) {
+	list := `{"version":1,"items":[
+{"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"},
+{"cUrl":"HTTPS://EXAMPLE.com:443/a","mUrl":"https://example.com/b/llm.json","etag":"sha256-2"},
+{"cUrl":"https://example.com/c","mUrl":"https://evil.example/llm.json","etag":"sha256-3"},
+{"cUrl":"https://example.com/d","mUrl":"http://example.com/d/llm.json","etag":"sha256-3"},
+{"cUrl":"javascript:alert(1)","mUrl":"https://example.com/e/llm.json","etag":"x"},
+{"mUrl":"https://example.com/e/llm.json","etag":"x"},
+{"cUrl":"https://example.com/f","etag":"x"},
+{"cUrl":7},
+"x",
+{"cUrl":"https://user@example.com/g","mUrl":"https://example.com/g/llm.json","etag":"x"},
+{"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm.json"},
+{"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm.json","contentHash":"sha256-9"}
+]}`
+	puts, skips, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(list)}}, base01, nil))
+	if err != nil || marks != 1 {
+		t.Fatal(marks, err)
+	}
+	var got []string
+	for _, p := range puts {
+		got = append(got, p.URL+" "+p.Version)
+	}
+	want := []string{`https://example.com/a "sha256-1"`, "https://example.com/h ", `https://example.com/i "sha256-9"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("puts (-want +got):\n%s", diff)
+	}
+	if len(skips) != 9 {
+		t.Errorf("%d skips", len(skips))
+	}
+	for i, s := range skips {
+		fe, ok := errors.AsType[*millrace.FormatError](s)
+		if !ok || fe.Section != "1.7.1" || fe.URL != base01+"list" || !strings.Contains(fe.Position, fmt.Sprintf("/items/%d", i+1)) {
+			t.Errorf("skip %d: %v", i, s)
+		}
+	}
+}
+
+// A list that is broken anywhere, even at its end, applies nothing.
+func TestBrokenLists01(t *testing.T) {
+	good := bytes.NewBufferString(ListHead)
+	for i := range 20_000 { // more than is spooled in memory
+		if i > 0 {
+			good.WriteByte(',')
+		}
+		fmt.Fprintf(good, `{"cUrl":"https://example.com/%d","mUrl":"https://example.com/%d/llm.json","etag":"sha256-%d"}`, i, i, i)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, c := range []struct{ name, end string }{
+		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
+	} {
+		puts, skips, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + c.end)}}, base01, nil))
+		if err == nil || len(puts)+len(skips)+marks > 0 {
+			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
+		}
+	}
+	puts, _, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + ListTail)}}, base01, nil))
+	if err != nil || len(puts) != 20_000 || marks != 1 {
+		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBadCursorAndEndpoint01(t *testing.T) {
+	client := &http.Client{Transport: answers01{"/list": plainText01(ListHead + ListTail)}}
+	for _, bad := range []millrace.Cursor{
+		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
+	} {
+		for _, err := range newReader01(client, base01, nil).Changes(t.Context(), bad) {
+			if !errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("cursor %s: %v", bad, err)
+			}
+		}
+	}
+	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
+		src := newReader01(client, bad, nil)
+		if _, _, _, err := collect01(t, src); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("endpoint %q: %v", bad, err)
+		}
+		if _, err := src.Page(t.Context(), millrace.Ref{URL: base01}); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("endpoint %q: %v", bad, err)
+		}
+	}
+}
+
+func TestTooManyLists(t *testing.T) {
+	var links []string
+	for i := range maxLists + 1 {
+		links = append(links, fmt.Sprintf(`</%d>; rel=index; type=application/json`, i))
+	}
+	transport := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Link": {strings.Join(links, ", ")}}
+		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: http.NoBody, Request: r}, nil
+	})
+	if _, _, _, err := collect01(t, newReader01(&http.Client{Transport: transport}, base01, nil)); !errors.Is(err, millrace.ErrTooLarge) {
+		t.Error(err)
+	}
+}

@@ -1,9 +1,0 @@
-package tct01
-
-import (
-	"testing"
-
-	"github.com/millrace/millrace/internal/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m) }
