@@ -6,32 +6,32 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// Checker is what the checker of one draft has of its own.
-type Checker struct {
-	*Draft
+// checker is what the checker of one draft has of its own.
+type checker struct {
+	*draft
 	TagMember string // the member of a list's item that has the ETag
-	// FindLists adds the lists of a site, with [SiteContext.AddLists].
-	FindLists func(ctx context.Context, s *SiteContext) error
+	// FindLists adds the lists of a site, with [siteContext.AddLists].
+	FindLists func(ctx context.Context, s *siteContext) error
 	// Own reports whether the document of an M-URL that a page links to is of this
 	// draft: a JSON alternate may be anything.
-	Own func(p *SeenPage) bool
+	Own func(p *seenPage) bool
 }
 
-// SiteRule is a rule's function over what the rules share.
-type SiteRule = check.Look[*SiteContext]
+// siteRule is a rule's function over what the rules share.
+type siteRule = check.Look[*siteContext]
 
 // Rule returns a rule of the draft.
-func (c *Checker) Rule(section, word string, level check.Level, sentence string, f SiteRule) check.Rule {
-	shared := check.Shared[*SiteContext]{Name: c.Name, Survey: func(ctx context.Context, t *check.Target) (*SiteContext, error) {
-		s := &SiteContext{Target: t, c: c}
+func (c *checker) Rule(section, word string, level check.Level, sentence string, f siteRule) check.Rule {
+	shared := check.Shared[*siteContext]{Name: c.Name, Survey: func(ctx context.Context, t *check.Target) (*siteContext, error) {
+		s := &siteContext{Target: t, c: c}
 		return s, s.run(ctx)
 	}}
 	return shared.Rule(section+"/"+word, level, section, sentence, f)
 }
 
-// OnLists runs f on every list.
-func OnLists(f func(l *SeenList, fail check.Fail)) SiteRule {
-	return func(_ context.Context, s *SiteContext, fail check.Fail) error {
+// onLists runs f on every list.
+func onLists(f func(l *seenList, fail check.Fail)) siteRule {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if len(s.Lists) == 0 {
 			return check.ErrNotApplicable
 		}
@@ -42,15 +42,15 @@ func OnLists(f func(l *SeenList, fail check.Fail)) SiteRule {
 	}
 }
 
-// OnPages runs f on every sampled page; f reports whether the rule is about it.
-func OnPages(f func(p *SeenPage, fail check.Fail) bool) SiteRule {
-	return AskPages(func(_ context.Context, _ *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// onPages runs f on every sampled page; f reports whether the rule is about it.
+func onPages(f func(p *seenPage, fail check.Fail) bool) siteRule {
+	return askPages(func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		return f(p, fail), nil
 	})
 }
 
-// AskPages is [OnPages] for rules that send requests. A failed request for one page
+// askPages is [onPages] for rules that send requests. A failed request for one page
 // stops none of the others.
-func AskPages(f func(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error)) SiteRule {
-	return check.Each(func(s *SiteContext) []*SeenPage { return s.Pages }, f)
+func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteRule {
+	return check.Each(func(s *siteContext) []*seenPage { return s.Pages }, f)
 }

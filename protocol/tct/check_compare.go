@@ -6,25 +6,25 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 )
 
-// Likeness is how much two C-URLs name one page.
-type Likeness int
+// likeness is how much two C-URLs name one page.
+type likeness int
 
 // From the most to the least alike.
 const (
-	Exact     Likeness = iota
-	Near               // but for http and https, or a slash at the end of the path
-	Different          // pages
+	sameURL  likeness = iota
+	nearURL           // but for http and https, or a slash at the end of the path
+	otherURL          // pages
 )
 
-// Compare says how much two canonical URLs name one page.
-func Compare(a, b string) Likeness {
+// compareURLs says how much two canonical URLs name one page.
+func compareURLs(a, b string) likeness {
 	switch {
 	case a == b:
-		return Exact
+		return sameURL
 	case bare(a) == bare(b):
-		return Near
+		return nearURL
 	}
-	return Different
+	return otherURL
 }
 
 func bare(u string) string {

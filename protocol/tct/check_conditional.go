@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// OtherTag is an ETag of the right form that no document has.
-const OtherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
+// otherTag is an ETag of the right form that no document has.
+const otherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
 
-// Opaque gives the ETag of a response without W/ and quotes.
-func Opaque(r *check.Response) string {
+// opaqueTag gives the ETag of a response without W/ and quotes.
+func opaqueTag(r *check.Response) string {
 	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
 }
 
 // ask requests a page's M-URL with fields, which are names and values.
-func (s *SiteContext) ask(ctx context.Context, p *SeenPage, fields ...string) (*check.Response, error) {
+func (s *siteContext) ask(ctx context.Context, p *seenPage, fields ...string) (*check.Response, error) {
 	h := http.Header{}
 	for i := 0; i < len(fields); i += 2 {
 		h.Set(fields[i], fields[i+1])
@@ -28,7 +28,7 @@ func (s *SiteContext) ask(ctx context.Context, p *SeenPage, fields ...string) (*
 
 // holds returns the 304 to the tag, nil if there is another answer: what the finer
 // rules about conditional requests (RFC 9110, section 13) build on.
-func (s *SiteContext) holds(ctx context.Context, p *SeenPage) (*check.Response, error) {
+func (s *siteContext) holds(ctx context.Context, p *seenPage) (*check.Response, error) {
 	if !p.OK() || p.Tag == "" {
 		return nil, nil
 	}
@@ -39,8 +39,8 @@ func (s *SiteContext) holds(ctx context.Context, p *SeenPage) (*check.Response, 
 	return resp, nil
 }
 
-// CheckNotModified checks that the present tag is answered with 304.
-func CheckNotModified(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// checkNotModified checks that the present tag is answered with 304.
+func checkNotModified(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if !p.OK() || p.Tag == "" {
 		return false, nil
 	}
@@ -48,7 +48,7 @@ func CheckNotModified(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 	if err != nil {
 		return false, err
 	}
-	if resp.Status == http.StatusOK && Opaque(resp) != p.Tag {
+	if resp.Status == http.StatusOK && opaqueTag(resp) != p.Tag {
 		return false, nil // the page, or its tag, has changed since
 	}
 	if resp.Status != http.StatusNotModified {
@@ -57,23 +57,23 @@ func CheckNotModified(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 	return true, nil
 }
 
-// CheckTagInList checks that a list of tags with the present one is answered with 304.
-func CheckTagInList(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
-	return s.matches(ctx, p, OtherTag+`, "`+p.Tag+`"`, fail)
+// checkTagInList checks that a list of tags with the present one is answered with 304.
+func checkTagInList(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
+	return s.matches(ctx, p, otherTag+`, "`+p.Tag+`"`, fail)
 }
 
-// CheckAnyTag checks that * is answered with 304.
-func CheckAnyTag(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// checkAnyTag checks that * is answered with 304.
+func checkAnyTag(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return s.matches(ctx, p, "*", fail)
 }
 
-// CheckWeakTag checks that the present tag as a weak one is answered with 304.
-func CheckWeakTag(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// checkWeakTag checks that the present tag as a weak one is answered with 304.
+func checkWeakTag(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return s.matches(ctx, p, `W/"`+p.Tag+`"`, fail)
 }
 
 // matches checks that one more form of If-None-Match gives 304.
-func (s *SiteContext) matches(ctx context.Context, p *SeenPage, value string, fail check.Fail) (bool, error) {
+func (s *siteContext) matches(ctx context.Context, p *seenPage, value string, fail check.Fail) (bool, error) {
 	if resp, err := s.holds(ctx, p); resp == nil {
 		return false, err
 	}
@@ -87,34 +87,34 @@ func (s *SiteContext) matches(ctx context.Context, p *SeenPage, value string, fa
 	return true, nil
 }
 
-// CheckOtherTag checks that another tag is answered with 200, and with JSON if there was any.
-func CheckOtherTag(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// checkOtherTag checks that another tag is answered with 200, and with JSON if there was any.
+func checkOtherTag(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if !p.OK() {
 		return false, nil
 	}
-	resp, err := s.ask(ctx, p, "If-None-Match", OtherTag)
+	resp, err := s.ask(ctx, p, "If-None-Match", otherTag)
 	if err != nil {
 		return false, err
 	}
 	if resp.Status != http.StatusOK || resp.BodyErr != nil || json.Valid(p.Body) && !json.Valid(trimBOM(resp.Body)) {
-		fail(p.MURL, resp.Said()+" to If-None-Match: "+OtherTag, "200 OK and the JSON")
+		fail(p.MURL, resp.Said()+" to If-None-Match: "+otherTag, "200 OK and the JSON")
 	}
 	return true, nil
 }
 
-// CheckPrecedence checks that the tag decides, whatever If-Modified-Since says.
-func CheckPrecedence(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+// checkPrecedence checks that the tag decides, whatever If-Modified-Since says.
+func checkPrecedence(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if resp, err := s.holds(ctx, p); resp == nil {
 		return false, err
 	}
-	if resp, err := s.ask(ctx, p, "If-None-Match", OtherTag); err != nil || resp.Status != http.StatusOK {
-		return false, err // CheckOtherTag
+	if resp, err := s.ask(ctx, p, "If-None-Match", otherTag); err != nil || resp.Status != http.StatusOK {
+		return false, err // checkOtherTag
 	}
 	since := p.Resp.Header.Get("Last-Modified")
 	if since == "" {
 		since = s.Target.Now().UTC().Format(http.TimeFormat)
 	}
-	resp, err := s.ask(ctx, p, "If-None-Match", OtherTag, "If-Modified-Since", since)
+	resp, err := s.ask(ctx, p, "If-None-Match", otherTag, "If-Modified-Since", since)
 	if err != nil {
 		return false, err
 	}
@@ -135,9 +135,9 @@ func CheckPrecedence(ctx context.Context, s *SiteContext, p *SeenPage, fail chec
 
 // Unmodified returns the 304 to the tag, and checks that it has the tag; nil if there
 // is another answer.
-func (s *SiteContext) Unmodified(ctx context.Context, p *SeenPage, fail check.Fail) (*check.Response, error) {
+func (s *siteContext) Unmodified(ctx context.Context, p *seenPage, fail check.Fail) (*check.Response, error) {
 	resp, err := s.holds(ctx, p)
-	if resp != nil && Opaque(resp) != p.Tag {
+	if resp != nil && opaqueTag(resp) != p.Tag {
 		fail(p.MURL, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.Resp.Header.Get("ETag"))
 	}
 	return resp, err

@@ -13,18 +13,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// CheckVersion checks the version of a list.
-func CheckVersion(l *SeenList, fail check.Fail) {
+// checkVersion checks the version of a list.
+func checkVersion(l *seenList, fail check.Fail) {
 	if raw := l.Fields["version"]; string(raw) != "1" {
-		fail(l.URL, "version: "+Shown(raw), "the integer 1")
+		fail(l.URL, "version: "+shown(raw), "the integer 1")
 	}
 }
 
-// CheckListProfile checks the profile of a list.
-func CheckListProfile(l *SeenList, fail check.Fail) { checkProfile(l.URL, l.Fields, fail) }
+// checkListProfile checks the profile of a list.
+func checkListProfile(l *seenList, fail check.Fail) { checkProfile(l.URL, l.Fields, fail) }
 
-// CheckProfile checks the profile of a document.
-func CheckProfile(p *SeenPage, fail check.Fail) bool {
+// checkPageProfile checks the profile of a document.
+func checkPageProfile(p *seenPage, fail check.Fail) bool {
 	if p.Fields != nil {
 		checkProfile(p.MURL, p.Fields, fail)
 	}
@@ -33,14 +33,14 @@ func CheckProfile(p *SeenPage, fail check.Fail) bool {
 
 func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) {
 	if s, ok := check.JSONText(fields["profile"]); !ok || s == "" {
-		fail(u, "profile: "+Shown(fields["profile"]), `a string, such as "tct-1"`)
+		fail(u, "profile: "+shown(fields["profile"]), `a string, such as "tct-1"`)
 	}
 }
 
-// CheckItems checks that a list has items, and that they are objects.
-func CheckItems(l *SeenList, fail check.Fail) {
+// checkItems checks that a list has items, and that they are objects.
+func checkItems(l *seenList, fail check.Fail) {
 	if l.Items == nil {
-		fail(l.URL, "items: "+Short(Shown(l.Fields["items"])), "an array of objects")
+		fail(l.URL, "items: "+shortened(shown(l.Fields["items"])), "an array of objects")
 	}
 	for i, raw := range l.Items {
 		if l.Item(i).Fields == nil {
@@ -49,11 +49,11 @@ func CheckItems(l *SeenList, fail check.Fail) {
 	}
 }
 
-// CheckCURL checks the C-URLs of items.
-func CheckCURL(_ context.Context, s *SiteContext, fail check.Fail) error {
-	err := s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+// checkCURL checks the C-URLs of items.
+func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
+	err := s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if _, err := canon.URL(it.CURL); err != nil {
-			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, Shown(it.Fields["cUrl"])), "an absolute http or https URL")
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, shown(it.Fields["cUrl"])), "an absolute http or https URL")
 		}
 	})
 	for _, p := range s.Pages {
@@ -64,11 +64,11 @@ func CheckCURL(_ context.Context, s *SiteContext, fail check.Fail) error {
 	return err
 }
 
-// CheckMURL checks the M-URLs of items.
-func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
-	if err := s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+// checkMURL checks the M-URLs of items.
+func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
+	if err := s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if m, err := canon.URL(it.MURL); err != nil || !s.Near(m) {
-			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, Shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
+			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
 		}
 	}); err != nil {
 		return err
@@ -81,7 +81,7 @@ func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)
-		case p.Resp.Status == http.StatusUnauthorized: // CheckLeak
+		case p.Resp.Status == http.StatusUnauthorized: // checkLeak
 		case p.Resp.Status != http.StatusOK:
 			fail(p.MURL, p.Resp.Said(), want)
 		default:
@@ -91,8 +91,8 @@ func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
 	return nil
 }
 
-// CheckLeak checks that a list names only what everybody may read.
-func CheckLeak(p *SeenPage, fail check.Fail) bool {
+// checkLeak checks that a list names only what everybody may read.
+func checkLeak(p *seenPage, fail check.Fail) bool {
 	if p.Item == nil || p.Err != nil {
 		return false
 	}
@@ -102,10 +102,10 @@ func CheckLeak(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-// CheckParity fetches the list and the M-URL of an item again, if their ETags differ:
+// checkParity fetches the list and the M-URL of an item again, if their ETags differ:
 // a site that is being edited gets a second chance. The list comes first, so that the
 // page is at least as new.
-func CheckParity(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) error {
+func checkParity(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) error {
 	now, err := s.presentItem(ctx, p.Item.MURL)
 	if err != nil {
 		return err
@@ -114,29 +114,29 @@ func CheckParity(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fa
 	if err != nil {
 		return err
 	}
-	if now != nil && !strings.EqualFold(now.Tag, Opaque(page)) {
-		fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, Opaque(page))
+	if now != nil && !strings.EqualFold(now.Tag, opaqueTag(page)) {
+		fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, opaqueTag(page))
 	}
 	return nil
 }
 
 // presentItem fetches the lists again, once, and returns the item with an mUrl,
 // nil if it is gone.
-func (s *SiteContext) presentItem(ctx context.Context, mURL string) (*SeenItem, error) {
-	items, err := check.Memo(ctx, s.Target, s.c.Name+" lists again", func(ctx context.Context) (map[string]*SeenItem, error) {
-		out := map[string]*SeenItem{}
+func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
+	items, err := check.Memo(ctx, s.Target, s.c.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
+		out := map[string]*seenItem{}
 		for _, l := range s.Lists {
 			resp, err := s.Target.Fresh(ctx, http.MethodGet, l.URL, nil)
 			if err != nil {
 				return nil, err
 			}
-			items := JSONArray(JSONObject(resp.Body)["items"])
+			items := jsonArray(jsonObject(resp.Body)["items"])
 			if !resp.OK() || items == nil {
 				return nil, errors.New("the list cannot be read again")
 			}
 			for _, raw := range items {
 				it := s.c.item(raw)
-				if slices.ContainsFunc(s.Pages, func(p *SeenPage) bool { return p.Item != nil && p.Item.MURL == it.MURL }) {
+				if slices.ContainsFunc(s.Pages, func(p *seenPage) bool { return p.Item != nil && p.Item.MURL == it.MURL }) {
 					out[it.MURL] = it
 				}
 			}
@@ -148,9 +148,9 @@ func (s *SiteContext) presentItem(ctx context.Context, mURL string) (*SeenItem, 
 
 // canonicalLink returns where the M-URL's canonical link leads, "" if nowhere or
 // to several places.
-func (p *SeenPage) canonicalLink() string {
+func (p *seenPage) canonicalLink() string {
 	target := ""
-	for _, l := range ResponseLinks(p.Resp, false) {
+	for _, l := range responseLinks(p.Resp, false) {
 		switch {
 		case !l.Is("canonical", ""):
 		case target != "" && target != l.URL:
@@ -163,7 +163,7 @@ func (p *SeenPage) canonicalLink() string {
 }
 
 // FieldURL returns canonical_url in canonical form, "" if it is no URL.
-func (p *SeenPage) FieldURL() string {
+func (p *seenPage) FieldURL() string {
 	s, _ := check.JSONText(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *SeenPage) FieldURL() string {
 
 // Disputed returns the URL with which one of the list, the canonical link and
 // canonical_url differs from the two others, "" if none does.
-func (p *SeenPage) Disputed() string {
+func (p *seenPage) Disputed() string {
 	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
 	switch {
 	case list == "" || head == "" || field == "":
@@ -188,46 +188,46 @@ func (p *SeenPage) Disputed() string {
 	return ""
 }
 
-// CheckCanonicalLink checks the canonical link of an M-URL.
-func CheckCanonicalLink(p *SeenPage, fail check.Fail) bool {
+// checkCanonicalLink checks the canonical link of an M-URL.
+func checkCanonicalLink(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
 	head := p.canonicalLink()
 	if other := p.Disputed(); head == "" || head != p.CURL && (other == head || other == "") {
-		fail(p.MURL, LinkField(p.Resp), `Link: <`+p.CURL+`>; rel="canonical"`)
+		fail(p.MURL, linkField(p.Resp), `Link: <`+p.CURL+`>; rel="canonical"`)
 	}
 	return true
 }
 
-// LinkField returns the Link fields of a response for a finding.
-func LinkField(r *check.Response) string {
+// linkField returns the Link fields of a response for a finding.
+func linkField(r *check.Response) string {
 	if got := strings.Join(r.Header.Values("Link"), ", "); got != "" {
 		return got
 	}
 	return "no Link field"
 }
 
-// CheckCanonicalURL checks the canonical_url of a document.
-func CheckCanonicalURL(p *SeenPage, fail check.Fail) bool {
+// checkCanonicalURL checks the canonical_url of a document.
+func checkCanonicalURL(p *seenPage, fail check.Fail) bool {
 	if p.Fields == nil {
 		return false
 	}
 	field := p.FieldURL()
 	if other := p.Disputed(); field == "" || field != p.CURL && (other == field || other == "") {
-		fail(p.MURL, "canonical_url: "+Shown(p.Fields["canonical_url"]), p.CURL)
+		fail(p.MURL, "canonical_url: "+shown(p.Fields["canonical_url"]), p.CURL)
 	}
 	return true
 }
 
-// CheckString checks that a member of a document is a string.
-func CheckString(name string) func(p *SeenPage, fail check.Fail) bool {
-	return func(p *SeenPage, fail check.Fail) bool {
+// checkString checks that a member of a document is a string.
+func checkString(name string) func(p *seenPage, fail check.Fail) bool {
+	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields == nil {
 			return false
 		}
 		if _, ok := check.JSONText(p.Fields[name]); !ok {
-			fail(p.MURL, name+": "+Shown(p.Fields[name]), "a string")
+			fail(p.MURL, name+": "+shown(p.Fields[name]), "a string")
 		}
 		return true
 	}

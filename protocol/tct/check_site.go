@@ -19,39 +19,39 @@ import (
 // maxCheckedLists is how many lists of one site are fetched.
 const maxCheckedLists = 10
 
-// SiteContext is what a site has of a draft, as the rules share it. It is lenient
+// siteContext is what a site has of a draft, as the rules share it. It is lenient
 // where the reader is strict: the rules judge what is broken.
-type SiteContext struct {
+type siteContext struct {
 	Target *check.Target
 	Root   *check.Response // of the root of the site's origin
-	Lists  []*SeenList
+	Lists  []*seenList
 	Other  []string    // the documents that are no lists: URL, and why
-	Pages  []*SeenPage // the sample
+	Pages  []*seenPage // the sample
 
-	c     *Checker
+	c     *checker
 	hosts []string // of the site: no other is asked
 	draft string   // later draft that a list is of; "" = none
 }
 
-// SeenList is a document that is meant to be a list.
-type SeenList struct {
+// seenList is a document that is meant to be a list.
+type seenList struct {
 	URL    string
 	Resp   *check.Response
 	Fields map[string]json.RawMessage
 	Items  []json.RawMessage // nil if there is no array
-	c      *Checker
+	c      *checker
 }
 
-// SeenItem is an item of a list. A member that is no string is "".
-type SeenItem struct {
+// seenItem is an item of a list. A member that is no string is "".
+type seenItem struct {
 	Fields          map[string]json.RawMessage // nil if the item is no object
 	CURL, MURL, Tag string
 }
 
-// SeenPage is an M-URL of the sample and the response to its GET.
-type SeenPage struct {
+// seenPage is an M-URL of the sample and the response to its GET.
+type seenPage struct {
 	CURL, MURL string    // canonical; CURL is "" if it is unknown
-	Item       *SeenItem // nil: found by a link on its C-URL
+	Item       *seenItem // nil: found by a link on its C-URL
 	Resp       *check.Response
 	Err        error // of the request
 
@@ -61,7 +61,7 @@ type SeenPage struct {
 	Tag, Hash string                     // ETag without W/ and quotes; the hash member
 }
 
-func (s *SiteContext) run(ctx context.Context) error {
+func (s *siteContext) run(ctx context.Context) error {
 	var err error
 	if s.Root, err = s.Target.Get(ctx, s.Target.Root()); err != nil {
 		return err
@@ -96,17 +96,17 @@ func (s *SiteContext) run(ctx context.Context) error {
 }
 
 // AddHosts adds the hosts of URLs to those of the site.
-func (s *SiteContext) AddHosts(urls ...string) {
+func (s *siteContext) AddHosts(urls ...string) {
 	for _, u := range urls {
 		s.hosts = append(s.hosts, check.HostOf(u))
 	}
 }
 
 // AddLists fetches the targets and adds those that are meant as lists.
-func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func(*SeenList) bool) error {
+func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, err := s.Target.Get(ctx, u)
-		l := &SeenList{URL: u, Resp: resp, c: s.c}
+		l := &seenList{URL: u, Resp: resp, c: s.c}
 		why := "something else"
 		switch {
 		case check.Unsure(err), ctx.Err() != nil:
@@ -118,11 +118,11 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 		case resp.BodyErr != nil:
 			why = resp.BodyErr.Error()
 		default:
-			if l.Fields = JSONObject(resp.Body); l.Fields == nil {
+			if l.Fields = jsonObject(resp.Body); l.Fields == nil {
 				why = "a body that is no JSON object"
 				break
 			}
-			l.Items = JSONArray(l.Fields["items"])
+			l.Items = jsonArray(l.Fields["items"])
 			profile, _ := check.JSONText(l.Fields["profile"])
 			if draft := otherDraft(profile, string(l.Fields["version"])); draft != "" {
 				s.draft, why = draft, "a list of "+draft
@@ -136,18 +136,18 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 	return nil
 }
 
-// LooksLikeList reports whether a document where the draft wants a list is one,
+// looksLikeList reports whether a document where the draft wants a list is one,
 // however broken.
-func LooksLikeList(l *SeenList) bool {
+func looksLikeList(l *seenList) bool {
 	profile, _ := check.JSONText(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
 }
 
 // Item reads an item of the list.
-func (l *SeenList) Item(i int) *SeenItem { return l.c.item(l.Items[i]) }
+func (l *seenList) Item(i int) *seenItem { return l.c.item(l.Items[i]) }
 
-func (c *Checker) item(raw json.RawMessage) *SeenItem {
-	it := new(SeenItem)
+func (c *checker) item(raw json.RawMessage) *seenItem {
+	it := new(seenItem)
 	if json.Unmarshal(raw, &it.Fields) != nil {
 		return it
 	}
@@ -158,7 +158,7 @@ func (c *Checker) item(raw json.RawMessage) *SeenItem {
 }
 
 // Each calls f with the items that are objects, and reports whether there are any.
-func (l *SeenList) Each(f func(at int, it *SeenItem)) bool {
+func (l *seenList) Each(f func(at int, it *seenItem)) bool {
 	some := false
 	for i := range l.Items {
 		if it := l.Item(i); it.Fields != nil {
@@ -169,11 +169,11 @@ func (l *SeenList) Each(f func(at int, it *SeenItem)) bool {
 	return some
 }
 
-// OnItems is [SeenList.Each] for all lists, as a rule.
-func (s *SiteContext) OnItems(f func(l *SeenList, at int, it *SeenItem)) error {
+// OnItems is [seenList.Each] for all lists, as a rule.
+func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	some := false
 	for _, l := range s.Lists {
-		some = l.Each(func(at int, it *SeenItem) { f(l, at, it) }) || some
+		some = l.Each(func(at int, it *seenItem) { f(l, at, it) }) || some
 	}
 	if !some {
 		return check.ErrNotApplicable
@@ -182,7 +182,7 @@ func (s *SiteContext) OnItems(f func(l *SeenList, at int, it *SeenItem)) error {
 }
 
 // samplePages fetches a sample over the items of all lists.
-func (s *SiteContext) samplePages(ctx context.Context) {
+func (s *siteContext) samplePages(ctx context.Context) {
 	var all []json.RawMessage
 	for _, l := range s.Lists {
 		all = append(all, l.Items...)
@@ -190,7 +190,7 @@ func (s *SiteContext) samplePages(ctx context.Context) {
 	for _, raw := range check.Sample(s.Target, all) {
 		it := s.c.item(raw)
 		if m, err := canon.URL(it.MURL); err == nil && s.Near(m) {
-			p := &SeenPage{MURL: m, Item: it}
+			p := &seenPage{MURL: m, Item: it}
 			p.fetch(ctx, s.Target)
 			if p.CURL, err = canon.URL(it.CURL); err != nil && p.OK() {
 				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // the best there is
@@ -201,16 +201,16 @@ func (s *SiteContext) samplePages(ctx context.Context) {
 }
 
 // addAlternates adds the M-URLs of this draft that a page links to.
-func (s *SiteContext) addAlternates(ctx context.Context, page *check.Response) {
+func (s *siteContext) addAlternates(ctx context.Context, page *check.Response) {
 	n := 0
-	for _, l := range ResponseLinks(page, true) {
-		if !l.Is("alternate", MediaType) || !s.Near(l.URL) {
+	for _, l := range responseLinks(page, true) {
+		if !l.Is("alternate", mediaType) || !s.Near(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {
 			return
 		}
-		p := &SeenPage{CURL: page.URL, MURL: l.URL}
+		p := &seenPage{CURL: page.URL, MURL: l.URL}
 		if c, err := canon.URL(page.URL); err == nil {
 			p.CURL = c
 		}
@@ -221,51 +221,51 @@ func (s *SiteContext) addAlternates(ctx context.Context, page *check.Response) {
 	}
 }
 
-func (s *SiteContext) addPage(p *SeenPage) {
-	if !slices.ContainsFunc(s.Pages, func(q *SeenPage) bool { return q.MURL == p.MURL }) {
+func (s *siteContext) addPage(p *seenPage) {
+	if !slices.ContainsFunc(s.Pages, func(q *seenPage) bool { return q.MURL == p.MURL }) {
 		s.Pages = append(s.Pages, p)
 	}
 }
 
 // fetch gets the page's M-URL and parses the response.
-func (p *SeenPage) fetch(ctx context.Context, t *check.Target) {
+func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
 		return
 	}
-	p.Tag, p.Body = Opaque(p.Resp), trimBOM(p.Resp.Body)
-	p.Fields = JSONObject(p.Body)
+	p.Tag, p.Body = opaqueTag(p.Resp), trimBOM(p.Resp.Body)
+	p.Fields = jsonObject(p.Body)
 	p.Hash, _ = check.JSONText(p.Fields["hash"])
 }
 
 // OK reports whether there is a 200 with a body.
-func (p *SeenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
+func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
 // Near reports whether a URL is on a host of the site. The checker asks no other,
 // whatever a list says.
-func (s *SiteContext) Near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
+func (s *siteContext) Near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
 
 // Page returns the response of the page's C-URL, nil if it is on another host.
-func (s *SiteContext) Page(ctx context.Context, p *SeenPage) (*check.Response, error) {
+func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, error) {
 	if !s.Near(p.CURL) {
 		return nil, nil
 	}
 	return s.Target.Get(ctx, p.CURL)
 }
 
-// SaysHTML reports whether a response says that it is HTML.
-func SaysHTML(r *check.Response) bool {
+// saysHTML reports whether a response says that it is HTML.
+func saysHTML(r *check.Response) bool {
 	return strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html")
 }
 
-// ResponseLinks returns the links of a 2xx response: of its Link fields and, if
+// responseLinks returns the links of a 2xx response: of its Link fields and, if
 // asked, of its HTML.
-func ResponseLinks(r *check.Response, inHTML bool) []weblink.Link {
+func responseLinks(r *check.Response, inHTML bool) []weblink.Link {
 	base, err := url.Parse(r.URL)
 	if err != nil || r.Status < 200 || r.Status > 299 {
 		return nil
 	}
 	out := weblink.Header(r.Header, base)
-	if inHTML && SaysHTML(r) {
+	if inHTML && saysHTML(r) {
 		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
 	}
 	return out
@@ -273,25 +273,25 @@ func ResponseLinks(r *check.Response, inHTML bool) []weblink.Link {
 
 func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
 
-// JSONObject returns the members of a body that is one JSON object, nil for
+// jsonObject returns the members of a body that is one JSON object, nil for
 // anything else.
-func JSONObject(body []byte) (m map[string]json.RawMessage) {
+func jsonObject(body []byte) (m map[string]json.RawMessage) {
 	if json.Unmarshal(trimBOM(body), &m) != nil {
 		return nil
 	}
 	return m
 }
 
-// JSONArray returns a JSON array, nil for anything else.
-func JSONArray(raw json.RawMessage) (a []json.RawMessage) {
+// jsonArray returns a JSON array, nil for anything else.
+func jsonArray(raw json.RawMessage) (a []json.RawMessage) {
 	if json.Unmarshal(raw, &a) != nil {
 		return nil
 	}
 	return a
 }
 
-// Shown returns a JSON value for a finding.
-func Shown(raw json.RawMessage) string {
+// shown returns a JSON value for a finding.
+func shown(raw json.RawMessage) string {
 	if raw == nil {
 		return "nothing"
 	}

@@ -20,7 +20,7 @@ const (
 // documentOf returns the document of a page of a View of site, with its text as
 // content. It is nil for no page, for a page whose URL is no URL, and for archives
 // and listings other than the home page.
-func documentOf(site millrace.Site, p *millrace.Page) *Document {
+func documentOf(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func documentOf(site millrace.Site, p *millrace.Page) *Document {
 	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != homeOf(site) {
 		return nil
 	}
-	d := &Document{
+	d := &document{
 		CanonicalURL: u,
 		Title:        kit.Title(p, u),
 		Content:      textOf(p),
@@ -50,14 +50,14 @@ func documentOf(site millrace.Site, p *millrace.Page) *Document {
 }
 
 // page returns what the document says.
-func (d *Document) page() *millrace.Page {
+func (d *document) page() *millrace.Page {
 	p := &millrace.Page{
 		URL:         d.CanonicalURL,
 		Title:       d.Title,
 		Description: d.Description,
 		Author:      d.Author,
-		Published:   ParseTime(d.Published),
-		Modified:    ParseTime(d.Modified),
+		Published:   parseTime(d.Published),
+		Modified:    parseTime(d.Modified),
 		Language:    d.Language,
 		Schema:      append([]json.RawMessage(nil), d.StructuredData...),
 		Blocks:      millrace.TextBlocks(d.Content),

@@ -21,19 +21,19 @@ const (
 	maxItems = 1 << 28
 )
 
-// Probe is what the beginnings of a site's lists, and some of its documents, say
+// siteProbe is what the beginnings of a site's lists, and some of its documents, say
 // about the cost of reading the site.
-type Probe struct {
-	r     *Reader
+type siteProbe struct {
+	r     *tctReader
 	Entry string // the first list
 	Lists int    // that were probed
 	Items int    // that they have
 
-	bytes    int64  // that they have, as they are sent
-	unending bool   // one goes on, and its server does not say how far: Items and bytes are those seen
-	guessed  bool   // one goes on: Items is by the length of its beginning
-	free     int    // of the lists, those that have validators
-	items    []Item // of the first list that has some
+	bytes    int64      // that they have, as they are sent
+	unending bool       // one goes on, and its server does not say how far: Items and bytes are those seen
+	guessed  bool       // one goes on: Items is by the length of its beginning
+	free     int        // of the lists, those that have validators
+	items    []listItem // of the first list that has some
 
 	documents int             // that were fetched
 	document  int64           // bytes of one as it is sent, on average
@@ -42,23 +42,23 @@ type Probe struct {
 }
 
 // NewProbe starts a probe of the reader's site.
-func (r *Reader) NewProbe() *Probe { return &Probe{r: r} }
+func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
 
 // List probes a list, which the response is of, and closes the response. An error of
 // the beginning of a longer list counts only if that beginning has no items.
-func (p *Probe) List(resp *http.Response, at string) error {
+func (p *siteProbe) List(resp *http.Response, at string) error {
 	defer resp.Body.Close()
 	b, err := fetch.ReadBeginning(resp, probeBytes)
 	if err != nil {
 		return p.r.listError(at, err)
 	}
 	n, origins := 0, originsOf(resp, at)
-	var items []Item
-	err = p.r.d.ScanList(bytes.NewReader(b.Content), 0, func(_ int, it *Item, err error) bool {
+	var items []listItem
+	err = p.r.d.ScanList(bytes.NewReader(b.Content), 0, func(_ int, it *listItem, err error) bool {
 		if err == nil {
 			if is, bad := it.Check(origins); bad == nil {
 				n++
-				items = append(items, Item{MURL: is.MURL, ETag: is.Version()})
+				items = append(items, listItem{MURL: is.MURL, ETag: is.Version()})
 			}
 		}
 		return true
@@ -91,7 +91,7 @@ func (p *Probe) List(resp *http.Response, at string) error {
 
 // sample fetches a few documents of the first list. The error is that of the first
 // of them, if none of them is a document.
-func (p *Probe) sample(ctx context.Context) error {
+func (p *siteProbe) sample(ctx context.Context) error {
 	n := len(p.items)
 	at := []int{n / 2, 0, n - 1}[:min(n, samples)]
 	var first error
@@ -99,7 +99,7 @@ func (p *Probe) sample(ctx context.Context) error {
 	for _, i := range at {
 		b, tag, err := p.fetch(ctx, p.items[i].MURL)
 		if err == nil && b.Whole {
-			var d *Document
+			var d *document
 			if d, _, err = p.r.d.Decode(b.Content); err == nil {
 				p.known |= p.r.d.Page(d).Known
 			}
@@ -129,8 +129,8 @@ func (p *Probe) sample(ctx context.Context) error {
 	return nil
 }
 
-func (p *Probe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag string, err error) {
-	resp, err := p.r.Get(ctx, murl, map[string]string{"Accept": MediaType})
+func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag string, err error) {
+	resp, err := p.r.Get(ctx, murl, map[string]string{"Accept": mediaType})
 	if err != nil {
 		return nil, "", err
 	}
@@ -147,7 +147,7 @@ func (p *Probe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag
 
 // Offer fetches a few documents, and says what the site offers. rest is the number
 // of lists that were not probed, and discovery what comes before the lists.
-func (p *Probe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
+func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
 	if err := p.sample(ctx); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)
 	}
@@ -171,7 +171,7 @@ func (p *Probe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*
 }
 
 // basis says what an offer is computed from.
-func (p *Probe) basis() string {
+func (p *siteProbe) basis() string {
 	s := "the list"
 	if p.guessed || p.unending {
 		s = "the beginning of the list"

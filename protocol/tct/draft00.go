@@ -8,28 +8,28 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name00 is the protocol's name everywhere: on the command line, of its tags,
+// name00 is the protocol's name everywhere: on the command line, of its tags,
 // in its errors and rule ids.
-const Name00 = "tct-00"
+const name00 = "tct-00"
 
 // source is where the specification is published.
 const source00 = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/00/"
 
 // draft00 is what draft-00 has of its own.
-var draft00 = &Draft{
-	Name:       Name00,
+var draft00 = &draft{
+	Name:       name00,
 	Names:      docName00,
 	Vary:       "Accept, Accept-Encoding", // 5.4
 	Encode:     encode00,
 	AppendItem: appendItem00,
 	Content:    headed,
 	Text:       unheaded,
-	Holds:      func(d *Document, _ []byte, hash string) bool { return IsFingerprint(d.Content, hash) },
+	Holds:      func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
 	BareHash:   true, // 8.2
 
 	VersionOptional: true,
 	HTMLFirst:       true, // 3.1
-	Rules: Rules{
+	Rules: ruleNames{
 		Items:          "6.1/items",
 		Parity:         "6.1/parity",
 		Object:         "8.2/object",
@@ -47,7 +47,7 @@ var draft00 = &Draft{
 // Draft00 describes the room.
 func Draft00() protocol.Protocol {
 	return protocol.Protocol{
-		Name:         Name00,
+		Name:         name00,
 		Label:        "TCT 00",
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-00",

@@ -34,64 +34,64 @@ import (
 //	10.8  payloads SHOULD be small: there is no measure
 func rules00() []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := (&Checker{Draft: draft00, TagMember: "contentHash", FindLists: findList, Own: isOwn00}).Rule
+	rule := (&checker{draft: draft00, TagMember: "contentHash", FindLists: findList, Own: isOwn00}).Rule
 	return []check.Rule{
-		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", AskPages(checkAlternate00)),
-		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", OnPages(CheckCanonicalLink)),
+		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", askPages(checkAlternate00)),
+		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
 		rule("3.3", "pattern", should, "M-URLs follow one pattern from their C-URLs, or those that the manifest names.", checkPattern),
 		rule("3.3", "manifest", must, "A pattern other than C-URL path + llm/ is documented in a site-level manifest (looked for at /llm-manifest.json).", checkManifest),
 		rule("3.4", "content-pages", should, "The list has content pages only: no category, tag, author, date or search archives, by the names that the draft gives.", checkContentPages),
 		rule("3.4", "no-archives", should, "The M-URL of an archive page that the home page links to answers 404.", checkNoArchives),
 
-		rule("4.1", "fingerprint", should, "The fingerprint is the SHA-256 of the normalized content (without a key word in the draft).", OnPages(checkFingerprint)),
-		rule("4.2", "etag", must, "The M-URL's response has an ETag.", OnPages(checkTag)),
-		rule("4.2", "strong-etag", must, "The ETag is enclosed in quotes: a strong one.", OnPages(checkStrongTag00)),
-		rule("4.2", "etag-prefix", must, "The ETag starts with sha256-.", OnPages(checkTagPrefix)),
-		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", OnPages(checkTagDigits)),
+		rule("4.1", "fingerprint", should, "The fingerprint is the SHA-256 of the normalized content (without a key word in the draft).", onPages(checkFingerprint)),
+		rule("4.2", "etag", must, "The M-URL's response has an ETag.", onPages(checkTag)),
+		rule("4.2", "strong-etag", must, "The ETag is enclosed in quotes: a strong one.", onPages(checkStrongTag00)),
+		rule("4.2", "etag-prefix", must, "The ETag starts with sha256-.", onPages(checkTagPrefix)),
+		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", onPages(checkTagDigits)),
 
-		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", AskPages(CheckPrecedence)),
-		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", AskPages(CheckNotModified)),
-		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", AskPages(CheckTagInList)),
-		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", AskPages(CheckAnyTag)),
-		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", AskPages(CheckWeakTag)),
-		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", AskPages(CheckOtherTag)),
-		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", AskPages(checkNotModifiedFields00)),
-		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", OnPages(checkCacheControl00)),
-		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", OnPages(checkVary00)),
+		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askPages(checkPrecedence)),
+		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
+		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagInList)),
+		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkAnyTag)),
+		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
+		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
+		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askPages(checkNotModifiedFields00)),
+		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl00)),
+		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", onPages(checkVary00)),
 
 		rule("6.1", "sitemap", should, "The publisher provides a list in JSON at /llm-sitemap.json.", checkSitemap),
-		rule("6.1", "version", must, "version is the integer 1.", OnLists(CheckVersion)),
-		rule("6.1", "profile", should, "profile names the protocol version, such as tct-1.", OnLists(CheckListProfile)),
-		rule("6.1", "items", must, "items is an array of objects.", OnLists(CheckItems)),
-		rule("6.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", CheckCURL),
-		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", CheckMURL),
-		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", OnLists(checkModified)),
-		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", OnLists(checkContentHash)),
-		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", AskPages(checkParity00)),
+		rule("6.1", "version", must, "version is the integer 1.", onLists(checkVersion)),
+		rule("6.1", "profile", should, "profile names the protocol version, such as tct-1.", onLists(checkListProfile)),
+		rule("6.1", "items", must, "items is an array of objects.", onLists(checkItems)),
+		rule("6.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", checkCURL),
+		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", checkMURL),
+		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", onLists(checkModified)),
+		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", onLists(checkContentHash)),
+		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", askPages(checkParity00)),
 		rule("6.1", "homepage-first", should, "The first item is the site's home page.", checkHomeFirst),
 
 		rule("7.1", "policy-place", should, "The policy descriptor is at /llm-policy.json.", checkPolicyPlace),
 		rule("7.2", "policy-schema", should, "The members of the policy descriptor are of their types (without a key word in the draft).", checkPolicySchema),
 		rule("7.3", "describedby-link", should, "The list has a Link with rel=describedby to the policy descriptor.", checkDescribedBy),
 
-		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", OnPages(checkContentType00)),
-		rule("8.2", "object", must, "An M-URL is one JSON object.", OnPages(checkObject00)),
-		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", OnPages(CheckCanonicalURL)),
-		rule("8.2", "title", must, "title is a string.", OnPages(CheckString("title"))),
-		rule("8.2", "content", must, "content is a string.", OnPages(CheckString("content"))),
-		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", OnPages(checkHashForm00)),
-		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", OnPages(checkHashEqualsTag00)),
-		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", OnPages(CheckProfile)),
-		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", OnPages(CheckLeak)),
+		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", onPages(checkContentType00)),
+		rule("8.2", "object", must, "An M-URL is one JSON object.", onPages(checkObject00)),
+		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
+		rule("8.2", "title", must, "title is a string.", onPages(checkString("title"))),
+		rule("8.2", "content", must, "content is a string.", onPages(checkString("content"))),
+		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", onPages(checkHashForm00)),
+		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", onPages(checkHashEqualsTag00)),
+		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", onPages(checkPageProfile)),
+		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", onPages(checkLeak)),
 	}
 }
 
 // findList looks for the list at the root of the origin, then in the folder of the
 // site.
-func findList(ctx context.Context, s *SiteContext) error {
+func findList(ctx context.Context, s *siteContext) error {
 	path, _ := docname.CutQuery(s.Target.Site())
 	for _, folder := range slices.Compact([]string{s.Target.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
-		if err := s.AddLists(ctx, []string{in(folder, listName00)}, LooksLikeList); err != nil || len(s.Lists) > 0 {
+		if err := s.AddLists(ctx, []string{in(folder, listName00)}, looksLikeList); err != nil || len(s.Lists) > 0 {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func findList(ctx context.Context, s *SiteContext) error {
 }
 
 // folderOf returns where the list is, or else should be; it ends with "/".
-func folderOf(s *SiteContext) string {
+func folderOf(s *siteContext) string {
 	if len(s.Lists) > 0 {
 		return strings.TrimSuffix(s.Lists[0].URL, listName00[1:])
 	}
@@ -110,12 +110,12 @@ func folderOf(s *SiteContext) string {
 func in(folder, name string) string { return strings.TrimSuffix(folder, "/") + name }
 
 // homeOf00 returns the response of the home page.
-func homeOf00(ctx context.Context, s *SiteContext) (*check.Response, error) {
+func homeOf00(ctx context.Context, s *siteContext) (*check.Response, error) {
 	return s.Target.Get(ctx, folderOf(s))
 }
 
 // isOwn00 reports whether the hash of a document has this draft's form.
-func isOwn00(p *SeenPage) bool {
+func isOwn00(p *seenPage) bool {
 	content, _ := check.JSONText(p.Fields["content"])
-	return isDigits(p.Hash) || isHash(p.Hash) && IsFingerprint(content, p.Hash)
+	return isDigits(p.Hash) || isHash(p.Hash) && isFingerprint(content, p.Hash)
 }

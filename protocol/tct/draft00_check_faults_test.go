@@ -34,7 +34,7 @@ var checkFaults00 = []checkFault00{
 	{"3.3/manifest", "another pattern", protocoltest.Both(protocoltest.Respond(manifestName, http.StatusNotFound), moved("/llm/", "/m.json"))},
 	{"3.4/content-pages", "a category", protocoltest.OnBody(listName00, func(s string) string {
 		murl := regexp.MustCompile(`"mUrl":"([^"]*)/post/llm/"`).FindStringSubmatch(s)[1]
-		return strings.TrimSuffix(s, ListTail) + `,{"cUrl":"` + murl + `/category/a/","mUrl":"` + murl + `/post/llm/","contentHash":` + OtherTag + `}` + ListTail
+		return strings.TrimSuffix(s, listTail) + `,{"cUrl":"` + murl + `/category/a/","mUrl":"` + murl + `/post/llm/","contentHash":` + otherTag + `}` + listTail
 	})},
 	{"3.4/no-archives", "an archive", protocoltest.Both(
 		protocoltest.OnBody("/", func(s string) string { return s + `<a href="/2025/10/">October</a>` }),
@@ -45,7 +45,7 @@ var checkFaults00 = []checkFault00{
 	{"4.2/etag", "none", protocoltest.SetHeader(pagePath00, "ETag", "")},
 	{"4.2/strong-etag", "weak", protocoltest.OnHeader(pagePath00, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
 	{"4.2/strong-etag", "bare", protocoltest.OnHeader(pagePath00, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},
-	{"4.2/etag-prefix", "bare digits", tagged(pagePath00, func(tag string) string { return strings.TrimPrefix(tag, HashPrefix) })},
+	{"4.2/etag-prefix", "bare digits", tagged(pagePath00, func(tag string) string { return strings.TrimPrefix(tag, hashPrefix) })},
 	{"4.2/etag-digits", "too few", tagged(pagePath00, func(tag string) string { return tag[:len(tag)-1] })},
 	{"4.2/etag-digits", "a coding", tagged(pagePath00, func(tag string) string { return tag + "-gzip" })},
 
@@ -102,7 +102,7 @@ var checkFaults00 = []checkFault00{
 	{"6.1/c-url", "relative", protocoltest.ReplaceBody(listName00, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
 	{"6.1/c-url", "another page", protocoltest.ReplaceBody(listName00, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
 	{"6.1/m-url", "wrong case", protocoltest.ReplaceBody(listName00, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
-	{"6.1/m-url", "404", protocoltest.ReplaceBody(listName00, ListTail, `,{"cUrl":"BASE/x/","mUrl":"BASE/x/llm/","contentHash":`+OtherTag+`}`+ListTail)},
+	{"6.1/m-url", "404", protocoltest.ReplaceBody(listName00, listTail, `,{"cUrl":"BASE/x/","mUrl":"BASE/x/llm/","contentHash":`+otherTag+`}`+listTail)},
 	{"6.1/modified", "words", protocoltest.ReplaceBody(listName00, `"modified":"2026`, `"modified":"in 2026`)},
 	{"6.1/modified", "null", protocoltest.OnBody(listName00, func(s string) string {
 		return regexp.MustCompile(`"modified":"[^"]*"`).ReplaceAllString(s, `"modified":null`)

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-func checkTag(p *SeenPage, fail check.Fail) bool {
+func checkTag(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -18,14 +18,14 @@ func checkTag(p *SeenPage, fail check.Fail) bool {
 }
 
 // wantedTag gives the tag that the page should have, as far as it is known.
-func wantedTag(p *SeenPage) string {
+func wantedTag(p *seenPage) string {
 	if content, ok := check.JSONText(p.Fields["content"]); ok {
-		return HashPrefix + Fingerprint(content)
+		return hashPrefix + fingerprintOf(content)
 	}
-	return HashPrefix + "…"
+	return hashPrefix + "…"
 }
 
-func checkStrongTag00(p *SeenPage, fail check.Fail) bool {
+func checkStrongTag00(p *seenPage, fail check.Fail) bool {
 	if !p.OK() || p.Tag == "" {
 		return false
 	}
@@ -35,50 +35,50 @@ func checkStrongTag00(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkTagPrefix(p *SeenPage, fail check.Fail) bool {
+func checkTagPrefix(p *seenPage, fail check.Fail) bool {
 	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	if !strings.HasPrefix(p.Tag, HashPrefix) {
-		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+HashPrefix+`…"`)
+	if !strings.HasPrefix(p.Tag, hashPrefix) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+hashPrefix+`…"`)
 	}
 	return true
 }
 
-func checkTagDigits(p *SeenPage, fail check.Fail) bool {
-	digits, ok := strings.CutPrefix(p.Tag, HashPrefix)
+func checkTagDigits(p *seenPage, fail check.Fail) bool {
+	digits, ok := strings.CutPrefix(p.Tag, hashPrefix)
 	if !p.OK() || !ok {
 		return false
 	}
 	if !isDigits(digits) {
-		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "64 hexadecimal digits after "+HashPrefix)
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "64 hexadecimal digits after "+hashPrefix)
 	}
 	return true
 }
 
-func checkHashForm00(p *SeenPage, fail check.Fail) bool {
+func checkHashForm00(p *seenPage, fail check.Fail) bool {
 	if p.Fields == nil {
 		return false
 	}
 	if !isDigits(digits(p)) {
-		fail(p.MURL, "hash: "+Shown(p.Fields["hash"]), "64 hexadecimal digits")
+		fail(p.MURL, "hash: "+shown(p.Fields["hash"]), "64 hexadecimal digits")
 	}
 	return true
 }
 
 // digits gives the hash without its prefix, which some write and some do not.
-func digits(p *SeenPage) string { return strings.TrimPrefix(p.Hash, HashPrefix) }
+func digits(p *seenPage) string { return strings.TrimPrefix(p.Hash, hashPrefix) }
 
-func checkHashEqualsTag00(p *SeenPage, fail check.Fail) bool {
+func checkHashEqualsTag00(p *seenPage, fail check.Fail) bool {
 	if !isDigits(digits(p)) || !isHash(p.Tag) {
 		return false
 	}
-	if !strings.EqualFold(HashPrefix+digits(p), p.Tag) {
+	if !strings.EqualFold(hashPrefix+digits(p), p.Tag) {
 		want := "one value for both"
 		switch content, _ := check.JSONText(p.Fields["content"]); {
-		case IsFingerprint(content, p.Hash):
+		case isFingerprint(content, p.Hash):
 			want += ": the hash is the right one"
-		case IsFingerprint(content, p.Tag):
+		case isFingerprint(content, p.Tag):
 			want += ": the ETag is the right one"
 		}
 		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
@@ -89,14 +89,14 @@ func checkHashEqualsTag00(p *SeenPage, fail check.Fail) bool {
 // checkFingerprint takes the content as the document has it. The draft's
 // example hides two slips that others may have repeated: it lowers no more
 // than ASCII in some languages, and replaces only the first quotation marks.
-func checkFingerprint(p *SeenPage, fail check.Fail) bool {
+func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
 	if !ok || !isDigits(digits(p)) && !isHash(p.Tag) {
 		return false
 	}
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
-		if strings.EqualFold(digits(p), want) || strings.EqualFold(p.Tag, HashPrefix+want) {
+		if strings.EqualFold(digits(p), want) || strings.EqualFold(p.Tag, hashPrefix+want) {
 			return true // if the other one differs, that is hash-equals-etag
 		}
 	}
@@ -104,7 +104,7 @@ func checkFingerprint(p *SeenPage, fail check.Fail) bool {
 	if got == "" {
 		got = p.Tag
 	}
-	fail(p.MURL, got, Fingerprint(content)+", of the normalized content")
+	fail(p.MURL, got, fingerprintOf(content)+", of the normalized content")
 	return true
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-func checkSitemap(_ context.Context, s *SiteContext, fail check.Fail) error {
+func checkSitemap(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.Lists) == 0 {
 		fail(in(folderOf(s), listName00), strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
 	}
@@ -32,8 +32,8 @@ func isTimestamp(s string) bool {
 	return false
 }
 
-func checkModified(l *SeenList, fail check.Fail) {
-	l.Each(func(i int, it *SeenItem) {
+func checkModified(l *seenList, fail check.Fail) {
+	l.Each(func(i int, it *seenItem) {
 		raw, there := it.Fields["modified"]
 		if s, ok := check.JSONText(raw); there && (!ok || !isTimestamp(s)) {
 			fail(l.URL, fmt.Sprintf("items/%d/modified: %s", i, raw), "a timestamp, such as 2025-10-01T12:34:56Z")
@@ -41,10 +41,10 @@ func checkModified(l *SeenList, fail check.Fail) {
 	})
 }
 
-func checkContentHash(l *SeenList, fail check.Fail) {
-	l.Each(func(i int, it *SeenItem) {
+func checkContentHash(l *seenList, fail check.Fail) {
+	l.Each(func(i int, it *seenItem) {
 		if !isHash(it.Tag) {
-			fail(l.URL, fmt.Sprintf("items/%d/contentHash: %s", i, Shown(it.Fields["contentHash"])), "sha256- and 64 hexadecimal digits")
+			fail(l.URL, fmt.Sprintf("items/%d/contentHash: %s", i, shown(it.Fields["contentHash"])), "sha256- and 64 hexadecimal digits")
 		}
 	})
 }
@@ -52,7 +52,7 @@ func checkContentHash(l *SeenList, fail check.Fail) {
 // refreshes finds a redirect in the HTML of a page.
 var refreshes = regexp.MustCompile(`(?i)<meta[^>]+http-equiv\s*=\s*["']?refresh`)
 
-func checkHomeFirst(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkHomeFirst(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.Lists) == 0 || len(s.Lists[0].Items) == 0 {
 		return check.ErrNotApplicable
 	}
@@ -68,7 +68,7 @@ func checkHomeFirst(ctx context.Context, s *SiteContext, fail check.Fail) error 
 	if refreshes.Match(home.Body) {
 		return check.ErrNotApplicable // where it leads to, a browser finds out
 	}
-	if Compare(u, folderOf(s)) == Different && Compare(u, home.URL) == Different {
+	if compareURLs(u, folderOf(s)) == otherURL && compareURLs(u, home.URL) == otherURL {
 		fail(s.Lists[0].URL, "items/0/cUrl: "+first.CURL, folderOf(s))
 	}
 	return nil

@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-func checkAlternate00(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkAlternate00(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	page, err := s.Page(ctx, p)
-	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || !SaysHTML(page) {
+	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || !saysHTML(page) {
 		return false, err
 	}
 	base, err := url.Parse(page.URL)
@@ -27,7 +27,7 @@ func checkAlternate00(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 	}
 	got := "no such element"
 	for _, l := range weblink.HTML(bytes.NewReader(page.Body), base).Links {
-		if !l.Is("alternate", MediaType) {
+		if !l.Is("alternate", mediaType) {
 			continue
 		}
 		if l.URL == p.MURL {
@@ -39,13 +39,13 @@ func checkAlternate00(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 	return true, nil
 }
 
-func checkContentType00(p *SeenPage, fail check.Fail) bool {
+func checkContentType00(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
 	got := p.Resp.Header.Get("Content-Type")
-	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != MediaType {
-		fail(p.MURL, "Content-Type: "+got, "Content-Type: "+ContentType)
+	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != mediaType {
+		fail(p.MURL, "Content-Type: "+got, "Content-Type: "+contentType)
 	}
 	return true
 }
@@ -60,7 +60,7 @@ func directives(r *check.Response) map[string]string {
 	return out
 }
 
-func checkCacheControl00(p *SeenPage, fail check.Fail) bool {
+func checkCacheControl00(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -74,7 +74,7 @@ func checkCacheControl00(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkVary00(p *SeenPage, fail check.Fail) bool {
+func checkVary00(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -88,7 +88,7 @@ func checkVary00(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkObject00(p *SeenPage, fail check.Fail) bool {
+func checkObject00(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -97,22 +97,22 @@ func checkObject00(p *SeenPage, fail check.Fail) bool {
 	case err != nil:
 		fail(p.MURL, err.Error(), "one JSON object")
 	case p.Fields == nil:
-		fail(p.MURL, Short(string(p.Body)), "an object")
+		fail(p.MURL, shortened(string(p.Body)), "an object")
 	}
 	return true
 }
 
-func checkParity00(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkParity00(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.Item == nil || !p.OK() || !isHash(p.Item.Tag) || !isHash(p.Tag) {
 		return false, nil
 	}
 	if strings.EqualFold(p.Tag, p.Item.Tag) {
 		return true, nil
 	}
-	return true, CheckParity(ctx, s, p, fail)
+	return true, checkParity(ctx, s, p, fail)
 }
 
-func checkNotModifiedFields00(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkNotModifiedFields00(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	resp, err := s.Unmodified(ctx, p, fail)
 	if resp == nil {
 		return false, err

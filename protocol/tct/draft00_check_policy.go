@@ -13,23 +13,23 @@ import (
 )
 
 // policyURL gives where the policy descriptor should be.
-func policyURL(s *SiteContext) string { return in(folderOf(s), policyName) }
+func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 
 // policyOf gives the policy descriptor that is where it should be, nil if there
 // is none. HTML in its place is none.
-func policyOf(ctx context.Context, s *SiteContext) (*check.Response, error) {
+func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	resp, err := s.Target.Get(ctx, policyURL(s))
-	if err != nil || resp.Status != http.StatusOK || SaysHTML(resp) {
+	if err != nil || resp.Status != http.StatusOK || saysHTML(resp) {
 		return nil, err
 	}
 	return resp, nil
 }
 
 // describedBy gives where the describedby links of the list lead.
-func describedBy(s *SiteContext) []string {
+func describedBy(s *siteContext) []string {
 	var out []string
 	for _, list := range s.Lists {
-		for _, l := range ResponseLinks(list.Resp, false) {
+		for _, l := range responseLinks(list.Resp, false) {
 			if l.Is("describedby", "") {
 				out = append(out, l.URL)
 			}
@@ -38,7 +38,7 @@ func describedBy(s *SiteContext) []string {
 	return out
 }
 
-func checkPolicyPlace(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkPolicyPlace(ctx context.Context, s *siteContext, fail check.Fail) error {
 	to := describedBy(s)
 	if len(to) == 0 {
 		return check.ErrNotApplicable
@@ -53,7 +53,7 @@ func checkPolicyPlace(ctx context.Context, s *SiteContext, fail check.Fail) erro
 	return nil
 }
 
-func checkDescribedBy(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkDescribedBy(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := policyOf(ctx, s)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func checkDescribedBy(ctx context.Context, s *SiteContext, fail check.Fail) erro
 		return check.ErrNotApplicable
 	}
 	if !slices.Contains(describedBy(s), policyURL(s)) {
-		fail(s.Lists[0].URL, LinkField(s.Lists[0].Resp), `Link: <`+policyURL(s)+`>; rel="describedby"`)
+		fail(s.Lists[0].URL, linkField(s.Lists[0].Resp), `Link: <`+policyURL(s)+`>; rel="describedby"`)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func isRate(raw json.RawMessage) string {
 	return ""
 }
 
-func checkPolicySchema(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := policyOf(ctx, s)
 	if err != nil {
 		return err
@@ -141,13 +141,13 @@ func checkPolicySchema(ctx context.Context, s *SiteContext, fail check.Fail) err
 	if resp == nil || !resp.OK() {
 		return check.ErrNotApplicable
 	}
-	members := JSONObject(resp.Body)
+	members := jsonObject(resp.Body)
 	if members == nil {
-		fail(resp.URL, Short(string(resp.Body)), "one JSON object")
+		fail(resp.URL, shortened(string(resp.Body)), "one JSON object")
 		return nil
 	}
 	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
-		fail(resp.URL, "profile: "+Shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
+		fail(resp.URL, "profile: "+shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {
 		group, inner, nested := strings.Cut(name, ".")
@@ -162,7 +162,7 @@ func checkPolicySchema(ctx context.Context, s *SiteContext, fail check.Fail) err
 			continue
 		}
 		if want := policyTypes[name](raw); want != "" {
-			fail(resp.URL, name+": "+Short(string(raw)), want)
+			fail(resp.URL, name+": "+shortened(string(raw)), want)
 		}
 	}
 	return nil

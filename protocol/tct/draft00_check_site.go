@@ -48,7 +48,7 @@ func patternOf(curl, murl string) string {
 }
 
 // patternOfMost gives the pattern of most of the pages, "" if none has one.
-func patternOfMost(s *SiteContext) string {
+func patternOfMost(s *siteContext) string {
 	count := map[string]int{}
 	most := ""
 	for _, p := range s.Pages {
@@ -65,20 +65,20 @@ func patternOfMost(s *SiteContext) string {
 }
 
 // paired reports whether it is sure which C-URL and M-URL belong together.
-func paired(p *SeenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
+func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
 // manifestOf gives the patterns of M-URLs that the site's manifest names; false
 // if there is none.
-func manifestOf(ctx context.Context, s *SiteContext) (patterns []*regexp.Regexp, ok bool, err error) {
+func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp, ok bool, err error) {
 	resp, err := s.Target.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {
 		return nil, false, err
 	}
-	m := JSONObject(resp.Body)
+	m := jsonObject(resp.Body)
 	if !resp.OK() || m == nil {
 		return nil, false, nil
 	}
-	list := JSONArray(m["patterns"])
+	list := jsonArray(m["patterns"])
 	for _, raw := range list[:min(len(list), 100)] {
 		var p struct {
 			MURL string `json:"mUrl"`
@@ -105,7 +105,7 @@ func templateOf(template string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + b.String() + regexp.QuoteMeta(template[at:]) + "$")
 }
 
-func checkPattern(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkPattern(ctx context.Context, s *siteContext, fail check.Fail) error {
 	most, some := patternOfMost(s), false
 	for _, p := range s.Pages {
 		at := patternOf(p.CURL, p.MURL)
@@ -130,7 +130,7 @@ func checkPattern(ctx context.Context, s *SiteContext, fail check.Fail) error {
 	return nil
 }
 
-func checkManifest(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkManifest(ctx context.Context, s *siteContext, fail check.Fail) error {
 	for _, p := range s.Pages {
 		at := patternOf(p.CURL, p.MURL)
 		if !paired(p) || at == "" || at == recommended {
@@ -164,8 +164,8 @@ func isArchive(u string) bool {
 		strings.Trim(strings.Join(parts, ""), "0123456789") == ""
 }
 
-func checkContentPages(_ context.Context, s *SiteContext, fail check.Fail) error {
-	return s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+func checkContentPages(_ context.Context, s *siteContext, fail check.Fail) error {
+	return s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if u, err := canon.URL(it.CURL); err == nil && isArchive(u) {
 			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, it.CURL), "content pages only")
 		}
@@ -175,13 +175,13 @@ func checkContentPages(_ context.Context, s *SiteContext, fail check.Fail) error
 // maxArchives is how many archives are asked for.
 const maxArchives = 3
 
-func checkNoArchives(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error {
 	home, err := homeOf00(ctx, s)
 	if err != nil {
 		return err
 	}
 	base, err := url.Parse(home.URL)
-	if err != nil || home.Status != http.StatusOK || !SaysHTML(home) {
+	if err != nil || home.Status != http.StatusOK || !saysHTML(home) {
 		return check.ErrNotApplicable
 	}
 	pattern := cmp.Or(patternOfMost(s), recommended)

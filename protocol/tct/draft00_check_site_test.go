@@ -34,14 +34,14 @@ func goodHandler00() http.Handler {
 	var items []string
 	for _, p := range goodPages00 {
 		curl, murl := goodSite00+p.path, goodSite00+mPath00(p.path)
-		hash := Fingerprint(p.content)
+		hash := fingerprintOf(p.content)
 		body := encoded(map[string]any{
 			"profile": "tct-1", "canonical_url": curl, "title": p.title, "content": p.content, "hash": hash, "n": 1.5e300,
 		})
 		items = append(items, fmt.Sprintf(`{"cUrl":%q,"mUrl":%q,"modified":"2026-01-02T03:04:05Z","contentHash":"sha256-%s"}`, curl, murl, hash))
 		mux.HandleFunc("GET "+route(mPath00(p.path)), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", `<`+curl+`>; rel="canonical"`)
-			serveJSON00(w, r, body, HashPrefix+hash)
+			serveJSON00(w, r, body, hashPrefix+hash)
 		})
 		mux.HandleFunc("GET "+route(p.path), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -77,8 +77,8 @@ func route(path string) string {
 
 func serveJSON00(w http.ResponseWriter, r *http.Request, body []byte, tag string) {
 	h := w.Header()
-	h.Set("Content-Type", ContentType)
-	h.Set("Cache-Control", CacheControl)
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", cacheControl)
 	h.Set("Vary", draft00.Vary)
 	h.Set("ETag", `"`+tag+`"`)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -135,7 +135,7 @@ func tagged(path string, f func(tag string) string) breaker00 {
 				h.ServeHTTP(w, r)
 				return
 			}
-			real := opaqueTag(protocoltest.Plainly(h, httptest.NewRequest(http.MethodGet, goodSite00+path, nil)).Header())
+			real := opaque00(protocoltest.Plainly(h, httptest.NewRequest(http.MethodGet, goodSite00+path, nil)).Header())
 			r = r.Clone(r.Context())
 			if v := r.Header.Get("If-None-Match"); v != "" {
 				r.Header.Set("If-None-Match", strings.ReplaceAll(v, f(real), real))
@@ -148,7 +148,7 @@ func tagged(path string, f func(tag string) string) breaker00 {
 	}
 }
 
-func opaqueTag(h http.Header) string { return strings.Trim(h.Get("ETag"), `"`) }
+func opaque00(h http.Header) string { return strings.Trim(h.Get("ETag"), `"`) }
 
 // moved has the site speak of new where it speaks of old, and answer there.
 func moved(old, new string) breaker00 {

@@ -23,13 +23,13 @@ func checked00(t *testing.T, h http.Handler, site string) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return protocoltest.Checked(t, Name00, rules00(), target)
+	return protocoltest.Checked(t, name00, rules00(), target)
 }
 
 func TestCheckGoodSite00(t *testing.T) {
 	for _, site := range []string{goodSite00 + "/", goodSite00 + "/post/"} {
 		r := checked00(t, goodHandler00(), site)
-		protocoltest.AllPassed(t, r, Name00+"/3.3/manifest") // no other pattern is in use
+		protocoltest.AllPassed(t, r, name00+"/3.3/manifest") // no other pattern is in use
 	}
 }
 
@@ -43,7 +43,7 @@ func TestCheckFaults00(t *testing.T) {
 	for _, f := range checkFaults00 {
 		t.Run(f.rule+" "+f.name, func(t *testing.T) {
 			r := checked00(t, f.breaks(goodHandler00()), goodSite00+"/")
-			protocoltest.OneFailed(t, r, Name00+"/"+f.rule)
+			protocoltest.OneFailed(t, r, name00+"/"+f.rule)
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestCheckHomeRefreshes(t *testing.T) {
 	for part, want := range map[string]int{"": 1, `<META content="0; url=/post/" http-equiv=refresh>`: 0} {
 		found := 0
 		for _, f := range checked00(t, protocoltest.OnBody("/", func(s string) string { return s + part })(last(goodHandler00())), goodSite00+"/").Findings {
-			if f.Rule == Name00+"/6.1/homepage-first" {
+			if f.Rule == name00+"/6.1/homepage-first" {
 				found++
 			}
 		}
@@ -82,7 +82,7 @@ func withPolicy() protocol.Protocol {
 func TestCheckFaultsPublished00(t *testing.T) {
 	faults := make([]protocoltest.Fault, 0, len(checkFaults00))
 	for _, f := range checkFaults00 {
-		faults = append(faults, protocoltest.Fault{Rule: Name00 + "/" + f.rule, Name: f.name, Break: f.breaks})
+		faults = append(faults, protocoltest.Fault{Rule: name00 + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
 	protocoltest.Faults(t, withPolicy(), faults)
 }
@@ -90,9 +90,9 @@ func TestCheckFaultsPublished00(t *testing.T) {
 func TestRules00(t *testing.T) {
 	var faults []string
 	for _, f := range checkFaults00 {
-		faults = append(faults, Name00+"/"+f.rule)
+		faults = append(faults, name00+"/"+f.rule)
 	}
-	protocoltest.WellFormed(t, Name00, rules00(), faults)
+	protocoltest.WellFormed(t, name00, rules00(), faults)
 }
 
 // The numbers of sections are those of the draft's headings, in their order.
@@ -158,7 +158,7 @@ func TestCheckAbsent00(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if r := checked00(t, h, goodSite00+"/"); r.Protocols[Name00].Found || len(r.Findings) > 0 {
+			if r := checked00(t, h, goodSite00+"/"); r.Protocols[name00].Found || len(r.Findings) > 0 {
 				protocoltest.Explain(t, r)
 				t.Error("it is taken for the protocol")
 			}
@@ -192,7 +192,7 @@ func FuzzCheck00(f *testing.F) {
 func TestCross00(t *testing.T) {
 	var faults []protocoltest.Fault
 	for _, f := range checkFaults00 {
-		faults = append(faults, protocoltest.Fault{Rule: Name00 + "/" + f.rule, Name: f.name, Break: f.breaks})
+		faults = append(faults, protocoltest.Fault{Rule: name00 + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
 	protocoltest.Crossing{
 		Protocol: Draft00(), Good: goodHandler00, Faults: faults,

@@ -12,7 +12,7 @@ func (p *publisher00) Advertise(v millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{
 		Public:  []string{policyName, manifestName},
 		Allow:   []string{listName00, policyName, manifestName, docName00 + "$", "/*" + docName00 + "$"},
-		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().EndpointBase, "/") + listName00, Type: MediaType, Spec: source00}},
+		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().EndpointBase, "/") + listName00, Type: mediaType, Spec: source00}},
 		Page:    draft00.Alternate(v, millrace.Link{HTML: true, NoField: true}),
 	}
 }

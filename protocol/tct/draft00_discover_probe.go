@@ -14,7 +14,7 @@ func probe00(ctx context.Context, client *http.Client, endpoint string, o *proto
 		return nil, r.Err
 	}
 	p, tries := r.NewProbe(), int64(0)
-	err := r.find(List{}, func(l List) error {
+	err := r.find(listState{}, func(l listState) error {
 		tries++
 		resp, err := r.getList(ctx, l) //nolint:bodyclose // List closes it
 		if err != nil {

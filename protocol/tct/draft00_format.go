@@ -7,10 +7,10 @@ import (
 )
 
 // encode00 gives the document as it is served, and its fingerprint.
-func encode00(d *Document) (body []byte, hash string) {
-	hash = Fingerprint(d.Content)
+func encode00(d *document) (body []byte, hash string) {
+	hash = fingerprintOf(d.Content)
 	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
-	dst = canon.AppendMember(append(dst, '{'), "profile", Profile)
+	dst = canon.AppendMember(append(dst, '{'), "profile", profileName)
 	for _, m := range []struct {
 		name, value string
 		required    bool
@@ -33,7 +33,7 @@ func encode00(d *Document) (body []byte, hash string) {
 	case n == 1:
 		dst = append(append(dst, `,"structured_data":`...), d.StructuredData[0]...)
 	case n > 1:
-		dst = Objects(append(dst, `,"structured_data":`...), d.StructuredData)
+		dst = appendObjects(append(dst, `,"structured_data":`...), d.StructuredData)
 	}
 	return append(dst, '}'), hash
 }
@@ -53,12 +53,12 @@ func isDigits(s string) bool {
 
 // isHash reports whether s is "sha256-" and 64 hexadecimal digits.
 func isHash(s string) bool {
-	digits, ok := strings.CutPrefix(s, HashPrefix)
+	digits, ok := strings.CutPrefix(s, hashPrefix)
 	return ok && isDigits(digits)
 }
 
 // appendItem00 appends the item as the lists of this draft have it.
-func appendItem00(dst []byte, it *Item) []byte {
+func appendItem00(dst []byte, it *listItem) []byte {
 	dst = append(canon.AppendMember(append(dst, '{'), "cUrl", it.CURL), ',')
 	dst = append(canon.AppendMember(dst, "mUrl", it.MURL), ',')
 	if it.Modified != "" {

@@ -15,31 +15,31 @@ func TestScanList00(t *testing.T) {
 		is        error // nil = valid
 		not       error
 	}{
-		{"ours", ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + ListTail, 1, nil, nil},
+		{"ours", listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + listTail, 1, nil, nil},
 		{"version last", `{"items":[{},{}],"version":1}`, 2, nil, nil},
 		{"empty", `{"version":1,"items":[]}`, 0, nil, nil},
 		{"1.0 is the integer 1", `{"version":1.0,"items":[]}`, 0, nil, nil},
 		{"items that are none", `{"version":1,"items":[5,null,{"cUrl":7},[]]}`, 4, nil, nil},
-		{"version 2", `{"version":2,"items":[{}]}`, 1, ErrVersion, ErrNoList},
-		{"version 2, items of another shape", `{"version":2,"items":{}}`, 0, ErrVersion, ErrNoList},
-		{"version 1, items of another shape", `{"version":1,"items":{}}`, 0, millrace.ErrInvalid, ErrNoList},
-		{"version null", `{"version":null,"items":[]}`, 0, ErrNoList, nil},
-		{"something else", `{"version":2,"paths":{}}`, 0, ErrNoList, nil},
-		{"a feed", `{"version":"https://jsonfeed.org/version/1.1","items":[]}`, 0, ErrNoList, ErrVersion},
-		{"an array", `[1]`, 0, ErrNoList, nil},
-		{"html", `<html>`, 0, ErrNoList, nil},
-		{"nothing", ``, 0, ErrNoList, nil},
+		{"version 2", `{"version":2,"items":[{}]}`, 1, errVersion, errNoList},
+		{"version 2, items of another shape", `{"version":2,"items":{}}`, 0, errVersion, errNoList},
+		{"version 1, items of another shape", `{"version":1,"items":{}}`, 0, millrace.ErrInvalid, errNoList},
+		{"version null", `{"version":null,"items":[]}`, 0, errNoList, nil},
+		{"something else", `{"version":2,"paths":{}}`, 0, errNoList, nil},
+		{"a feed", `{"version":"https://jsonfeed.org/version/1.1","items":[]}`, 0, errNoList, errVersion},
+		{"an array", `[1]`, 0, errNoList, nil},
+		{"html", `<html>`, 0, errNoList, nil},
+		{"nothing", ``, 0, errNoList, nil},
 		{"no version", `{"items":[{}]}`, 1, nil, nil},
-		{"cut", `{"version":1,"items":[{}`, 1, millrace.ErrInvalid, ErrNoList},
-		{"cut after the items", `{"version":1,"items":[{}]`, 1, millrace.ErrInvalid, ErrNoList},
-		{"more after it", `{"version":1,"items":[]}{}`, 0, millrace.ErrInvalid, ErrNoList},
-		{"twice", `{"version":1,"items":[],"items":[{}]}`, 0, millrace.ErrInvalid, ErrNoList},
-		{"bad UTF-8", "{\"version\":1,\"items\":[{\"cUrl\":\"\xff\"}]}", 0, millrace.ErrInvalid, ErrNoList},
-		{"a huge item", `{"version":1,"items":["` + strings.Repeat("x", 2<<20) + `"]}`, 0, millrace.ErrTooLarge, ErrNoList},
-		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, ErrNoList},
+		{"cut", `{"version":1,"items":[{}`, 1, millrace.ErrInvalid, errNoList},
+		{"cut after the items", `{"version":1,"items":[{}]`, 1, millrace.ErrInvalid, errNoList},
+		{"more after it", `{"version":1,"items":[]}{}`, 0, millrace.ErrInvalid, errNoList},
+		{"twice", `{"version":1,"items":[],"items":[{}]}`, 0, millrace.ErrInvalid, errNoList},
+		{"bad UTF-8", "{\"version\":1,\"items\":[{\"cUrl\":\"\xff\"}]}", 0, millrace.ErrInvalid, errNoList},
+		{"a huge item", `{"version":1,"items":["` + strings.Repeat("x", 2<<20) + `"]}`, 0, millrace.ErrTooLarge, errNoList},
+		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, errNoList},
 	} {
 		n := 0
-		err := draft00.ScanList(strings.NewReader(c.doc), 0, func(int, *Item, error) bool { n++; return true })
+		err := draft00.ScanList(strings.NewReader(c.doc), 0, func(int, *listItem, error) bool { n++; return true })
 		if !errors.Is(err, c.is) || c.not != nil && errors.Is(err, c.not) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.is)
 		}
@@ -50,12 +50,12 @@ func TestScanList00(t *testing.T) {
 }
 
 func FuzzScanList00(f *testing.F) {
-	f.Add([]byte(ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + ListTail))
+	f.Add([]byte(listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + listTail))
 	f.Add([]byte(`{"items":[{"cUrl":1},[]],"version":1}`))
 	f.Add([]byte(`{"version":2,"items":[]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		var items []Item
-		err := draft00.ScanList(strings.NewReader(string(doc)), 0, func(_ int, it *Item, err error) bool {
+		var items []listItem
+		err := draft00.ScanList(strings.NewReader(string(doc)), 0, func(_ int, it *listItem, err error) bool {
 			if err == nil {
 				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
@@ -64,12 +64,12 @@ func FuzzScanList00(f *testing.F) {
 			return true
 		})
 		if err != nil {
-			if !errors.Is(err, ErrNoList) && !errors.Is(err, ErrVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
+			if !errors.Is(err, errNoList) && !errors.Is(err, errVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatalf("%v is no known error", err)
 			}
 			return
 		}
-		again := []byte(ListHead)
+		again := []byte(listHead)
 		for i := range items {
 			if i > 0 {
 				again = append(again, ',')
@@ -78,7 +78,7 @@ func FuzzScanList00(f *testing.F) {
 			again = appendItem00(again, &items[i])
 		}
 		i := 0
-		err = draft00.ScanList(strings.NewReader(string(again)+ListTail), 0, func(_ int, it *Item, err error) bool {
+		err = draft00.ScanList(strings.NewReader(string(again)+listTail), 0, func(_ int, it *listItem, err error) bool {
 			if err != nil || *it != items[i] {
 				t.Fatalf("item %d is %+v, was %+v (%v)", i, it, items[i], err)
 			}

@@ -89,14 +89,14 @@ func decodePolicy(body []byte) (*millrace.Policy, error) {
 		return nil, draft00.FormatError(err, "", "7.2")
 	}
 	if w.Profile != "" && !strings.HasPrefix(w.Profile, "tct-policy") {
-		return nil, &millrace.FormatError{Protocol: Name00, Position: "/profile", Section: "7.2", Reason: "it is " + Short(w.Profile) + ", no policy of TCT"}
+		return nil, &millrace.FormatError{Protocol: name00, Position: "/profile", Section: "7.2", Reason: "it is " + shortened(w.Profile) + ", no policy of TCT"}
 	}
 	if w.RateHints.PerDay >= 1<<31 {
 		w.RateHints.PerDay = 0 // no limit that anybody reaches
 	}
 	p := &millrace.Policy{
 		Terms: w.PolicyURLs.Terms, Payment: w.PolicyURLs.Payment, Contact: w.PolicyURLs.Contact,
-		Effective: ParseTime(w.Effective), Updated: ParseTime(w.Updated), Revision: max(w.Version, 0),
+		Effective: parseTime(w.Effective), Updated: parseTime(w.Updated), Revision: max(w.Version, 0),
 		Requirements: millrace.Requirements{
 			Attribution: w.Requirements.Attribution, LinkBack: w.Requirements.LinkBack, Notice: w.Requirements.Notice,
 		},
@@ -127,7 +127,7 @@ func decodePolicy(body []byte) (*millrace.Policy, error) {
 		p.Payment = ""
 	}
 	if err := p.Validate(); err != nil {
-		return nil, &millrace.FormatError{Protocol: Name00, Section: "7.2", Reason: "it says what no policy can", Err: err}
+		return nil, &millrace.FormatError{Protocol: name00, Section: "7.2", Reason: "it says what no policy can", Err: err}
 	}
 	return p, nil
 }
@@ -154,7 +154,7 @@ type pattern00 struct {
 func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	base, docs := strings.TrimSuffix(site.Base, "/"), strings.TrimSuffix(site.EndpointBase, "/")
 	m := &manifestDocument{
-		Profile: Profile, Version: 1, Sitemap: docs + listName00,
+		Profile: profileName, Version: 1, Sitemap: docs + listName00,
 		Patterns: []pattern00{
 			{CURL: base + "{+path}/", MURL: docs + "{+path}" + docName00},
 			{CURL: base + "{+path}", MURL: docs + "{+path}" + docName00},

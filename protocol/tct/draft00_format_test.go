@@ -18,18 +18,18 @@ import (
 
 // The one content of the drafts whose hash is known elsewhere.
 func TestVector00(t *testing.T) {
-	d := &Document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
+	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
 	body, hash := encode00(d)
 	const helloWorld = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9" // of "hello world"
 	if hash != helloWorld || !strings.Contains(string(body), `"hash":"`+helloWorld+`"`) {
 		t.Errorf("hash is %s in %s", hash, body)
 	}
-	for _, same := range []string{helloWorld, HashPrefix + helloWorld, strings.ToUpper(helloWorld)} {
-		if !IsFingerprint("HELLO WORLD", same) {
+	for _, same := range []string{helloWorld, hashPrefix + helloWorld, strings.ToUpper(helloWorld)} {
+		if !isFingerprint("HELLO WORLD", same) {
 			t.Errorf("%s does not hold", same)
 		}
 	}
-	if IsFingerprint("Hello, World", helloWorld) || IsFingerprint("Hello World", "") {
+	if isFingerprint("Hello, World", helloWorld) || isFingerprint("Hello World", "") {
 		t.Error("a hash holds that is of something else")
 	}
 }
@@ -112,7 +112,7 @@ func FuzzDocument00(f *testing.F) {
 		}
 		body, hash := encode00(d)
 		back, wire, err := draft00.Decode(body)
-		if err != nil || wire != hash || !isDigits(hash) || !IsFingerprint(back.Content, hash) {
+		if err != nil || wire != hash || !isDigits(hash) || !isFingerprint(back.Content, hash) {
 			t.Fatalf("%q is read with hash %s: %v", body, wire, err)
 		}
 		if diff := cmp.Diff(d, back); diff != "" {
@@ -125,8 +125,8 @@ func FuzzDocument00(f *testing.F) {
 		if diff := cmp.Diff(once, carry00(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
-		if got := once.Text(); got != (&Draft{}).Document(millrace.Site{}, p).Content {
-			t.Fatalf("the text %q has become %q", (&Draft{}).Document(millrace.Site{}, p).Content, got)
+		if got := once.Text(); got != (&draft{}).Document(millrace.Site{}, p).Content {
+			t.Fatalf("the text %q has become %q", (&draft{}).Document(millrace.Site{}, p).Content, got)
 		}
 		other := p.Clone()
 		other.Title += " other"
@@ -188,7 +188,7 @@ func TestDecodeDocument00(t *testing.T) {
 			continue
 		}
 		fe, ok := errors.AsType[*millrace.FormatError](err)
-		if !ok || !errors.Is(err, millrace.ErrInvalid) || fe.Section != "8.2" || fe.Protocol != Name00 || !strings.Contains(fe.Position, c.position) {
+		if !ok || !errors.Is(err, millrace.ErrInvalid) || fe.Section != "8.2" || fe.Protocol != name00 || !strings.Contains(fe.Position, c.position) {
 			t.Errorf("%s: %+v, want one at %s", c.name, err, c.position)
 		}
 	}
@@ -209,8 +209,8 @@ func FuzzDecodeDocument00(f *testing.F) {
 			}
 			return
 		}
-		IsFingerprint(d.Content, hash)
-		IsHashOf(body, hash)
+		isFingerprint(d.Content, hash)
+		isHashOf(body, hash)
 		again, _ := encode00(d)
 		back, _, err := draft00.Decode(again)
 		if err != nil {

@@ -71,7 +71,7 @@ func (p *publisher00) All(ctx context.Context, v millrace.View) iter.Seq2[*millr
 	if p.policy != nil {
 		once = append(once, p.policyDocument())
 	}
-	return draft00.All(ctx, v, func(over *Overview) ([]*millrace.Document, error) {
+	return draft00.All(ctx, v, func(over *overview) ([]*millrace.Document, error) {
 		list, err := p.list(ctx, v, over)
 		return []*millrace.Document{list}, err
 	}, append(once, p.manifest(v.Site()))...)
@@ -90,7 +90,7 @@ func (p *publisher00) manifest(site millrace.Site) *millrace.Document {
 // discovery gives a document that anybody may have.
 func discovery(path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
-		Path: path, ETag: HashPrefix + canon.SHA256Hex(body), Header: draft00.Header(modified), OneTag: true, Public: true,
+		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: draft00.Header(modified), OneTag: true, Public: true,
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err

@@ -10,7 +10,7 @@ import (
 // list returns the one list of all pages (6.1). The first is the home page, the
 // page that it redirects to, or an overview; the others are in the order of
 // identities.
-func (p *publisher00) list(ctx context.Context, v millrace.View, over *Overview) (*millrace.Document, error) {
+func (p *publisher00) list(ctx context.Context, v millrace.View, over *overview) (*millrace.Document, error) {
 	site := v.Site()
 	h := draft00.Header(site.Time)
 	if p.policy != nil {

@@ -121,7 +121,7 @@ func TestList00(t *testing.T) {
 	}))
 	got := body00(t, docs[listName00])
 	var urls []string
-	if err := draft00.ScanList(strings.NewReader(got), 0, func(_ int, it *Item, err error) bool {
+	if err := draft00.ScanList(strings.NewReader(got), 0, func(_ int, it *listItem, err error) bool {
 		if err != nil || !isHash(it.ContentHash) || it.ETag != "" {
 			t.Errorf("%+v %v", it, err)
 		}
@@ -154,14 +154,14 @@ func TestOverview00(t *testing.T) {
 	}
 	text := body00(t, d)
 	doc, hash, err := draft00.Decode([]byte(text))
-	if err != nil || HashPrefix+hash != d.ETag || !IsFingerprint(doc.Content, hash) {
+	if err != nil || hashPrefix+hash != d.ETag || !isFingerprint(doc.Content, hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	if doc.CanonicalURL != base00 || doc.Title != "The site" || doc.Content != "The site\n\nSections:\n- p\n  "+base00+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body00(t, docs[listName00])
-	if !strings.HasPrefix(list, ListHead+"\n"+`{"cUrl":"`+base00+`","mUrl":"`+base00+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
+	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base00+`","mUrl":"`+base00+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
 	links, err := newPublisher00(nil).Advertise(v).Page(t.Context(), "/")
@@ -261,7 +261,7 @@ func TestHomeRedirects00(t *testing.T) {
 	v := protocoltest.NewView(site, pages00(30)[1:], Draft00().Tagger)
 	docs := large00(t, v)
 	list := body00(t, docs[listName00])
-	if len(docs) != 1 || !strings.HasPrefix(list, ListHead+"\n"+`{"cUrl":"`+base00+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
+	if len(docs) != 1 || !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base00+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
 		t.Errorf("%d documents; the list starts %.200s", len(docs), list)
 	}
 	if links, err := newPublisher00(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
@@ -272,7 +272,7 @@ func TestHomeRedirects00(t *testing.T) {
 	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Archive, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
 	v = protocoltest.NewView(site, append(pages00(3)[1:], posts), Draft00().Tagger)
 	docs = large00(t, v)
-	if d := docs["/posts/llm/"]; d == nil || !strings.Contains(body00(t, d), `"content":"Posts\n\nOf mills."`) || !strings.HasPrefix(body00(t, docs[listName00]), ListHead+"\n"+`{"cUrl":"`+base00+`posts/"`) {
+	if d := docs["/posts/llm/"]; d == nil || !strings.Contains(body00(t, d), `"content":"Posts\n\nOf mills."`) || !strings.HasPrefix(body00(t, docs[listName00]), listHead+"\n"+`{"cUrl":"`+base00+`posts/"`) {
 		t.Errorf("large documents: %v", docs)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // reader00 is the source that a site in TCT draft-00 is. Policy gives what the site's
 // policy descriptor says (7). It is safe for concurrent use.
 type reader00 struct {
-	*Reader
+	*tctReader
 	policy kit.Policy
 }
 
@@ -31,7 +31,7 @@ type reader00 struct {
 // Page needs no list: without a Location it finds the page's document by the
 // page's own links.
 func newReader00(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader00 {
-	return &reader00{Reader: draft00.NewReader(client, endpoint, o)}
+	return &reader00{tctReader: draft00.NewReader(client, endpoint, o)}
 }
 
 // cursor00 is where the stream of a site stands: which state of the list has
@@ -39,7 +39,7 @@ func newReader00(client *http.Client, endpoint string, o *protocol.ReaderOptions
 type cursor00 struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"`
-	List  List      `json:"list"`
+	List  listState `json:"list"`
 }
 
 func (c cursor00) encode() millrace.Cursor { return kit.Cursor(c) }
@@ -49,7 +49,7 @@ func (c cursor00) encode() millrace.Cursor { return kit.Cursor(c) }
 // done in the last 24 hours, it gets the policy (7.3); see Policy.
 func (r *reader00) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, ErrStop) {
+		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, errStop) {
 			yield(millrace.Change{}, err)
 		}
 	}
@@ -62,12 +62,12 @@ func (r *reader00) changes(ctx context.Context, since millrace.Cursor, yield fun
 	was := cursor00{Root: r.Root}
 	if since != "" {
 		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || was.List.URL == "" {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name00, r.Root, millrace.ErrConflict)
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", name00, r.Root, millrace.ErrConflict)
 		}
 	}
 	now := r.Options.Now().UTC().Truncate(time.Second)
 	is := was
-	if age := now.Sub(was.Found); since == "" || age < 0 || age >= DiscoveryAge {
+	if age := now.Sub(was.Found); since == "" || age < 0 || age >= discoveryAge {
 		is.Found = now
 		_, err := r.Policy(ctx)
 		if err = r.heed(ctx, r.Root, err); err != nil {
@@ -79,7 +79,7 @@ func (r *reader00) changes(ctx context.Context, since millrace.Cursor, yield fun
 		return err
 	}
 	defer f.Close()
-	is.List = f.List
+	is.List = f.listState
 	if f.Changed() {
 		if err := r.Items(ctx, f, "", yield); err != nil {
 			return err
@@ -93,8 +93,8 @@ func (r *reader00) changes(ctx context.Context, since millrace.Cursor, yield fun
 
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
-func (r *reader00) load(ctx context.Context, was List) (f *ListFile, err error) {
-	err = r.find(was, func(l List) (err error) {
+func (r *reader00) load(ctx context.Context, was listState) (f *listFile, err error) {
+	err = r.find(was, func(l listState) (err error) {
 		f, err = r.loadOne(ctx, l)
 		return err
 	})
@@ -106,7 +106,7 @@ func (r *reader00) load(ctx context.Context, was List) (f *ListFile, err error) 
 
 // find tries the list that is remembered, then where one may be, until one is
 // there.
-func (r *reader00) find(was List, try func(List) error) error {
+func (r *reader00) find(was listState, try func(listState) error) error {
 	var first error
 	if was.URL != "" {
 		err := try(was)
@@ -119,16 +119,16 @@ func (r *reader00) find(was List, try func(List) error) error {
 		if at == was.URL {
 			continue
 		}
-		err := try(List{URL: at})
+		err := try(listState{URL: at})
 		if err == nil || !isOther(err) {
 			return err
 		}
 		first = cmp.Or(first, err)
 	}
-	if _, other := errors.AsType[*DraftError](first); other || errors.Is(first, millrace.ErrForbidden) {
+	if _, other := errors.AsType[*draftError](first); other || errors.Is(first, millrace.ErrForbidden) {
 		return first
 	}
-	return fmt.Errorf("%s: TCT %w at %s: %w", Name00, millrace.ErrNotFound, r.Root, first)
+	return fmt.Errorf("%s: TCT %w at %s: %w", name00, millrace.ErrNotFound, r.Root, first)
 }
 
 // places gives the URLs where a document may be that a site has once.

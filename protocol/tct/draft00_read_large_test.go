@@ -27,7 +27,7 @@ func (g *generated00) Read(p []byte) (int, error) {
 	for len(g.buf) == 0 {
 		switch {
 		case g.i == 0:
-			g.buf = append(g.buf, ListHead...)
+			g.buf = append(g.buf, listHead...)
 		case g.i <= g.n:
 			sep := ","
 			if g.i == 1 {
@@ -35,7 +35,7 @@ func (g *generated00) Read(p []byte) (int, error) {
 			}
 			g.buf = fmt.Appendf(g.buf, `%s{"cUrl":"%s/section/%d/a-page-with-a-name","mUrl":"%[2]s/section/%[3]d/a-page-with-a-name/llm/","contentHash":"sha256-%064[3]d"}`, sep, g.origin, g.i)
 		case g.i == g.n+1:
-			g.buf = append(g.buf, ListTail...)
+			g.buf = append(g.buf, listTail...)
 		default:
 			return 0, io.EOF
 		}

@@ -15,28 +15,28 @@ import (
 // or none, rather than a list that is broken or out of reach.
 func isOther(err error) bool {
 	_, no := errors.AsType[kit.RefusedError](err)
-	return !no && IsOther(err)
+	return !no && isOtherDocument(err)
 }
 
 // getList requests a list, conditionally if it has validators (6.2). The response is
 // nil if the list has not changed. HTML is what sites have at all names.
-func (r *reader00) getList(ctx context.Context, l List) (*http.Response, error) {
+func (r *reader00) getList(ctx context.Context, l listState) (*http.Response, error) {
 	resp, err := r.GetList(ctx, l)
 	if resp != nil && weblink.IsHTML(resp.Header) {
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s: list %s: %w", Name00, l.URL, ErrNoList)
+		return nil, fmt.Errorf("%s: list %s: %w", name00, l.URL, errNoList)
 	}
 	return resp, err
 }
 
 // loadOne gets a list, and the policy that it links to.
-func (r *reader00) loadOne(ctx context.Context, l List) (*ListFile, error) {
+func (r *reader00) loadOne(ctx context.Context, l listState) (*listFile, error) {
 	resp, err := r.getList(r.Download(ctx), l)
 	if err != nil {
 		return nil, err
 	}
 	if resp == nil {
-		return &ListFile{List: l}, nil
+		return &listFile{listState: l}, nil
 	}
 	defer resp.Body.Close()
 	f, err := r.ReadList(resp, l.URL)

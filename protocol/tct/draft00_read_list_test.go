@@ -20,7 +20,7 @@ import (
 type answers00 map[string]func() io.Reader
 
 func (a answers00) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {ContentType}}
+	h := http.Header{"Content-Type": {contentType}}
 	body := a[r.URL.Path]
 	if body == nil {
 		return &http.Response{StatusCode: http.StatusNotFound, Header: h, Body: http.NoBody, Request: r}, nil
@@ -89,7 +89,7 @@ func TestListsThatLie00(t *testing.T) {
 
 // A list that is broken anywhere, even at its end, applies nothing.
 func TestBrokenLists00(t *testing.T) {
-	good := bytes.NewBufferString(ListHead)
+	good := bytes.NewBufferString(listHead)
 	for i := range 20_000 { // more than is spooled in memory
 		if i > 0 {
 			good.WriteByte(',')
@@ -105,7 +105,7 @@ func TestBrokenLists00(t *testing.T) {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + ListTail)}}, base00, nil))
+	puts, _, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + listTail)}}, base00, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -115,7 +115,7 @@ func TestBrokenLists00(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint00(t *testing.T) {
-	client := &http.Client{Transport: answers00{listName00: plainText00(ListHead + ListTail)}}
+	client := &http.Client{Transport: answers00{listName00: plainText00(listHead + listTail)}}
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","list":{"url":"https://other.example/l"}}`,
 	} {

@@ -17,7 +17,7 @@ func (r *reader00) Page(ctx context.Context, have millrace.Ref) (*millrace.Page,
 			return nil, err
 		}
 	}
-	return r.Reader.Page(ctx, have)
+	return r.tctReader.Page(ctx, have)
 }
 
 // shakes asks the page whether it leads to the M-URL that the list names (3.1).
@@ -28,7 +28,7 @@ func (r *reader00) shakes(ctx context.Context, have millrace.Ref) error {
 	}
 	murl, err := canon.URL(have.Location)
 	if err != nil {
-		return fmt.Errorf("%s: page: %w: %w", Name00, err, millrace.ErrInvalid)
+		return fmt.Errorf("%s: page: %w: %w", name00, err, millrace.ErrInvalid)
 	}
 	if !slices.Contains(links, murl) {
 		return r.Bad(have.URL, draft00.Rules.Alternate, "its HTML does not lead to "+murl, nil)

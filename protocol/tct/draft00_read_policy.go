@@ -31,7 +31,7 @@ func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) {
 	}
 	if p, known := r.policy.Known(r.Options.Now()); known {
 		if p == nil {
-			return nil, fmt.Errorf("%s: %s has no policy: %w", Name00, r.Root, millrace.ErrNotFound)
+			return nil, fmt.Errorf("%s: %s has no policy: %w", name00, r.Root, millrace.ErrNotFound)
 		}
 		return p, nil
 	}
@@ -46,30 +46,30 @@ func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) {
 		}
 	}
 	r.policy.Keep(nil, r.Options.Now())
-	return nil, fmt.Errorf("%s: %s has no policy: %w", Name00, r.Root, millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s has no policy: %w", name00, r.Root, millrace.ErrNotFound)
 }
 
 // policyAt reads a policy descriptor. HTML in its place is none.
 func (r *reader00) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
-	resp, err := r.Get(ctx, at, map[string]string{"Accept": MediaType})
+	resp, err := r.Get(ctx, at, map[string]string{"Accept": mediaType})
 	if err != nil {
-		return nil, kit.PolicyError(Name00, err)
+		return nil, kit.PolicyError(name00, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, kit.PolicyError(Name00, err)
+		return nil, kit.PolicyError(name00, err)
 	}
 	if weblink.IsHTML(resp.Header) {
-		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name00, at, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", name00, at, millrace.ErrNotFound)
 	}
 	body, err := fetch.ReadBody(resp, policyLimits.Size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: policy: %w", Name00, err)
+		return nil, fmt.Errorf("%s: policy: %w", name00, err)
 	}
 	p, err := decodePolicy(body)
 	if err != nil {
 		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", Name00, at, millrace.ErrNotFound)
+			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", name00, at, millrace.ErrNotFound)
 		}
 		return nil, draft00.FormatError(err, at, "7.2")
 	}
@@ -82,7 +82,7 @@ func (r *reader00) policyAt(ctx context.Context, at string) (*millrace.Policy, e
 // isJSON reports whether a response says that it is JSON.
 func isJSON(resp *http.Response) bool {
 	typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err == nil && (typ == MediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
+	return err == nil && (typ == mediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
 }
 
 // heed gives the error of a policy if it ends the stream, and notes it

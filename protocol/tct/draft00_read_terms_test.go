@@ -69,7 +69,7 @@ func TestReaderTerms(t *testing.T) {
 					d = tt.terms
 				}
 				if d.typ == "" {
-					d.typ = MediaType
+					d.typ = mediaType
 				}
 				w.Header().Set("Content-Type", d.typ)
 				if d.status != 0 {

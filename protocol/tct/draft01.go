@@ -8,22 +8,22 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name01 is the protocol's name everywhere: on the command line, of its tags,
+// name01 is the protocol's name everywhere: on the command line, of its tags,
 // in its errors and rule ids.
-const Name01 = "tct-01"
+const name01 = "tct-01"
 
 // source01 is where the specification is published.
 const source01 = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/"
 
 // draft01 is what draft-01 has of its own.
-var draft01 = &Draft{
-	Name:       Name01,
+var draft01 = &draft{
+	Name:       name01,
 	Names:      docName01,
 	Vary:       "Accept-Encoding", // 1.7.2, G.1.1
 	Encode:     encode01,
 	AppendItem: appendItem01,
-	Holds:      func(_ *Document, body []byte, hash string) bool { return IsHashOf(body, hash) },
-	Rules: Rules{
+	Holds:      func(_ *document, body []byte, hash string) bool { return isHashOf(body, hash) },
+	Rules: ruleNames{
 		Items:          "1.7.1/items",
 		Parity:         "1.7.3/parity",
 		Object:         "1.5.1/valid-json",
@@ -41,7 +41,7 @@ var draft01 = &Draft{
 // Draft01 describes the room.
 func Draft01() protocol.Protocol {
 	return protocol.Protocol{
-		Name:         Name01,
+		Name:         name01,
 		Label:        "TCT 01",
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-01",

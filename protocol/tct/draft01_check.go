@@ -43,71 +43,71 @@ import (
 //	1.10   the concerned SHOULD limit entries: who is concerned is not on the wire
 func rules01() []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := (&Checker{Draft: draft01, TagMember: "etag", FindLists: findLists, Own: isOwn01}).Rule
+	rule := (&checker{draft: draft01, TagMember: "etag", FindLists: findLists, Own: isOwn01}).Rule
 	return []check.Rule{
 		rule("1.4.1", "index-link", must, "The final response of the origin's root has a Link with rel=index and type=application/json that leads to the M-Sitemap.", checkIndexLink),
 		rule("1.4.1", "m-sitemap", must, "The publisher exposes an M-Sitemap where its root says.", checkExposed),
-		rule("1.4.2", "alternate-link", should, "The C-URL's response advertises its M-URL, in a Link field or a link element, with rel=alternate and type=application/json.", AskPages(checkAlternate01)),
-		rule("1.4.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", OnPages(CheckCanonicalLink)),
+		rule("1.4.2", "alternate-link", should, "The C-URL's response advertises its M-URL, in a Link field or a link element, with rel=alternate and type=application/json.", askPages(checkAlternate01)),
+		rule("1.4.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
 
-		rule("1.5.1", "content-type", must, "An M-URL has Content-Type: application/json; charset=utf-8.", OnPages(checkContentType01)),
-		rule("1.5.1", "valid-json", must, "An M-URL is valid JSON (RFC 8259).", OnPages(checkJSON)),
-		rule("1.5.1", "utf-8", must, "An M-URL is UTF-8 without a byte order mark.", OnPages(checkUTF8)),
-		rule("1.5.2", "object", must, "An M-URL is a JSON object.", OnPages(checkObject01)),
-		rule("1.5.2", "canonical-url", must, "canonical_url is a string: the C-URL.", OnPages(CheckCanonicalURL)),
-		rule("1.5.2", "title", must, "title is a string.", OnPages(CheckString("title"))),
-		rule("1.5.2", "content", must, "content is a string.", OnPages(CheckString("content"))),
-		rule("1.5.2", "plain-text", must, "content is plain text without raw HTML markup.", AskPages(checkPlainText)),
-		rule("1.5.2", "hash-form", must, "hash is a string: sha256- and 64 lower-case hexadecimal digits.", OnPages(checkHashForm01)),
-		rule("1.5.2", "hash-equals-etag", must, "hash equals the strong ETag without its quotes.", OnPages(checkHashEqualsTag01)),
-		rule("1.5.2", "profile", should, "profile names the TCT profile, such as tct-1.", OnPages(CheckProfile)),
-		rule("1.5.3", "deterministic", must, "One state of a resource has one JSON body, whatever the request's fields.", AskPages(checkDeterministic)),
-		rule("1.5.3", "no-randomness", must, "The JSON has nothing that varies from request to request.", AskPages(checkNoRandomness)),
+		rule("1.5.1", "content-type", must, "An M-URL has Content-Type: application/json; charset=utf-8.", onPages(checkContentType01)),
+		rule("1.5.1", "valid-json", must, "An M-URL is valid JSON (RFC 8259).", onPages(checkJSON)),
+		rule("1.5.1", "utf-8", must, "An M-URL is UTF-8 without a byte order mark.", onPages(checkUTF8)),
+		rule("1.5.2", "object", must, "An M-URL is a JSON object.", onPages(checkObject01)),
+		rule("1.5.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
+		rule("1.5.2", "title", must, "title is a string.", onPages(checkString("title"))),
+		rule("1.5.2", "content", must, "content is a string.", onPages(checkString("content"))),
+		rule("1.5.2", "plain-text", must, "content is plain text without raw HTML markup.", askPages(checkPlainText)),
+		rule("1.5.2", "hash-form", must, "hash is a string: sha256- and 64 lower-case hexadecimal digits.", onPages(checkHashForm01)),
+		rule("1.5.2", "hash-equals-etag", must, "hash equals the strong ETag without its quotes.", onPages(checkHashEqualsTag01)),
+		rule("1.5.2", "profile", should, "profile names the TCT profile, such as tct-1.", onPages(checkPageProfile)),
+		rule("1.5.3", "deterministic", must, "One state of a resource has one JSON body, whatever the request's fields.", askPages(checkDeterministic)),
+		rule("1.5.3", "no-randomness", must, "The JSON has nothing that varies from request to request.", askPages(checkNoRandomness)),
 
-		rule("1.6.1", "no-whitespace", must, "The serialization has no insignificant white space.", OnPages(checkNoSpace)),
-		rule("1.6.1", "jcs", should, "The serialization is the JSON Canonicalization Scheme (RFC 8785).", OnPages(checkJCS)),
-		rule("1.6.2", "strong-etag", must, "An M-URL has a strong ETag.", OnPages(checkStrongTag01)),
-		rule("1.6.2", "quoted-etag", must, "The ETag is a quoted string (RFC 9110, 8.8.3).", OnPages(checkQuotedTag)),
-		rule("1.6.2", "etag-form", must, "The ETag is sha256- and 64 lower-case hexadecimal digits.", OnPages(checkTagForm)),
-		rule("1.6.2", "hash-recomputed", must, "The tag is the SHA-256 of the canonical JSON without its hash member.", OnPages(checkHash)),
-		rule("1.6.2", "wire-form", must, "The body that is sent is in the canonical form that the tag is computed over.", OnPages(checkWireForm)),
-		rule("1.6.2", "same-tag-same-body", must, "Two responses with one strong ETag have one body.", AskPages(checkSameTagSameBody)),
-		rule("1.6.3", "tag-per-request", must, "The ETag does not vary per request while the JSON stays the same.", AskPages(checkTagPerRequest)),
+		rule("1.6.1", "no-whitespace", must, "The serialization has no insignificant white space.", onPages(checkNoSpace)),
+		rule("1.6.1", "jcs", should, "The serialization is the JSON Canonicalization Scheme (RFC 8785).", onPages(checkJCS)),
+		rule("1.6.2", "strong-etag", must, "An M-URL has a strong ETag.", onPages(checkStrongTag01)),
+		rule("1.6.2", "quoted-etag", must, "The ETag is a quoted string (RFC 9110, 8.8.3).", onPages(checkQuotedTag)),
+		rule("1.6.2", "etag-form", must, "The ETag is sha256- and 64 lower-case hexadecimal digits.", onPages(checkTagForm)),
+		rule("1.6.2", "hash-recomputed", must, "The tag is the SHA-256 of the canonical JSON without its hash member.", onPages(checkHash)),
+		rule("1.6.2", "wire-form", must, "The body that is sent is in the canonical form that the tag is computed over.", onPages(checkWireForm)),
+		rule("1.6.2", "same-tag-same-body", must, "Two responses with one strong ETag have one body.", askPages(checkSameTagSameBody)),
+		rule("1.6.3", "tag-per-request", must, "The ETag does not vary per request while the JSON stays the same.", askPages(checkTagPerRequest)),
 
-		rule("1.7.1", "version", must, "version is the integer 1.", OnLists(CheckVersion)),
-		rule("1.7.1", "profile", should, "profile names the TCT profile, such as tct-1.", OnLists(CheckListProfile)),
-		rule("1.7.1", "items", must, "items is an array of objects.", OnLists(CheckItems)),
-		rule("1.7.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", CheckCURL),
-		rule("1.7.1", "m-url", must, "mUrl is a string: the URL of the item's JSON representation.", CheckMURL),
-		rule("1.7.1", "etag-form", must, "etag is a string: sha256- and 64 lower-case hexadecimal digits.", OnLists(checkItemTag)),
-		rule("1.7.2", "content-type", must, "The M-Sitemap has Content-Type: application/json; charset=utf-8.", OnLists(checkListContentType)),
-		rule("1.7.2", "cache-control", should, "The M-Sitemap's Cache-Control encourages timely revalidation.", OnLists(checkListCacheControl)),
-		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", OnLists(checkListVary)),
-		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", AskPages(checkParity01)),
+		rule("1.7.1", "version", must, "version is the integer 1.", onLists(checkVersion)),
+		rule("1.7.1", "profile", should, "profile names the TCT profile, such as tct-1.", onLists(checkListProfile)),
+		rule("1.7.1", "items", must, "items is an array of objects.", onLists(checkItems)),
+		rule("1.7.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", checkCURL),
+		rule("1.7.1", "m-url", must, "mUrl is a string: the URL of the item's JSON representation.", checkMURL),
+		rule("1.7.1", "etag-form", must, "etag is a string: sha256- and 64 lower-case hexadecimal digits.", onLists(checkItemTag)),
+		rule("1.7.2", "content-type", must, "The M-Sitemap has Content-Type: application/json; charset=utf-8.", onLists(checkListContentType)),
+		rule("1.7.2", "cache-control", should, "The M-Sitemap's Cache-Control encourages timely revalidation.", onLists(checkListCacheControl)),
+		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", onLists(checkListVary)),
+		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", askPages(checkParity01)),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", AskPages(CheckNotModified)),
-		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", AskPages(CheckTagInList)),
-		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", AskPages(CheckAnyTag)),
-		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", AskPages(CheckWeakTag)),
-		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", AskPages(CheckOtherTag)),
-		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", AskPages(CheckPrecedence)),
-		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", AskPages(checkNotModifiedFields01)),
-		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", OnPages(checkCacheControl01)),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
+		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagInList)),
+		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkAnyTag)),
+		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
+		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
+		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askPages(checkPrecedence)),
+		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", askPages(checkNotModifiedFields01)),
+		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl01)),
 
 		rule("1.10", "https", should, "M-URLs and M-Sitemaps are served over https.", checkHTTPS),
-		rule("1.10", "access-control", should, "What requires authentication at its C-URL requires it at its M-URL.", AskPages(checkAccess)),
-		rule("1.10", "no-leak", must, "The M-Sitemap does not list what the public may not have.", OnPages(CheckLeak)),
+		rule("1.10", "access-control", should, "What requires authentication at its C-URL requires it at its M-URL.", askPages(checkAccess)),
+		rule("1.10", "no-leak", must, "The M-Sitemap does not list what the public may not have.", onPages(checkLeak)),
 		rule("1.10", "etag-intact", should, "No intermediary strips or rewrites strong ETags.", checkTagIntact),
-		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", OnPages(checkVary01)),
+		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", onPages(checkVary01)),
 	}
 }
 
 // findLists finds the lists that the root announces. A site without them, and with an
 // M-Sitemap somewhere near, has the protocol too: not as the draft wants it.
-func findLists(ctx context.Context, s *SiteContext) error {
+func findLists(ctx context.Context, s *siteContext) error {
 	index := indexLinks(s)
 	s.AddHosts(index...)
-	if err := s.AddLists(ctx, index, LooksLikeList); err != nil || len(s.Lists) > 0 {
+	if err := s.AddLists(ctx, index, looksLikeList); err != nil || len(s.Lists) > 0 {
 		return err
 	}
 	here, err := s.Target.Get(ctx, s.Target.Site())
@@ -115,18 +115,18 @@ func findLists(ctx context.Context, s *SiteContext) error {
 		return err
 	}
 	var near []string
-	for _, l := range append(ResponseLinks(s.Root, true), ResponseLinks(here, true)...) {
+	for _, l := range append(responseLinks(s.Root, true), responseLinks(here, true)...) {
 		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
 			near = append(near, l.URL)
 		}
 	}
-	return s.AddLists(ctx, near, func(l *SeenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
+	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
 }
 
 // indexLinks returns where the root's own index links lead.
-func indexLinks(s *SiteContext) (index []string) {
-	for _, l := range ResponseLinks(s.Root, false) {
-		if l.Is("index", MediaType) && !slices.Contains(index, l.URL) {
+func indexLinks(s *siteContext) (index []string) {
+	for _, l := range responseLinks(s.Root, false) {
+		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
 			index = append(index, l.URL)
 		}
 	}
@@ -134,6 +134,6 @@ func indexLinks(s *SiteContext) (index []string) {
 }
 
 // isOwn01 reports whether the hash of a document has this draft's form.
-func isOwn01(p *SeenPage) bool {
-	return p.Fields["canonical_url"] != nil && strings.HasPrefix(p.Hash, HashPrefix)
+func isOwn01(p *seenPage) bool {
+	return p.Fields["canonical_url"] != nil && strings.HasPrefix(p.Hash, hashPrefix)
 }

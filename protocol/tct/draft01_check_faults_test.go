@@ -20,7 +20,7 @@ const (
 	pagePath01 = "/post/llm.json"
 )
 
-const hashLen = len(HashPrefix) + 64
+const hashLen = len(hashPrefix) + 64
 
 type checkFault01 struct {
 	rule, name string // the rule's ID without the protocol
@@ -81,20 +81,20 @@ var checkFaults01 = []checkFault01{
 	})},
 	{"1.6.1/no-whitespace", "a last newline", protocoltest.OnBody(pagePath01, func(s string) string { return s + "\n" })},
 	{"1.6.1/jcs", "an order of its own", pageAs(pagePath01, true, always, func(m map[string]any) ([]byte, string, string) {
-		hash := HashPrefix + canon.SHA256Hex(reordered(m, ""))
+		hash := hashPrefix + canon.SHA256Hex(reordered(m, ""))
 		return reordered(m, hash), hash, hash
 	})},
 	{"1.6.1/jcs", "escapes of its own", pageAs(pagePath01, true, always, func(m map[string]any) ([]byte, string, string) {
 		body, _ := encodePage(m)
 		body = bytes.Replace(body, []byte("Page 1"), []byte(`Page \u0031`), 1)
 		i := bytes.Index(body, []byte(`"hash":`))
-		hash := HashPrefix + canon.SHA256Hex(slices.Concat(body[:i], body[i+len(`"hash":"",`)+hashLen:]))
+		hash := hashPrefix + canon.SHA256Hex(slices.Concat(body[:i], body[i+len(`"hash":"",`)+hashLen:]))
 		return slices.Concat(body[:i], []byte(`"hash":"`+hash+`"`), body[i+len(`"hash":""`)+hashLen:]), hash, hash
 	})},
 	{"1.6.1/jcs", "a name twice", pageAs(pagePath01, true, always, func(m map[string]any) ([]byte, string, string) {
 		delete(m, "hash")
 		body := append([]byte(`{"a":1,"a":1,`), canonical(m)[1:]...)
-		hash := HashPrefix + canon.SHA256Hex(body)
+		hash := hashPrefix + canon.SHA256Hex(body)
 		return append([]byte(`{"hash":"`+hash+`",`), body[1:]...), hash, hash
 	})},
 	{"1.6.2/strong-etag", "weak", protocoltest.OnHeader(pagePath01, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
@@ -105,7 +105,7 @@ var checkFaults01 = []checkFault01{
 		return body, hash, "v7"
 	})},
 	{"1.6.2/hash-recomputed", "a hash of something else", pageAs(pagePath01, true, always, func(m map[string]any) ([]byte, string, string) {
-		hash := HashPrefix + canon.SHA256Hex([]byte(m["content"].(string)))
+		hash := hashPrefix + canon.SHA256Hex([]byte(m["content"].(string)))
 		m["hash"] = hash
 		return canonical(m), hash, hash
 	})},
@@ -120,7 +120,7 @@ var checkFaults01 = []checkFault01{
 	})},
 	{"1.6.3/tag-per-request", "by language", protocoltest.OnHeader(pagePath01, func(r *http.Request, h http.Header) {
 		if foreign(r) {
-			h.Set("ETag", OtherTag)
+			h.Set("ETag", otherTag)
 		}
 	})},
 
@@ -134,7 +134,7 @@ var checkFaults01 = []checkFault01{
 	{"1.7.1/c-url", "relative", protocoltest.ReplaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
 	{"1.7.1/c-url", "another page", protocoltest.ReplaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
 	{"1.7.1/m-url", "wrong case", protocoltest.ReplaceBody(listPath, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
-	{"1.7.1/m-url", "404", protocoltest.ReplaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+OtherTag+`},`)},
+	{"1.7.1/m-url", "404", protocoltest.ReplaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+otherTag+`},`)},
 	{"1.7.1/etag-form", "bare digits", protocoltest.ReplaceBody(listPath, `"etag":"sha256-`, `"etag":"`)},
 	{"1.7.1/etag-form", "draft-00", protocoltest.ReplaceBody(listPath, `"etag"`, `"contentHash"`)},
 	{"1.7.2/content-type", "no charset", protocoltest.SetHeader(listPath, "Content-Type", "application/json")},

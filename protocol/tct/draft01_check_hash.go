@@ -14,24 +14,24 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-func checkHashForm01(p *SeenPage, fail check.Fail) bool {
+func checkHashForm01(p *seenPage, fail check.Fail) bool {
 	if p.Fields == nil {
 		return false
 	}
-	if !IsHash(p.Hash) {
-		fail(p.MURL, "hash: "+Shown(p.Fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
+	if !isLowerHash(p.Hash) {
+		fail(p.MURL, "hash: "+shown(p.Fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
 	}
 	return true
 }
 
-func checkStrongTag01(p *SeenPage, fail check.Fail) bool {
+func checkStrongTag01(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
 	got := p.Resp.Header.Get("ETag")
 	if got == "" || strings.HasPrefix(got, "W/") {
 		want := p.Hash
-		if !IsHash(want) {
+		if !isLowerHash(want) {
 			want = "sha256-…"
 		}
 		fail(p.MURL, "ETag: "+got, `ETag: "`+want+`"`)
@@ -39,7 +39,7 @@ func checkStrongTag01(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkQuotedTag(p *SeenPage, fail check.Fail) bool {
+func checkQuotedTag(p *seenPage, fail check.Fail) bool {
 	if !p.OK() || p.Tag == "" {
 		return false
 	}
@@ -50,18 +50,18 @@ func checkQuotedTag(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkTagForm(p *SeenPage, fail check.Fail) bool {
+func checkTagForm(p *seenPage, fail check.Fail) bool {
 	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	if !IsHash(p.Tag) {
+	if !isLowerHash(p.Tag) {
 		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
 	}
 	return true
 }
 
-func checkHashEqualsTag01(p *SeenPage, fail check.Fail) bool {
-	if !p.OK() || !IsHash(p.Hash) || !IsHash(p.Tag) {
+func checkHashEqualsTag01(p *seenPage, fail check.Fail) bool {
+	if !p.OK() || !isLowerHash(p.Hash) || !isLowerHash(p.Tag) {
 		return false
 	}
 	if p.Hash != p.Tag {
@@ -78,7 +78,7 @@ func checkHashEqualsTag01(p *SeenPage, fail check.Fail) bool {
 }
 
 // claims reports whether the page's hash or tag is sum.
-func claims(p *SeenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
+func claims(p *seenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
 
 // forms are what the tag of a document may be computed over (1.6.2).
 type forms struct {
@@ -88,8 +88,8 @@ type forms struct {
 	sumCut string // hash over the body as it is, without its hash member
 }
 
-func formsOf(p *SeenPage) (f forms) {
-	f.jcs, f.jcsErr = jsonio.Canonical(p.Body, &Limits)
+func formsOf(p *seenPage) (f forms) {
+	f.jcs, f.jcsErr = jsonio.Canonical(p.Body, &jsonLimits)
 	if p.Fields == nil {
 		return f
 	}
@@ -97,8 +97,8 @@ func formsOf(p *SeenPage) (f forms) {
 		rest := maps.Clone(p.Fields)
 		delete(rest, "hash")
 		if b, err := json.Marshal(rest); err == nil {
-			if c, err := jsonio.Canonical(b, &Limits); err == nil {
-				f.sumJCS = HashPrefix + canon.SHA256Hex(c)
+			if c, err := jsonio.Canonical(b, &jsonLimits); err == nil {
+				f.sumJCS = hashPrefix + canon.SHA256Hex(c)
 			}
 		}
 	}
@@ -109,17 +109,17 @@ func formsOf(p *SeenPage) (f forms) {
 		} else {
 			after = bytes.TrimPrefix(after, []byte(","))
 		}
-		f.sumCut = HashPrefix + canon.SHA256Hex(slices.Concat(before, after))
+		f.sumCut = hashPrefix + canon.SHA256Hex(slices.Concat(before, after))
 	}
 	return f
 }
 
 // mixes reports whether the tag is over RFC 8785 and not over the form that the body
 // has.
-func (f *forms) mixes(p *SeenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
+func (f *forms) mixes(p *seenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
 
-func checkHash(p *SeenPage, fail check.Fail) bool {
-	if p.Fields == nil || !utf8.Valid(p.Body) || !IsHash(p.Hash) && !IsHash(p.Tag) {
+func checkHash(p *seenPage, fail check.Fail) bool {
+	if p.Fields == nil || !utf8.Valid(p.Body) || !isLowerHash(p.Hash) && !isLowerHash(p.Tag) {
 		return false
 	}
 	f := formsOf(p)
@@ -131,7 +131,7 @@ func checkHash(p *SeenPage, fail check.Fail) bool {
 		want = f.sumCut
 	}
 	got := p.Hash
-	if !IsHash(got) {
+	if !isLowerHash(got) {
 		got = p.Tag
 	}
 	fail(p.MURL, got, want)
@@ -139,13 +139,13 @@ func checkHash(p *SeenPage, fail check.Fail) bool {
 }
 
 // compacted gives the body without insignificant white space.
-func compacted(p *SeenPage) ([]byte, bool) {
+func compacted(p *seenPage) ([]byte, bool) {
 	var b bytes.Buffer
 	err := json.Compact(&b, p.Body)
 	return b.Bytes(), err == nil
 }
 
-func checkNoSpace(p *SeenPage, fail check.Fail) bool {
+func checkNoSpace(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -157,7 +157,7 @@ func checkNoSpace(p *SeenPage, fail check.Fail) bool {
 }
 
 // checkWireForm leaves a tag over a form of the publisher's own to checkJCS.
-func checkWireForm(p *SeenPage, fail check.Fail) bool {
+func checkWireForm(p *seenPage, fail check.Fail) bool {
 	f := formsOf(p)
 	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {
 		return false
@@ -169,7 +169,7 @@ func checkWireForm(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkJCS(p *SeenPage, fail check.Fail) bool {
+func checkJCS(p *seenPage, fail check.Fail) bool {
 	compact, ok := compacted(p)
 	if !p.OK() || !ok || !utf8.Valid(p.Body) {
 		return false

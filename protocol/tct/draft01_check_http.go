@@ -22,27 +22,27 @@ var (
 
 // again fetches the page's M-URL once more with the same request, once for all
 // rules.
-func again(ctx context.Context, s *SiteContext, p *SeenPage) (*check.Response, error) {
-	return check.Memo(ctx, s.Target, Name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
+func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, error) {
+	return check.Memo(ctx, s.Target, name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
 		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
 	})
 }
 
 // moves reports whether the page has changed under our eyes: it differs from
 // the first answer, and stays that way.
-func moves(ctx context.Context, s *SiteContext, p *SeenPage) (bool, error) {
+func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
 		return false, err
 	}
-	third, err := check.Memo(ctx, s.Target, Name01+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
+	third, err := check.Memo(ctx, s.Target, name01+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
 		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
 	})
 	return err == nil && bytes.Equal(second.Body, third.Body), err
 }
 
 // steady reports whether the page can be compared with later answers.
-func steady(ctx context.Context, s *SiteContext, p *SeenPage) (bool, error) {
+func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	if !p.OK() {
 		return false, nil
 	}
@@ -51,9 +51,9 @@ func steady(ctx context.Context, s *SiteContext, p *SeenPage) (bool, error) {
 }
 
 // sameTag reports whether two responses have a tag, and the same.
-func sameTag(a, b *check.Response) bool { return Opaque(a) != "" && Opaque(a) == Opaque(b) }
+func sameTag(a, b *check.Response) bool { return opaqueTag(a) != "" && opaqueTag(a) == opaqueTag(b) }
 
-func checkNoRandomness(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkNoRandomness(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if ok, err := steady(ctx, s, p); !ok {
 		return false, err
 	}
@@ -68,7 +68,7 @@ func checkNoRandomness(ctx context.Context, s *SiteContext, p *SeenPage, fail ch
 	return true, nil
 }
 
-func checkDeterministic(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkDeterministic(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if ok, err := steady(ctx, s, p); !ok {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func checkDeterministic(ctx context.Context, s *SiteContext, p *SeenPage, fail c
 	return true, nil
 }
 
-func checkSameTagSameBody(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkSameTagSameBody(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if !p.OK() || p.Tag == "" {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func checkSameTagSameBody(ctx context.Context, s *SiteContext, p *SeenPage, fail
 	return true, nil
 }
 
-func checkTagPerRequest(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if !p.OK() || p.Tag == "" {
 		return false, nil
 	}
@@ -128,7 +128,7 @@ func checkTagPerRequest(ctx context.Context, s *SiteContext, p *SeenPage, fail c
 		return false, err
 	}
 	for _, resp := range []*check.Response{second, worded} {
-		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && Opaque(resp) != p.Tag {
+		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && opaqueTag(resp) != p.Tag {
 			fail(p.MURL, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.Resp.Header.Get("ETag"))
 			break
 		}
@@ -138,7 +138,7 @@ func checkTagPerRequest(ctx context.Context, s *SiteContext, p *SeenPage, fail c
 
 // checkTagIntact asks for a coding: what compresses on the way is what most
 // often weakens, rewrites or drops tags.
-func checkTagIntact(ctx context.Context, s *SiteContext, fail check.Fail) error {
+func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, p := range s.Pages {
 		if !p.OK() || !strings.HasPrefix(p.Resp.Header.Get("ETag"), `"`) {
@@ -173,17 +173,17 @@ func checkTagIntact(ctx context.Context, s *SiteContext, fail check.Fail) error 
 	return nil
 }
 
-func checkParity01(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
-	if p.Item == nil || !p.OK() || !IsHash(p.Item.Tag) || !IsHash(p.Tag) && !IsHash(p.Hash) {
+func checkParity01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
+	if p.Item == nil || !p.OK() || !isLowerHash(p.Item.Tag) || !isLowerHash(p.Tag) && !isLowerHash(p.Hash) {
 		return false, nil
 	}
 	if claims(p, p.Item.Tag) {
 		return true, nil
 	}
-	return true, CheckParity(ctx, s, p, fail)
+	return true, checkParity(ctx, s, p, fail)
 }
 
-func checkNotModifiedFields01(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkNotModifiedFields01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	resp, err := s.Unmodified(ctx, p, fail)
 	if resp == nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-func checkIndexLink(_ context.Context, s *SiteContext, fail check.Fail) error {
+func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 	switch {
 	case s.Root.Status < 200 || s.Root.Status > 299:
 		return fmt.Errorf("the root answers %s: %w", s.Root.Said(), check.ErrNotApplicable)
@@ -20,12 +20,12 @@ func checkIndexLink(_ context.Context, s *SiteContext, fail check.Fail) error {
 		if len(s.Lists) > 0 {
 			want = `Link: <` + s.Lists[0].URL + `>; rel="index"; type="application/json"`
 		}
-		fail(s.Root.URL, LinkField(s.Root), want)
+		fail(s.Root.URL, linkField(s.Root), want)
 	}
 	return nil
 }
 
-func checkExposed(_ context.Context, s *SiteContext, fail check.Fail) error {
+func checkExposed(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(indexLinks(s)) == 0 {
 		return check.ErrNotApplicable // the rule before this one says so
 	}
@@ -35,20 +35,20 @@ func checkExposed(_ context.Context, s *SiteContext, fail check.Fail) error {
 	return nil
 }
 
-func checkItemTag(l *SeenList, fail check.Fail) {
-	l.Each(func(i int, it *SeenItem) {
-		if !IsHash(it.Tag) {
-			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, Shown(it.Fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
+func checkItemTag(l *seenList, fail check.Fail) {
+	l.Each(func(i int, it *seenItem) {
+		if !isLowerHash(it.Tag) {
+			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, shown(it.Fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
 		}
 	})
 }
 
-func checkListContentType(l *SeenList, fail check.Fail)  { jsonType(l.URL, l.Resp, fail) }
-func checkListCacheControl(l *SeenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
-func checkListVary(l *SeenList, fail check.Fail)         { variesByCoding(l.URL, l.Resp, fail) }
+func checkListContentType(l *seenList, fail check.Fail)  { jsonType(l.URL, l.Resp, fail) }
+func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
+func checkListVary(l *seenList, fail check.Fail)         { variesByCoding(l.URL, l.Resp, fail) }
 
 // checkHTTPS leaves out loopback, where nobody listens in.
-func checkHTTPS(_ context.Context, s *SiteContext, fail check.Fail) error {
+func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
 		if loopback(check.HostOf(u)) {
@@ -80,8 +80,8 @@ func loopback(host string) bool {
 func jsonType(u string, r *check.Response, fail check.Fail) {
 	got := r.Header.Get("Content-Type")
 	typ, params, err := mime.ParseMediaType(got)
-	if err != nil || typ != MediaType || !strings.EqualFold(params["charset"], "utf-8") {
-		fail(u, "Content-Type: "+got, "Content-Type: "+ContentType)
+	if err != nil || typ != mediaType || !strings.EqualFold(params["charset"], "utf-8") {
+		fail(u, "Content-Type: "+got, "Content-Type: "+contentType)
 	}
 }
 
@@ -118,6 +118,6 @@ func timely(u string, r *check.Response, fail check.Fail) {
 		}
 	}
 	if !soon {
-		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+CacheControl)
+		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+cacheControl)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-func checkAlternate01(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkAlternate01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	page, err := s.Page(ctx, p)
 	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() {
 		return false, err
 	}
 	got := "no such link"
-	for _, l := range ResponseLinks(page, true) {
-		if !l.Is("alternate", MediaType) {
+	for _, l := range responseLinks(page, true) {
+		if !l.Is("alternate", mediaType) {
 			continue
 		}
 		if l.URL == p.MURL {
@@ -35,28 +35,28 @@ func checkAlternate01(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 	return true, nil
 }
 
-func checkContentType01(p *SeenPage, fail check.Fail) bool {
+func checkContentType01(p *seenPage, fail check.Fail) bool {
 	if p.OK() {
 		jsonType(p.MURL, p.Resp, fail)
 	}
 	return p.OK()
 }
 
-func checkCacheControl01(p *SeenPage, fail check.Fail) bool {
+func checkCacheControl01(p *seenPage, fail check.Fail) bool {
 	if p.OK() {
 		timely(p.MURL, p.Resp, fail)
 	}
 	return p.OK()
 }
 
-func checkVary01(p *SeenPage, fail check.Fail) bool {
+func checkVary01(p *seenPage, fail check.Fail) bool {
 	if p.OK() {
 		variesByCoding(p.MURL, p.Resp, fail)
 	}
 	return p.OK()
 }
 
-func checkJSON(p *SeenPage, fail check.Fail) bool {
+func checkJSON(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -67,7 +67,7 @@ func checkJSON(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkUTF8(p *SeenPage, fail check.Fail) bool {
+func checkUTF8(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
 	}
@@ -84,7 +84,7 @@ func checkUTF8(p *SeenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkObject01(p *SeenPage, fail check.Fail) bool {
+func checkObject01(p *seenPage, fail check.Fail) bool {
 	if !p.OK() || !json.Valid(p.Body) {
 		return false
 	}
@@ -97,7 +97,7 @@ func checkObject01(p *SeenPage, fail check.Fail) bool {
 // checkPlainText looks for tags in the content. A page about HTML has them in
 // its text; so a tag counts as markup only if the C-URL does not show it to
 // its readers.
-func checkPlainText(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkPlainText(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	content, ok := check.JSONText(p.Fields["content"])
 	if !ok {
 		return false, nil
@@ -158,7 +158,7 @@ func shownText(doc []byte) string {
 	return canon.Normalize(b.String())
 }
 
-func checkAccess(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error) {
+func checkAccess(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	page, err := s.Page(ctx, p)
 	if err != nil || page == nil || p.Err != nil {
 		return false, err

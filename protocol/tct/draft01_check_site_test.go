@@ -78,7 +78,7 @@ func pattern01(path string) string {
 func encodePage(m map[string]any) (body []byte, hash string) {
 	m = maps.Clone(m)
 	delete(m, "hash")
-	hash = HashPrefix + canon.SHA256Hex(canonical(m))
+	hash = hashPrefix + canon.SHA256Hex(canonical(m))
 	m["hash"] = hash
 	return canonical(m), hash
 }
@@ -96,8 +96,8 @@ func canonical(v any) []byte {
 
 func serveJSON01(w http.ResponseWriter, r *http.Request, body []byte, tag string) {
 	h := w.Header()
-	h.Set("Content-Type", ContentType)
-	h.Set("Cache-Control", CacheControl)
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", cacheControl)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("ETag", `"`+tag+`"`)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

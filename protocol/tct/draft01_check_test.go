@@ -26,7 +26,7 @@ func checked01(t *testing.T, h http.Handler, site string, o *check.TargetOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	return protocoltest.Checked(t, Name01, rules01(), target), target
+	return protocoltest.Checked(t, name01, rules01(), target), target
 }
 
 func TestCheckGoodSite01(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCheckFaults01(t *testing.T) {
 	for _, f := range checkFaults01 {
 		t.Run(f.rule+" "+f.name, func(t *testing.T) {
 			r, _ := checked01(t, f.breaks(goodHandler01()), goodSite01+"/", nil)
-			protocoltest.OneFailed(t, r, Name01+"/"+f.rule)
+			protocoltest.OneFailed(t, r, name01+"/"+f.rule)
 		})
 	}
 }
@@ -51,12 +51,12 @@ func TestCheckFaults01(t *testing.T) {
 func TestCheckFaultsPublished01(t *testing.T) {
 	p := Draft01()
 	p.Rules = func() []check.Rule {
-		return slices.DeleteFunc(rules01(), func(r check.Rule) bool { return r.ID == Name01+"/1.10/https" })
+		return slices.DeleteFunc(rules01(), func(r check.Rule) bool { return r.ID == name01+"/1.10/https" })
 	}
 	var faults []protocoltest.Fault
 	for _, f := range checkFaults01 {
 		if f.rule != "1.10/https" {
-			faults = append(faults, protocoltest.Fault{Rule: Name01 + "/" + f.rule, Name: f.name, Break: f.breaks})
+			faults = append(faults, protocoltest.Fault{Rule: name01 + "/" + f.rule, Name: f.name, Break: f.breaks})
 		}
 	}
 	protocoltest.Faults(t, p, faults)
@@ -65,9 +65,9 @@ func TestCheckFaultsPublished01(t *testing.T) {
 func TestRules01(t *testing.T) {
 	var faults []string
 	for _, f := range checkFaults01 {
-		faults = append(faults, Name01+"/"+f.rule)
+		faults = append(faults, name01+"/"+f.rule)
 	}
-	protocoltest.WellFormed(t, Name01, rules01(), faults)
+	protocoltest.WellFormed(t, name01, rules01(), faults)
 }
 
 // Every section that a rule names is a heading of the draft.
@@ -94,7 +94,7 @@ func TestCheckAbsent01(t *testing.T) {
 			if r.URL.Path == "/" {
 				return
 			}
-			w.Header().Set("Content-Type", ContentType)
+			w.Header().Set("Content-Type", contentType)
 			_, _ = w.Write([]byte(body))
 		}
 	}
@@ -110,7 +110,7 @@ func TestCheckAbsent01(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := checked01(t, h, goodSite01+"/", nil)
-			if got := r.Protocols[Name01]; got.Found || got.NotRun != len(rules01()) || len(r.Findings) != 0 || r.Failed() {
+			if got := r.Protocols[name01]; got.Found || got.NotRun != len(rules01()) || len(r.Findings) != 0 || r.Failed() {
 				t.Errorf("got %+v", got)
 				protocoltest.Explain(t, r)
 			}
@@ -122,7 +122,7 @@ func TestCheckAbsent01(t *testing.T) {
 func TestCheckSinglePage(t *testing.T) {
 	h := protocoltest.Both(protocoltest.Respond("/", http.StatusNotFound), protocoltest.Respond(listPath, http.StatusNotFound))(goodHandler01())
 	r, _ := checked01(t, h, goodSite01+"/post/", nil)
-	got := r.Protocols[Name01]
+	got := r.Protocols[name01]
 	if !got.Found || len(r.Findings) != 0 || got.NotRun != 0 || got.Must.Pass < 20 {
 		t.Errorf("got %+v", got)
 		protocoltest.Explain(t, r)
@@ -146,12 +146,12 @@ func TestCheckSample(t *testing.T) {
 		}
 		if r.URL.Path == listPath {
 			var b bytes.Buffer
-			b.WriteString(ListHead)
+			b.WriteString(listHead)
 			for i := range n {
 				_, hash := body(i)
 				fmt.Fprintf(&b, `%s{"cUrl":"%s/%d/","mUrl":"%s/%d/llm.json","etag":"%s"}`, map[bool]string{true: ","}[i > 0], goodSite01, i, goodSite01, i, hash)
 			}
-			b.WriteString(ListTail)
+			b.WriteString(listTail)
 			serveJSON01(w, r, b.Bytes(), "x")
 			return
 		}
@@ -168,7 +168,7 @@ func TestCheckSample(t *testing.T) {
 	// The limit of requests leaves rules that could not look, and no lie.
 	for n := 1; n < 30; n++ {
 		r, _ = checked01(t, h, goodSite01, &check.TargetOptions{Sample: 3, MaxRequests: n})
-		if got := r.Protocols[Name01]; got.NotRun == 0 || len(r.Findings) != 0 {
+		if got := r.Protocols[name01]; got.NotRun == 0 || len(r.Findings) != 0 {
 			protocoltest.Explain(t, r)
 			t.Errorf("with %d requests: %+v", n, got)
 		}
@@ -187,7 +187,7 @@ func TestCheckBusySite(t *testing.T) {
 			good.ServeHTTP(w, r)
 		})
 		r, _ := checked01(t, h, goodSite01, nil)
-		if got := r.Protocols[Name01]; got.NotRun == 0 || len(r.Findings) != 0 {
+		if got := r.Protocols[name01]; got.NotRun == 0 || len(r.Findings) != 0 {
 			protocoltest.Explain(t, r)
 			t.Errorf("after %d requests: %+v", allowed, got)
 		}
@@ -206,7 +206,7 @@ func TestCheckStaysOnSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: Name01, Rules: rules01()}}, nil); err != nil {
+	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: rules01()}}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,11 +223,11 @@ func TestCheckBrokenConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name01, Rules: rules01()}}, nil)
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: rules01()}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Findings) != 1 || r.Findings[0].Rule != Name01+"/1.7.1/m-url" || r.Protocols[Name01].NotRun != 0 {
+	if len(r.Findings) != 1 || r.Findings[0].Rule != name01+"/1.7.1/m-url" || r.Protocols[name01].NotRun != 0 {
 		protocoltest.Explain(t, r)
 		t.Error("expected one finding")
 	}
@@ -306,7 +306,7 @@ func TestPlainText(t *testing.T) {
 func TestHTTPSOnLoopback(t *testing.T) {
 	for u, want := range map[string]error{"http://127.0.0.1:8080/llm-pages.json": check.ErrNotApplicable, "http://site.example/": nil} {
 		n := 0
-		s := &SiteContext{Lists: []*SeenList{{URL: u, Resp: new(check.Response)}}}
+		s := &siteContext{Lists: []*seenList{{URL: u, Resp: new(check.Response)}}}
 		err := checkHTTPS(t.Context(), s, func(string, string, string) { n++ })
 		if !errors.Is(err, want) || (n == 0) != (want != nil) {
 			t.Errorf("%s: %v, %d findings", u, err, n)
@@ -328,7 +328,7 @@ func TestLoopback(t *testing.T) {
 // Whatever a site says, no rule breaks down over it.
 func FuzzCheck01(f *testing.F) {
 	page, hash := encodePage(map[string]any{"canonical_url": goodSite01 + "/", "title": "T", "content": "<p>"})
-	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, ListHead, goodSite01, goodSite01, hash, ListTail)
+	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, listHead, goodSite01, goodSite01, hash, listTail)
 	const index = `</llm-pages.json>; rel=index; type="application/json", </>; rel=canonical`
 	f.Add(index, `"`+hash+`"`, list, string(page))
 	f.Add(index, hash, `{"items":[{"mUrl":"https://site.example/llm.json"},null,1]}`, `{"hash":null,"content":"<p"}`)
@@ -361,7 +361,7 @@ func FuzzCheck01(f *testing.F) {
 func TestCross01(t *testing.T) {
 	var faults []protocoltest.Fault
 	for _, f := range checkFaults01 {
-		faults = append(faults, protocoltest.Fault{Rule: Name01 + "/" + f.rule, Name: f.name, Break: f.breaks})
+		faults = append(faults, protocoltest.Fault{Rule: name01 + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
 	protocoltest.Crossing{
 		Protocol: Draft01(), Good: goodHandler01, Faults: faults,

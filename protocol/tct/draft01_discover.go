@@ -21,8 +21,8 @@ func (p *publisher01) Advertise(v millrace.View) millrace.Advertisement {
 	n := millrace.Advertisement{Allow: []string{"/$", "/llm-pages", "/llm.json", "/*/llm.json"}} // the root has the Link
 	shards := p.shards(site)
 	for i := range shards {
-		n.Root = append(n.Root, millrace.Link{URL: root + listName01(i, shards), Rel: "index", Type: MediaType})
-		n.Entries = append(n.Entries, millrace.Entry{URL: docs + listName01(i, shards), Type: MediaType, Spec: source01})
+		n.Root = append(n.Root, millrace.Link{URL: root + listName01(i, shards), Rel: "index", Type: mediaType})
+		n.Entries = append(n.Entries, millrace.Entry{URL: docs + listName01(i, shards), Type: mediaType, Spec: source01})
 	}
 	n.Page = draft01.Alternate(v, millrace.Link{HTML: true})
 	return n

@@ -30,7 +30,7 @@ func probe01(ctx context.Context, client *http.Client, endpoint string, o *proto
 		if err == nil {
 			err = invalid(p.List(resp, lists[0].URL))
 		}
-		if err != nil && !IsOther(err) {
+		if err != nil && !isOtherDocument(err) {
 			return nil, err
 		}
 		other = cmp.Or(other, err)

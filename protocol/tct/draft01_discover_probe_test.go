@@ -35,7 +35,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, l := range s.lists {
 		w.Header().Add("Link", "<"+l+`>; rel="index"; type="application/json"`)
 	}
-	w.Header().Set("Content-Type", MediaType)
+	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("ETag", `"e"`)
 	if !s.flow {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
@@ -48,15 +48,15 @@ func (s *shelf) add(path, name string, n int) {
 	var b []byte
 	for i := range n {
 		u := fmt.Sprintf("%s/%s/%06d", s.URL, name, i)
-		d := &Document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
+		d := &document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
 		body, hash := encode01(d)
 		s.docs[fmt.Sprintf("/%s/%06d/llm.json", name, i)] = string(body)
 		if b = append(b, ","...); i == 0 {
 			b = b[:0]
 		}
-		b = appendItem01(b, &Item{CURL: u, MURL: u + "/llm.json", ETag: hash})
+		b = appendItem01(b, &listItem{CURL: u, MURL: u + "/llm.json", ETag: hash})
 	}
-	s.docs[path] = ListHead + string(b) + ListTail
+	s.docs[path] = listHead + string(b) + listTail
 }
 
 // A list that goes on is weighed by its length, if there is one; of many lists
@@ -110,10 +110,10 @@ func TestLookAtBrokenDocuments(t *testing.T) {
 	}
 	s := newShelf(t, "/l.json")
 	s.docs["/l.json"] = `{"version":2,"items":[]}`
-	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, ErrVersion) {
+	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, errVersion) {
 		t.Errorf("another version: %+v, %v", offer, err)
 	}
-	s.docs["/l.json"] = ListHead + ListTail
+	s.docs["/l.json"] = listHead + listTail
 	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); err != nil || offer.Pages != 0 {
 		t.Errorf("an empty site: %+v, %v", offer, err)
 	}

@@ -11,7 +11,7 @@ import (
 // (1.6.2), which is the ETag without its quotes. The members stand in the
 // order of RFC 8785, so that nothing is sorted; the hash is of all bytes but
 // those of its own member, for which space is left.
-func encode01(d *Document) (body []byte, hash string) {
+func encode01(d *document) (body []byte, hash string) {
 	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
 	dst = append(dst, '{')
 	if d.Author != "" {
@@ -23,7 +23,7 @@ func encode01(d *Document) (body []byte, hash string) {
 		dst = canon.AppendMember(append(dst, ','), "description", d.Description)
 	}
 	cut := len(dst)
-	dst = append(dst, `,"hash":"`+HashPrefix...)
+	dst = append(dst, `,"hash":"`+hashPrefix...)
 	digits := len(dst)
 	dst = append(dst, make([]byte, 2*sha256.Size)...)
 	dst = append(dst, '"')
@@ -31,7 +31,7 @@ func encode01(d *Document) (body []byte, hash string) {
 	for _, m := range []struct{ name, value string }{
 		{"language", d.Language},
 		{"modified", d.Modified},
-		{"profile", Profile},
+		{"profile", profileName},
 		{"published", d.Published},
 	} {
 		if m.value != "" {
@@ -39,7 +39,7 @@ func encode01(d *Document) (body []byte, hash string) {
 		}
 	}
 	if len(d.StructuredData) > 0 {
-		dst = Objects(append(dst, `,"structured_data":`...), d.StructuredData)
+		dst = appendObjects(append(dst, `,"structured_data":`...), d.StructuredData)
 	}
 	dst = append(canon.AppendMember(append(dst, ','), "title", d.Title), '}')
 
@@ -48,11 +48,11 @@ func encode01(d *Document) (body []byte, hash string) {
 	h.Write(dst[rest:])
 	var sum [sha256.Size]byte
 	hex.Encode(dst[digits:], h.Sum(sum[:0]))
-	return dst, string(dst[digits-len(HashPrefix) : rest-1])
+	return dst, string(dst[digits-len(hashPrefix) : rest-1])
 }
 
 // appendItem01 appends the item as the lists of this draft have it.
-func appendItem01(dst []byte, it *Item) []byte {
+func appendItem01(dst []byte, it *listItem) []byte {
 	dst = append(canon.AppendMember(append(dst, '{'), "cUrl", it.CURL), ',')
 	dst = append(canon.AppendMember(dst, "mUrl", it.MURL), ',')
 	return append(canon.AppendMember(dst, "etag", it.ETag), '}')

@@ -20,7 +20,7 @@ import (
 
 // The vector that other implementations agree on.
 func TestVector01(t *testing.T) {
-	d := &Document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
+	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
 	body, hash := encode01(d)
 	const want = "sha256-af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8"
 	if hash != want {
@@ -30,7 +30,7 @@ func TestVector01(t *testing.T) {
 	if without != `{"canonical_url":"https://example.com/hello-world/","content":"Hello World","profile":"tct-1","title":"Hello World"}` {
 		t.Errorf("hashed are %s", without)
 	}
-	if canon.SHA256Hex([]byte(without)) != want[len(HashPrefix):] {
+	if canon.SHA256Hex([]byte(without)) != want[len(hashPrefix):] {
 		t.Error("the hash is of something else")
 	}
 }
@@ -91,11 +91,11 @@ func FuzzDocument01(f *testing.F) {
 		if err != nil || !bytes.Equal(c, body) {
 			t.Fatalf("%q is not canonical: %q %v", body, c, err)
 		}
-		if !IsHash(hash) || !IsHashOf(body, hash) {
+		if !isLowerHash(hash) || !isHashOf(body, hash) {
 			t.Fatalf("%q has hash %s", body, hash)
 		}
 		var spread bytes.Buffer
-		if err := json.Indent(&spread, body, "", " "); err != nil || !IsHashOf(spread.Bytes(), hash) {
+		if err := json.Indent(&spread, body, "", " "); err != nil || !isHashOf(spread.Bytes(), hash) {
 			t.Fatalf("%q with white space lost its hash %s: %v", body, hash, err)
 		}
 		back, wire, err := draft01.Decode(body)
@@ -149,7 +149,7 @@ func TestDecodeDocument01(t *testing.T) {
 			continue
 		}
 		fe, ok := errors.AsType[*millrace.FormatError](err)
-		if !ok || !errors.Is(err, millrace.ErrInvalid) || fe.Section != c.section || fe.Protocol != Name01 || !strings.Contains(fe.Position, c.position) {
+		if !ok || !errors.Is(err, millrace.ErrInvalid) || fe.Section != c.section || fe.Protocol != name01 || !strings.Contains(fe.Position, c.position) {
 			t.Errorf("%s: %+v, want one at %s of section %s", c.name, err, c.position, c.section)
 		}
 	}
@@ -162,21 +162,21 @@ func TestDecodeDocument01(t *testing.T) {
 // Servers with a canonical form of their own hash what they send.
 func TestHashHolds(t *testing.T) {
 	own := `{"title":"T","profile":"tct-1","content":"a/b","canonical_url":"https://e.com/"}`
-	hash := HashPrefix + canon.SHA256Hex([]byte(own))
+	hash := hashPrefix + canon.SHA256Hex([]byte(own))
 	for _, body := range []string{
 		strings.TrimSuffix(own, "}") + `,"hash":"` + hash + `"}`,
 		`{"hash":"` + hash + `",` + own[1:],
 		strings.Replace(own, `,"content"`, `,"hash":"`+hash+`","content"`, 1),
 	} {
-		if !IsHashOf([]byte(body), hash) {
+		if !isHashOf([]byte(body), hash) {
 			t.Errorf("%s: its hash does not hold", body)
 		}
-		if IsHashOf([]byte(strings.Replace(body, "a/b", "a/c", 1)), hash) {
+		if isHashOf([]byte(strings.Replace(body, "a/b", "a/c", 1)), hash) {
 			t.Errorf("%s: its hash holds for another content", body)
 		}
 	}
 	for _, bad := range []string{"", "sha256-", "sha256-" + strings.Repeat("A", 64), strings.Repeat("a", 71), hash + "0"} {
-		if IsHash(bad) || IsHashOf([]byte(`{"hash":"`+bad+`"}`), bad) {
+		if isLowerHash(bad) || isHashOf([]byte(`{"hash":"`+bad+`"}`), bad) {
 			t.Errorf("%q is taken for a hash", bad)
 		}
 	}
@@ -193,7 +193,7 @@ func FuzzDecodeDocument01(f *testing.F) {
 			}
 			return
 		}
-		IsHashOf(body, hash)
+		isHashOf(body, hash)
 		again, _ := encode01(d)
 		back, _, err := draft01.Decode(again)
 		if err != nil {

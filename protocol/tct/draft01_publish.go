@@ -41,5 +41,5 @@ func (p *publisher01) Find(ctx context.Context, v millrace.View, r *http.Request
 // All yields the lists, the overview of a site without a home page, and every
 // page's document.
 func (p *publisher01) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
-	return draft01.All(ctx, v, func(over *Overview) ([]*millrace.Document, error) { return p.lists(v, over), nil })
+	return draft01.All(ctx, v, func(over *overview) ([]*millrace.Document, error) { return p.lists(v, over), nil })
 }

@@ -44,7 +44,7 @@ func shardOf(identity string, shards int) int {
 
 // lists returns the M-Sitemaps (1.7). Items are in the order of identities; an
 // overview comes first in the first list.
-func (p *publisher01) lists(v millrace.View, over *Overview) []*millrace.Document {
+func (p *publisher01) lists(v millrace.View, over *overview) []*millrace.Document {
 	site := v.Site()
 	out := make([]*millrace.Document, p.shards(site))
 	for i := range out {

@@ -81,7 +81,7 @@ func TestDocumentHeader01(t *testing.T) {
 	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
 		t.Error(diff)
 	}
-	if !d.OneTag || d.Large || !IsHash(d.ETag) {
+	if !d.OneTag || d.Large || !isLowerHash(d.ETag) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -181,8 +181,8 @@ func TestList01(t *testing.T) {
 	docs := large01(t, view01([]*millrace.Page{{URL: "/b"}, {URL: "/"}, {URL: "/a/?q=1"}, {URL: "/t", Kind: millrace.Archive}}), 0)
 	got := body01(t, docs["/llm-pages.json"])
 	var urls []string
-	if err := draft01.ScanList(strings.NewReader(got), 0, func(_ int, it *Item, err error) bool {
-		if err != nil || !IsHash(it.ETag) {
+	if err := draft01.ScanList(strings.NewReader(got), 0, func(_ int, it *listItem, err error) bool {
+		if err != nil || !isLowerHash(it.ETag) {
 			t.Errorf("%+v %v", it, err)
 		}
 		urls = append(urls, it.CURL+" "+it.MURL)
@@ -205,14 +205,14 @@ func TestOverview01(t *testing.T) {
 	}
 	text := body01(t, d)
 	doc, hash, err := draft01.Decode([]byte(text))
-	if err != nil || hash != d.ETag || !IsHashOf([]byte(text), hash) {
+	if err != nil || hash != d.ETag || !isHashOf([]byte(text), hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	if doc.CanonicalURL != base01 || doc.Title != "The site" || doc.Content != "Sections:\n- p\n  "+base01+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body01(t, docs["/llm-pages.json"])
-	if !strings.HasPrefix(list, ListHead+"\n"+`{"cUrl":"`+base01+`","mUrl":"`+base01+`llm.json","etag":"`+hash+`"}`) {
+	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base01+`","mUrl":"`+base01+`llm.json","etag":"`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
 	links, err := newPublisher01(nil).Advertise(v).Page(t.Context(), "/")
@@ -320,7 +320,7 @@ func TestHomeRedirects01(t *testing.T) {
 	v = protocoltest.NewView(site, append(pages01(3)[1:], posts, &millrace.Page{URL: "/posts", Title: "Rival", Known: millrace.AllFields}), Draft01().Tagger)
 	docs = large01(t, v, 0)
 	d := docs["/posts/~2/llm.json"]
-	if d == nil || !strings.Contains(body01(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body01(t, docs["/llm-pages.json"]), ListHead+"\n"+`{"cUrl":"`+base01+`posts/","mUrl":"`+base01+`posts/~2/llm.json"`) {
+	if d == nil || !strings.Contains(body01(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body01(t, docs["/llm-pages.json"]), listHead+"\n"+`{"cUrl":"`+base01+`posts/","mUrl":"`+base01+`posts/~2/llm.json"`) {
 		t.Fatalf("large documents: %v", docs)
 	}
 	if links, err := newPublisher01(nil).Advertise(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base01+d.Path[1:] {

@@ -21,7 +21,7 @@ import (
 )
 
 // reader01 is the source that a site in TCT draft-01 is.
-type reader01 struct{ *Reader }
+type reader01 struct{ *tctReader }
 
 // newReader01 reads the site at an endpoint, any URL of it; a nil client is the
 // guarded default, nil options are the zero value. Changes starts from the
@@ -34,9 +34,9 @@ func newReader01(client *http.Client, endpoint string, o *protocol.ReaderOptions
 // cursor01 is where the stream of a site stands: what was found by discovery
 // and which state of each list has been applied.
 type cursor01 struct {
-	Root  string    `json:"root"`
-	Found time.Time `json:"found"` // when the root was last asked
-	Lists []List    `json:"lists"` // in the order of the root's links
+	Root  string      `json:"root"`
+	Found time.Time   `json:"found"` // when the root was last asked
+	Lists []listState `json:"lists"` // in the order of the root's links
 	// Missing are the targets of the root's links that were not there. One is
 	// believed to be no list when it is missing twice.
 	Missing []string `json:"missing,omitempty"`
@@ -77,15 +77,15 @@ func (r *reader01) changes(ctx context.Context, since millrace.Cursor, yield fun
 	was := cursor01{Root: r.Root}
 	if since != "" {
 		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || len(was.Lists) == 0 {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name01, r.Root, millrace.ErrConflict)
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", name01, r.Root, millrace.ErrConflict)
 		}
 	}
-	var files []*ListFile
+	var files []*listFile
 	defer func() { closeAll(files) }()
 	now := r.Options.Now().UTC().Truncate(time.Second)
 	is := was
 	age := now.Sub(was.Found)
-	remembered, whole := since != "" && age >= 0 && age < DiscoveryAge, false
+	remembered, whole := since != "" && age >= 0 && age < discoveryAge, false
 	if remembered {
 		var err error
 		if files, _, whole, err = r.load(ctx, was.Lists, was); err != nil {
@@ -115,7 +115,7 @@ func (r *reader01) changes(ctx context.Context, since millrace.Cursor, yield fun
 	if slices.Equal(is.urls(), was.urls()) {
 		return r.yieldEach(ctx, files, whole, was, is, yield)
 	}
-	if slices.ContainsFunc(files, func(f *ListFile) bool { return !f.Changed() }) {
+	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
 		// A list among others than before says nothing by its 304 alone.
 		closeAll(files)
 		var err error
@@ -132,10 +132,10 @@ func (r *reader01) changes(ctx context.Context, since millrace.Cursor, yield fun
 
 // listsOf gives the lists of files, with their validators unless they are to be
 // read again.
-func listsOf(files []*ListFile, again bool) []List {
-	out := make([]List, len(files))
+func listsOf(files []*listFile, again bool) []listState {
+	out := make([]listState, len(files))
 	for i, f := range files {
-		out[i] = f.List
+		out[i] = f.listState
 	}
 	if again {
 		return unconditional(out)
@@ -144,17 +144,17 @@ func listsOf(files []*ListFile, again bool) []List {
 }
 
 // unconditional gives the lists without their validators.
-func unconditional(lists []List) []List {
-	out := make([]List, len(lists))
+func unconditional(lists []listState) []listState {
+	out := make([]listState, len(lists))
 	for i, l := range lists {
-		out[i] = List{URL: l.URL}
+		out[i] = listState{URL: l.URL}
 	}
 	return out
 }
 
 // yieldAll yields the items of all lists and one milestone.
 func (r *reader01) yieldAll(
-	ctx context.Context, files []*ListFile, whole bool, is cursor01, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*listFile, whole bool, is cursor01, yield func(millrace.Change, error) bool,
 ) error {
 	for _, f := range files {
 		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
@@ -168,7 +168,7 @@ func (r *reader01) yieldAll(
 // yieldEach yields the items of each list that has changed, with a milestone
 // whose cursor covers what has been yielded up to it.
 func (r *reader01) yieldEach(
-	ctx context.Context, files []*ListFile, whole bool, was, is cursor01, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*listFile, whole bool, was, is cursor01, yield func(millrace.Change, error) bool,
 ) error {
 	so := cursor01{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
@@ -199,7 +199,7 @@ func (r *reader01) yieldEach(
 }
 
 // sectionOf returns the section of a list's pages: its URL, "" if it is the only list.
-func sectionOf(f *ListFile, files []*ListFile) string {
+func sectionOf(f *listFile, files []*listFile) string {
 	if len(files) > 1 {
 		return f.URL
 	}
@@ -207,7 +207,7 @@ func sectionOf(f *ListFile, files []*ListFile) string {
 }
 
 func unlessStop(err error) error {
-	if errors.Is(err, ErrStop) {
+	if errors.Is(err, errStop) {
 		return nil
 	}
 	return err
@@ -222,31 +222,31 @@ func mark(c cursor01, whole bool, section string) millrace.Change {
 
 // discover asks the origin's root for its lists (1.4.1), and says how many bytes
 // that has taken.
-func (r *reader01) discover(ctx context.Context) (found []List, size int64, err error) {
+func (r *reader01) discover(ctx context.Context) (found []listState, size int64, err error) {
 	resp, err := r.Get(ctx, r.Root, map[string]string{"Accept": "text/html, */*;q=0.1"})
 	if err != nil {
-		return nil, size, fmt.Errorf("%s: discovery: %w", Name01, err)
+		return nil, size, fmt.Errorf("%s: discovery: %w", name01, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, size, fmt.Errorf("%s: discovery: %w", Name01, err)
+		return nil, size, fmt.Errorf("%s: discovery: %w", name01, err)
 	}
 	size, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
-		case !l.Is("index", MediaType), slices.Contains(found, List{URL: l.URL}):
+		case !l.Is("index", mediaType), slices.Contains(found, listState{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
 			r.Note("1.10/https", l.URL, "an http list of an https site is not read")
 		default:
-			found = append(found, List{URL: l.URL})
+			found = append(found, listState{URL: l.URL})
 		}
 	}
 	switch {
 	case len(found) == 0:
 		return nil, size, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
-			Name01, r.Root, MediaType, millrace.ErrNotFound)
+			name01, r.Root, mediaType, millrace.ErrNotFound)
 	case len(found) > maxLists:
-		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", Name01, r.Root, len(found), millrace.ErrTooLarge)
+		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", name01, r.Root, len(found), millrace.ErrTooLarge)
 	}
 	return found, size, nil
 }

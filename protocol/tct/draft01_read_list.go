@@ -13,7 +13,7 @@ import (
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
-func closeAll(files []*ListFile) {
+func closeAll(files []*listFile) {
 	for _, f := range files {
 		f.Close()
 	}
@@ -24,7 +24,7 @@ func closeAll(files []*ListFile) {
 // unless the cursor knows that it was one. whole is false when one of them may
 // not be read, or is missing that was not missing the last time, as on a
 // replica that lags behind: then what no list names may be named there.
-func (r *reader01) load(ctx context.Context, lists []List, was cursor01) (files []*ListFile, missing []string, whole bool, err error) {
+func (r *reader01) load(ctx context.Context, lists []listState, was cursor01) (files []*listFile, missing []string, whole bool, err error) {
 	whole = true
 	defer func() {
 		if err != nil {
@@ -44,7 +44,7 @@ func (r *reader01) load(ctx context.Context, lists []List, was cursor01) (files 
 		switch {
 		case err == nil:
 			files = append(files, f)
-		case known || !IsOther(err):
+		case known || !isOtherDocument(err):
 			return files, nil, false, err
 		default:
 			if errors.Is(err, millrace.ErrNotFound) {
@@ -62,13 +62,13 @@ func (r *reader01) load(ctx context.Context, lists []List, was cursor01) (files 
 }
 
 // loadOne gets one list, conditionally if it has validators (1.8.1).
-func (r *reader01) loadOne(ctx context.Context, l List) (*ListFile, error) {
+func (r *reader01) loadOne(ctx context.Context, l listState) (*listFile, error) {
 	resp, err := r.GetList(r.Download(ctx), l)
 	if err != nil {
 		return nil, err
 	}
 	if resp == nil {
-		return &ListFile{List: l}, nil
+		return &listFile{listState: l}, nil
 	}
 	defer resp.Body.Close()
 	f, err := r.ReadList(resp, l.URL)
@@ -77,7 +77,7 @@ func (r *reader01) loadOne(ctx context.Context, l List) (*ListFile, error) {
 
 // invalid returns the error of what is announced as a list and is no list.
 func invalid(err error) error {
-	if errors.Is(err, ErrNoList) {
+	if errors.Is(err, errNoList) {
 		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
 	return err

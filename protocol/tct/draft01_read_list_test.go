@@ -22,7 +22,7 @@ import (
 type answers01 map[string]func() io.Reader
 
 func (a answers01) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {ContentType}}
+	h := http.Header{"Content-Type": {contentType}}
 	if r.URL.Path == "/" {
 		h.Add("Link", `</list>; rel="index"; type="application/json"`)
 	}
@@ -94,7 +94,7 @@ func TestListsThatLie01(t *testing.T) {
 
 // A list that is broken anywhere, even at its end, applies nothing.
 func TestBrokenLists01(t *testing.T) {
-	good := bytes.NewBufferString(ListHead)
+	good := bytes.NewBufferString(listHead)
 	for i := range 20_000 { // more than is spooled in memory
 		if i > 0 {
 			good.WriteByte(',')
@@ -110,7 +110,7 @@ func TestBrokenLists01(t *testing.T) {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + ListTail)}}, base01, nil))
+	puts, _, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + listTail)}}, base01, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -120,7 +120,7 @@ func TestBrokenLists01(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint01(t *testing.T) {
-	client := &http.Client{Transport: answers01{"/list": plainText01(ListHead + ListTail)}}
+	client := &http.Client{Transport: answers01{"/list": plainText01(listHead + listTail)}}
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
 	} {

@@ -10,10 +10,10 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Document is what an M-URL says, but for its profile, which is constant, and
+// document is what an M-URL says, but for its profile, which is constant, and
 // its hash, which follows from the rest. "" and nil mean absent; the members
 // after Content are not required.
-type Document struct {
+type document struct {
 	CanonicalURL string // canonical_url: the C-URL
 	Title        string
 	Content      string // plain text
@@ -27,13 +27,13 @@ type Document struct {
 }
 
 // Extended reports whether d has any member beyond the required ones.
-func (d *Document) Extended() bool {
+func (d *document) Extended() bool {
 	return d.Language != "" || d.Published != "" || d.Modified != "" || d.Description != "" || d.Author != "" ||
 		len(d.StructuredData) > 0
 }
 
-// Limits bound a document.
-var Limits = jsonio.Limits{Size: 32 << 20, Depth: 256}
+// jsonLimits bound a document.
+var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
 // errRequired is a required member that a document lacks.
 var errRequired = errors.New("the member is required")
@@ -42,7 +42,7 @@ var errRequired = errors.New("the member is required")
 // not required and not of its type counts as absent. Errors are
 // [*millrace.FormatError] without protocol, URL and section, with [errRequired]
 // for a member that is missing or a [*DraftError], or ErrTooLarge.
-func decode(body []byte) (d *Document, hash string, err error) {
+func decode(body []byte) (d *document, hash string, err error) {
 	var w struct {
 		CanonicalURL *string    `json:"canonical_url"`
 		Title        *string    `json:"title"`
@@ -57,7 +57,7 @@ func decode(body []byte) (d *Document, hash string, err error) {
 		Author         jsonio.Raw `json:"author"`
 		StructuredData jsonio.Raw `json:"structured_data"`
 	}
-	if err := jsonio.Unmarshal(body, &Limits, &w); err != nil {
+	if err := jsonio.Unmarshal(body, &jsonLimits, &w); err != nil {
 		return nil, "", err
 	}
 	if err := checkDraft(rawString(w.Profile), ""); err != nil {
@@ -71,13 +71,13 @@ func decode(body []byte) (d *Document, hash string, err error) {
 			return nil, "", &millrace.FormatError{Position: "/" + m.name, Err: errRequired}
 		}
 	}
-	return &Document{
+	return &document{
 		CanonicalURL:   *w.CanonicalURL,
 		Title:          *w.Title,
 		Content:        *w.Content,
 		Language:       rawString(w.Language),
-		Published:      kit.FormatTime(ParseTime(rawString(w.Published))),
-		Modified:       kit.FormatTime(ParseTime(rawString(w.Modified))),
+		Published:      kit.FormatTime(parseTime(rawString(w.Published))),
+		Modified:       kit.FormatTime(parseTime(rawString(w.Modified))),
 		Description:    rawString(w.Description),
 		Author:         rawString(w.Author),
 		StructuredData: rawObjects(w.StructuredData),
@@ -87,7 +87,7 @@ func decode(body []byte) (d *Document, hash string, err error) {
 // rawString gives the value of a JSON string, "" for anything else.
 func rawString(raw jsonio.Raw) string {
 	var s string
-	if jsonio.Unmarshal(raw, &Limits, &s) != nil {
+	if jsonio.Unmarshal(raw, &jsonLimits, &s) != nil {
 		return ""
 	}
 	return s
@@ -97,7 +97,7 @@ func rawString(raw jsonio.Raw) string {
 // in its place, each in RFC 8785 form; whatever else there is is dropped.
 func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	list := []jsonio.Raw{raw}
-	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &Limits, &list) != nil {
+	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &jsonLimits, &list) != nil {
 		return nil
 	}
 	var out []json.RawMessage
@@ -112,15 +112,15 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 // canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
 // has none where it is going to stand: in an array in an object.
 func canonicalObject(raw []byte) json.RawMessage {
-	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: Limits.Size, Depth: Limits.Depth - 2})
+	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: jsonLimits.Size, Depth: jsonLimits.Depth - 2})
 	if err != nil || c.Kind() != '{' {
 		return nil
 	}
 	return json.RawMessage(c)
 }
 
-// Objects appends an array of objects.
-func Objects(dst []byte, objects []json.RawMessage) []byte {
+// appendObjects appends an array of objects.
+func appendObjects(dst []byte, objects []json.RawMessage) []byte {
 	sep := byte('[')
 	for _, raw := range objects {
 		dst = append(append(dst, sep), raw...)
@@ -129,9 +129,9 @@ func Objects(dst []byte, objects []json.RawMessage) []byte {
 	return append(dst, ']')
 }
 
-// ParseTime reads an RFC 3339 time or a date alone; the zero time for anything
+// parseTime reads an RFC 3339 time or a date alone; the zero time for anything
 // else.
-func ParseTime(s string) time.Time {
+func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC().Truncate(time.Second)

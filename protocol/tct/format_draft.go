@@ -6,15 +6,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// DraftError is the error of a list or document of another draft than those that
+// draftError is the error of a list or document of another draft than those that
 // are read here.
-type DraftError struct{ Draft string } // such as "draft-03"
+type draftError struct{ Draft string } // such as "draft-03"
 
 // Error says which draft it is.
-func (e *DraftError) Error() string { return "it is of " + e.Draft + " of TCT, which is not supported" }
+func (e *draftError) Error() string { return "it is of " + e.Draft + " of TCT, which is not supported" }
 
 // ErrorCode returns "other-draft".
-func (e *DraftError) ErrorCode() string { return "other-draft" }
+func (e *draftError) ErrorCode() string { return "other-draft" }
 
 // profileOf finds the draft in a profile of draft-03 and later, which is a URI.
 var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
@@ -35,7 +35,7 @@ func otherDraft(profile, version string) string {
 // checkDraft returns a [*millrace.FormatError] with a [*DraftError] for a later draft.
 func checkDraft(profile, version string) error {
 	if d := otherDraft(profile, version); d != "" {
-		return &millrace.FormatError{Err: &DraftError{d}}
+		return &millrace.FormatError{Err: &draftError{d}}
 	}
 	return nil
 }

@@ -15,34 +15,34 @@ import (
 const hashDigits = 2 * sha256.Size
 
 // tagOf returns the ETag of a document, without quotes, from its hash member.
-func tagOf(hash string) string { return HashPrefix + strings.TrimPrefix(hash, HashPrefix) }
+func tagOf(hash string) string { return hashPrefix + strings.TrimPrefix(hash, hashPrefix) }
 
-// IsHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
-func IsHash(s string) bool {
-	digits, ok := strings.CutPrefix(s, HashPrefix)
+// isLowerHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
+func isLowerHash(s string) bool {
+	digits, ok := strings.CutPrefix(s, hashPrefix)
 	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// Fingerprint gives the hash of draft-00 of a content: 64 lower-case hexadecimal
+// fingerprintOf gives the hash of draft-00 of a content: 64 lower-case hexadecimal
 // digits (4.1).
-func Fingerprint(content string) string {
+func fingerprintOf(content string) string {
 	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
 }
 
-// IsFingerprint reports whether a hash, with or without its prefix, is that of
+// isFingerprint reports whether a hash, with or without its prefix, is that of
 // draft-00 of a content.
-func IsFingerprint(content, hash string) bool {
-	return strings.EqualFold(strings.TrimPrefix(hash, HashPrefix), Fingerprint(content))
+func isFingerprint(content, hash string) bool {
+	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprintOf(content))
 }
 
-// IsHashOf reports whether a hash is that of draft-01 of a document (1.6.2): of
+// isHashOf reports whether a hash is that of draft-01 of a document (1.6.2): of
 // the bytes as served without the member, in whatever canonical form the server
 // has, or of their RFC 8785 form.
-func IsHashOf(body []byte, hash string) bool {
-	if !IsHash(hash) {
+func isHashOf(body []byte, hash string) bool {
+	if !isLowerHash(hash) {
 		return false
 	}
-	want := hash[len(HashPrefix):]
+	want := hash[len(hashPrefix):]
 	needle := []byte(`"hash":"` + hash + `"`)
 	for from := 0; ; {
 		i := bytes.Index(body[from:], needle)
@@ -65,7 +65,7 @@ func IsHashOf(body []byte, hash string) bool {
 		}
 	}
 	var members map[string]jsonio.Raw
-	if jsonio.Unmarshal(body, &Limits, &members) != nil {
+	if jsonio.Unmarshal(body, &jsonLimits, &members) != nil {
 		return false
 	}
 	delete(members, "hash")
@@ -73,12 +73,12 @@ func IsHashOf(body []byte, hash string) bool {
 	if err != nil {
 		return false
 	}
-	c, err := jsonio.Canonical(rest, &Limits)
+	c, err := jsonio.Canonical(rest, &jsonLimits)
 	return err == nil && canon.SHA256Hex(c) == want
 }
 
 // isConfirmed reports whether a document is what its hash and its ETag say. holds:
 // the hash is that of the document. An ETag that names no SHA-256 says nothing.
 func isConfirmed(holds bool, hash, etag string) bool {
-	return holds && (!strings.Contains(etag, HashPrefix) || millrace.SameVersion(etag, hash))
+	return holds && (!strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
 }

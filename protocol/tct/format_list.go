@@ -14,33 +14,33 @@ import (
 
 // What a list can be instead of one that is read.
 var (
-	ErrNoList  = errors.New("not an M-Sitemap")
-	ErrVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
+	errNoList  = errors.New("not an M-Sitemap")
+	errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 )
 
-// Item is one entry of a list. A reader takes either draft's name of the tag.
-type Item struct {
+// listItem is one entry of a list. A reader takes either draft's name of the tag.
+type listItem struct {
 	CURL        string `json:"cUrl"`        // the page
 	MURL        string `json:"mUrl"`        // its document
-	Modified    Date   `json:"modified"`    // draft-00
+	Modified    date   `json:"modified"`    // draft-00
 	ContentHash string `json:"contentHash"` // draft-00: the document's ETag without quotes
 	ETag        string `json:"etag"`        // draft-01: the same
 }
 
-// Date is a time as RFC 3339 has it. It is but a hint: what is no string counts
+// date is a time as RFC 3339 has it. It is but a hint: what is no string counts
 // as "", not said.
-type Date string
+type date string
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (d *Date) UnmarshalJSON(raw []byte) error {
-	*d = Date(rawString(raw))
+func (d *date) UnmarshalJSON(raw []byte) error {
+	*d = date(rawString(raw))
 	return nil
 }
 
 // Version gives the validator that an M-URL of the item should have, as it
 // stands in an ETag field: of etag, else of contentHash. It is ""
 // when the item names none that can stand there.
-func (it *Item) Version() string {
+func (it *listItem) Version() string {
 	v := it.ETag
 	if v == "" {
 		v = it.ContentHash
@@ -61,7 +61,7 @@ func (it *Item) Version() string {
 // own, nil if it has none, and items whether there is such a member: what was
 // visited counts only if these will do. Errors are those of [jsonio.Reader], or a
 // [*millrace.FormatError] with a [*DraftError].
-func walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (version jsonio.Raw, items bool, err error) {
+func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (version jsonio.Raw, items bool, err error) {
 	var profile string
 	for name, err := range r.Members() {
 		if err != nil {
@@ -84,7 +84,7 @@ func walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (versio
 				if err != nil {
 					return version, items, err
 				}
-				var it Item
+				var it listItem
 				if err := r.Decode(&it); !visit(i, &it, err) {
 					return version, items, nil
 				}
@@ -99,22 +99,22 @@ func walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (versio
 // size is zero, 1 GiB. What was visited counts only if ScanList returns nil: the
 // version may come after the items. Errors wrap ErrNoList, ErrVersion, ErrTooLarge
 // or a [*millrace.FormatError] without the list's URL.
-func (d *Draft) ScanList(r io.Reader, size int64, visit func(i int, it *Item, err error) bool) error {
+func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
 	at := section(d.Rules.Items)
-	version, items, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *Item, err error) bool {
+	version, items, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
 		return visit(i, it, d.FormatError(err, "", at))
 	})
-	if _, other := errors.AsType[*DraftError](err); other {
+	if _, other := errors.AsType[*draftError](err); other {
 		return d.FormatError(err, "", at)
 	}
 	n, bad := strconv.ParseFloat(string(version), 64)
 	switch {
 	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:
-		return ErrNoList
+		return errNoList
 	case version != nil && n != 1 && items:
-		return fmt.Errorf("%w: %s", ErrVersion, version)
+		return fmt.Errorf("%w: %s", errVersion, version)
 	case version != nil && n != 1:
-		return ErrNoList
+		return errNoList
 	case err == nil && version == nil && !d.VersionOptional:
 		err = &millrace.FormatError{Position: "/version", Err: errRequired}
 	}
@@ -124,8 +124,8 @@ func (d *Draft) ScanList(r io.Reader, size int64, visit func(i int, it *Item, er
 // Check gives the item with its URLs in canonical form, or says what is wrong
 // with it: a [*millrace.FormatError] with the member as its position. The M-URL
 // must be of an origin that serves the list.
-func (it Item) Check(origins []string) (Item, error) {
-	wrong := func(member, reason string, err error) (Item, error) {
+func (it listItem) Check(origins []string) (listItem, error) {
+	wrong := func(member, reason string, err error) (listItem, error) {
 		return it, &millrace.FormatError{Position: member, Reason: reason, Err: err}
 	}
 	var err error
@@ -142,7 +142,7 @@ func (it Item) Check(origins []string) (Item, error) {
 }
 
 // skip reports the item of that index in a list, which cannot be used.
-func skip(list string, i int, it *Item, err error) *millrace.SkipError {
+func skip(list string, i int, it *listItem, err error) *millrace.SkipError {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.URL = list
 		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {

@@ -10,26 +10,26 @@ import (
 
 // What all drafts have in common.
 const (
-	MediaType    = "application/json"                // of lists and documents
-	ContentType  = "application/json; charset=utf-8" // of lists and documents
-	CacheControl = "max-age=0, must-revalidate"      // of lists and documents
-	Profile      = "tct-1"                           // of lists and documents
-	HashPrefix   = "sha256-"                         // of ETags
+	mediaType    = "application/json"                // of lists and documents
+	contentType  = "application/json; charset=utf-8" // of lists and documents
+	cacheControl = "max-age=0, must-revalidate"      // of lists and documents
+	profileName  = "tct-1"                           // of lists and documents
+	hashPrefix   = "sha256-"                         // of ETags
 )
 
-// Draft is what one draft of TCT has of its own. A publisher, a reader and a
+// draft is what one draft of TCT has of its own. A publisher, a reader and a
 // checker of any draft are made of it.
-type Draft struct {
+type draft struct {
 	Name  string        // the protocol's name, such as "tct-00"
 	Names docname.Names // of the M-URLs
 	Vary  string        // the Vary field of lists and documents
 
 	// Encode returns a document as it is served, and its hash member.
-	Encode func(d *Document) (body []byte, hash string)
+	Encode func(d *document) (body []byte, hash string)
 	// AppendItem appends an item of a list as JSON.
-	AppendItem func(dst []byte, it *Item) []byte
+	AppendItem func(dst []byte, it *listItem) []byte
 	// Holds reports whether a hash member is that of a document, and of its bytes.
-	Holds    func(d *Document, body []byte, hash string) bool
+	Holds    func(d *document, body []byte, hash string) bool
 	BareHash bool // the hash member has no "sha256-"
 	// Content returns the content of a document from its title and its text, and
 	// Text the text from title and content. If nil, the content is the text.
@@ -37,12 +37,12 @@ type Draft struct {
 
 	VersionOptional bool // a list needs no version
 	HTMLFirst       bool // links of a page's HTML are looked at before its Link fields
-	Rules           Rules
+	Rules           ruleNames
 }
 
-// Rules are the rules of a draft that a reader names in errors and notes, by
+// ruleNames are the rules of a draft that a reader names in errors and notes, by
 // section and word, such as "4.2/strong-etag".
-type Rules struct {
+type ruleNames struct {
 	Items  string // of lists
 	Parity string // a list and a document have one validator, on one origin
 
@@ -63,7 +63,7 @@ func section(rule string) string {
 
 // Document returns the document of a page of a View of site, nil for a page that
 // has no document.
-func (d *Draft) Document(site millrace.Site, p *millrace.Page) *Document {
+func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	doc := documentOf(site, p)
 	if doc != nil && d.Content != nil {
 		doc.Content = d.Content(doc.Title, doc.Content)
@@ -72,7 +72,7 @@ func (d *Draft) Document(site millrace.Site, p *millrace.Page) *Document {
 }
 
 // Page returns what a document says.
-func (d *Draft) Page(doc *Document) *millrace.Page {
+func (d *draft) Page(doc *document) *millrace.Page {
 	if d.Text != nil {
 		plain := *doc
 		plain.Content = d.Text(doc.Title, doc.Content)
@@ -83,7 +83,7 @@ func (d *Draft) Page(doc *Document) *millrace.Page {
 
 // Carry returns what a reader makes of the page's document, nil for a page that
 // has no document.
-func (d *Draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
+func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	doc := d.Document(site, p)
 	if doc == nil {
 		return nil
@@ -92,7 +92,7 @@ func (d *Draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 }
 
 // Tagger computes the ETags of the pages' documents, without their quotes.
-func (d *Draft) Tagger() millrace.Tagger {
+func (d *draft) Tagger() millrace.Tagger {
 	return millrace.Tagger{Protocol: d.Name, Format: 2, Rivals: d.Names.Rivals, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
 		doc := d.Document(site, p)
 		if doc == nil {
@@ -103,14 +103,14 @@ func (d *Draft) Tagger() millrace.Tagger {
 }
 
 // tag returns the ETag of a document, without quotes.
-func (d *Draft) tag(doc *Document) string {
+func (d *draft) tag(doc *document) string {
 	_, hash := d.Encode(doc)
 	return tagOf(hash)
 }
 
 // Decode reads a document, and returns its hash member as it is. Errors are
 // [*millrace.FormatError] without the URL, or ErrTooLarge.
-func (d *Draft) Decode(body []byte) (doc *Document, hash string, err error) {
+func (d *draft) Decode(body []byte) (doc *document, hash string, err error) {
 	doc, hash, err = decode(body)
 	rule := d.Rules.Object
 	if errors.Is(err, errRequired) {
@@ -121,15 +121,15 @@ func (d *Draft) Decode(body []byte) (doc *Document, hash string, err error) {
 
 // FormatError fills in the protocol, the URL and the section of a
 // [*millrace.FormatError]. Other errors are returned as they are.
-func (d *Draft) FormatError(err error, url, section string) error {
+func (d *draft) FormatError(err error, url, section string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.Protocol, f.URL, f.Section = d.Name, url, section
 	}
 	return err
 }
 
-// Short cuts the string of a remote site to what fits in a message.
-func Short(s string) string {
+// shortened cuts the string of a remote site to what fits in a message.
+func shortened(s string) string {
 	if len(s) > 100 {
 		return s[:100] + "…"
 	}

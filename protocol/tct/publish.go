@@ -16,7 +16,7 @@ import (
 )
 
 // Find returns the M-URL that a request names.
-func (d *Draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
 		name += "?" + r.URL.RawQuery
@@ -35,13 +35,13 @@ func (d *Draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			return d.murl(v, site, t), nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %s: %w", d.Name, Short(name), millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s: %w", d.Name, shortened(name), millrace.ErrNotFound)
 }
 
 // All yields the lists, which get the overview of a site without a home page, that
 // overview, the other documents that the site has once, and every M-URL.
-func (d *Draft) All(
-	ctx context.Context, v millrace.View, lists func(*Overview) ([]*millrace.Document, error), once ...*millrace.Document,
+func (d *draft) All(
+	ctx context.Context, v millrace.View, lists func(*overview) ([]*millrace.Document, error), once ...*millrace.Document,
 ) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -77,7 +77,7 @@ func (d *Draft) All(
 
 // Alternate returns [millrace.Advertisement].Page: it gives the link of a page to its
 // M-URL, with the members of l.
-func (d *Draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Context, identity string) ([]millrace.Link, error) {
+func (d *draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Context, identity string) ([]millrace.Link, error) {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
 	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		var path string
@@ -94,18 +94,18 @@ func (d *Draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Con
 			return nil, err
 		}
 		l := l
-		l.URL, l.Rel, l.Type = docs+path, "alternate", MediaType
+		l.URL, l.Rel, l.Type = docs+path, "alternate", mediaType
 		return []millrace.Link{l}, nil
 	}
 }
 
 // path returns the path of a page's M-URL under the documents' base.
-func (d *Draft) path(site millrace.Site, t millrace.Tag) string {
+func (d *draft) path(site millrace.Site, t millrace.Tag) string {
 	return d.Names.Of(canon.Relative(site.Base, t.URL), t.N)
 }
 
 // murl returns the M-URL of a tag without reading the page.
-func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
+func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
 		Path:   d.path(site, t),
 		Page:   canon.Relative(site.Base, t.URL),
@@ -124,9 +124,9 @@ func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 
 // overviewDocument returns the M-URL of an overview. It is a large document,
 // because it changes with many pages.
-func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
+func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	var body bytes.Buffer
-	err := d.write(&body, &o.Document, o.CanonicalURL, o.tag)
+	err := d.write(&body, &o.document, o.CanonicalURL, o.tag)
 	// The validators of draft-00 do not stand for all bytes.
 	parts := millrace.WholeParts(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
 		if err != nil {
@@ -138,7 +138,7 @@ func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 	return &millrace.Document{
 		Path:      o.path,
 		ETag:      o.tag,
-		Header:    d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
+		Header:    d.pageHeader(o.CanonicalURL, parseTime(o.Modified)),
 		OneTag:    true,
 		Large:     true,
 		PageCount: int64(o.names),
@@ -148,7 +148,7 @@ func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 }
 
 // write writes a document, if its ETag is want.
-func (d *Draft) write(w io.Writer, doc *Document, url, want string) error {
+func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	if doc == nil {
 		return fmt.Errorf("%s: document of %s: the page has no document", d.Name, url)
 	}
@@ -160,17 +160,17 @@ func (d *Draft) write(w io.Writer, doc *Document, url, want string) error {
 	return err
 }
 
-func (d *Draft) pageHeader(curl string, modified time.Time) http.Header {
+func (d *draft) pageHeader(curl string, modified time.Time) http.Header {
 	h := d.Header(modified)
 	h["Link"] = []string{millrace.Link{URL: curl, Rel: "canonical"}.String()}
 	return h
 }
 
 // Header returns the fields of lists and M-URLs.
-func (d *Draft) Header(modified time.Time) http.Header {
+func (d *draft) Header(modified time.Time) http.Header {
 	h := http.Header{
-		"Content-Type":  {ContentType},
-		"Cache-Control": {CacheControl},
+		"Content-Type":  {contentType},
+		"Cache-Control": {cacheControl},
 		"Vary":          {d.Vary},
 		"Accept-Ranges": {"none"},
 	}

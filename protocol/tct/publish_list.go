@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// ListHead and ListTail enclose the items of a list.
+// listHead and ListTail enclose the items of a list.
 const (
-	ListHead = `{"version":1,"profile":"` + Profile + `","items":[`
-	ListTail = "]}"
+	listHead = `{"version":1,"profile":"` + profileName + `","items":[`
+	listTail = "]}"
 )
 
 // first is the key of the item that a list begins with. Identities are after it.
@@ -23,12 +23,12 @@ const first = " "
 // List returns the parts of a list: the item of the overview or of the page first,
 // if there is one, and the pages that in reports true of, in the order of
 // identities. in may be nil.
-func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
+func (d *draft) List(v millrace.View, over *overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	var buf []byte
 	item := func(curl, path, modified, tag string) []byte {
-		it := Item{CURL: curl, MURL: docs + path, Modified: Date(modified), ContentHash: tag, ETag: tag}
+		it := listItem{CURL: curl, MURL: docs + path, Modified: date(modified), ContentHash: tag, ETag: tag}
 		buf = d.AppendItem(buf[:0], &it)
 		return buf
 	}
@@ -39,7 +39,7 @@ func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in fun
 	}
 	return &millrace.Parts{
 		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.EndpointBase, homeURL, over != nil),
-		Head:    []byte(ListHead + "\n"), Between: []byte(",\n"), Tail: []byte(ListTail), Empty: []byte(ListHead + ListTail),
+		Head:    []byte(listHead + "\n"), Between: []byte(",\n"), Tail: []byte(listTail), Empty: []byte(listHead + listTail),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				if key < first {

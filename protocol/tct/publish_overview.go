@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Overview is the document of a home page without a tag: that of the page that
+// overview is the document of a home page without a tag: that of the page that
 // "/" redirects to, such as a list of posts, or else what the site is, and its
 // sections. It changes only when those do.
-type Overview struct {
-	Document
+type overview struct {
+	document
 	path  string // under the documents' base
 	tag   string // ETag without quotes
 	names int    // pages that it names
@@ -35,14 +35,14 @@ const (
 func homeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
 
 // Home returns the tag of the home page. ErrNotFound: it has none.
-func (d *Draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error) {
+func (d *draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error) {
 	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
 // overviewPath returns the path of a site's overview, which is numbered among
 // its rivals as a page's document is. ErrNotFound: the site has no overview,
 // since its home page is published.
-func (d *Draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
+func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
 	_, err := d.Home(ctx, v)
 	if err == nil {
 		return "", fmt.Errorf("overview: %w", millrace.ErrNotFound)
@@ -65,7 +65,7 @@ func (d *Draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 
 // overview makes the overview of a site, nil if its home page is published.
 // Its Modified is that of the page last modified among those that it names.
-func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error) {
+func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error) {
 	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil, nil //nolint:nilnil // there is none
@@ -73,13 +73,13 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 		return nil, err
 	}
 	site := v.Site()
-	o := &Overview{path: path}
+	o := &overview{path: path}
 	home, err := v.Page(ctx, millrace.Ref{URL: homeOf(site)})
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
 		return nil, err
 	}
 	if doc := d.Document(site, home); doc != nil {
-		o.Document, o.names = *doc, 1
+		o.document, o.names = *doc, 1
 		o.tag = d.tag(doc)
 		return o, nil
 	}
@@ -109,6 +109,6 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 	if d.Content != nil {
 		o.Content = d.Content(o.Title, o.Content)
 	}
-	o.tag = d.tag(&o.Document)
+	o.tag = d.tag(&o.document)
 	return o, nil
 }

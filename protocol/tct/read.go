@@ -12,25 +12,25 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// DiscoveryAge is how long a reader remembers where the lists of a site are.
-const DiscoveryAge = 24 * time.Hour
+// discoveryAge is how long a reader remembers where the lists of a site are.
+const discoveryAge = 24 * time.Hour
 
-// Reader reads the lists and the documents of a site. It is safe for concurrent
+// tctReader reads the lists and the documents of a site. It is safe for concurrent
 // use.
-type Reader struct {
+type tctReader struct {
 	Options        protocol.ReaderOptions
 	Endpoint, Root string // canonical URLs of the endpoint, and of the root of its origin
 	Err            error  // of the endpoint
 
-	d      *Draft
+	d      *draft
 	client *http.Client
 	listed recent.Values
 }
 
 // NewReader reads the site at an endpoint, any URL of it. If client is nil, it is
 // the guarded default; nil options are the zero value.
-func (d *Draft) NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *Reader {
-	r := &Reader{d: d}
+func (d *draft) NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *tctReader {
+	r := &tctReader{d: d}
 	if o != nil {
 		r.Options = *o
 	}
@@ -41,7 +41,7 @@ func (d *Draft) NewReader(client *http.Client, endpoint string, o *protocol.Read
 
 // Get sends a GET with fields that are not "", and returns the response. Its URL is
 // that after redirects.
-func (r *Reader) Get(ctx context.Context, target string, fields map[string]string) (*http.Response, error) {
+func (r *tctReader) Get(ctx context.Context, target string, fields map[string]string) (*http.Response, error) {
 	h := http.Header{}
 	for k, v := range fields {
 		if v != "" {
@@ -53,11 +53,11 @@ func (r *Reader) Get(ctx context.Context, target string, fields map[string]strin
 
 // Note reports something odd to the options' Note. rule has no protocol, such as
 // "4.2/strong-etag".
-func (r *Reader) Note(rule, url, text string) {
+func (r *tctReader) Note(rule, url, text string) {
 	r.Options.Note(protocol.Note{Rule: r.d.Name + "/" + rule, URL: url, Text: text})
 }
 
 // Bad returns a [*millrace.FormatError]. Of rule only the section counts.
-func (r *Reader) Bad(url, rule, reason string, err error) error {
+func (r *tctReader) Bad(url, rule, reason string, err error) error {
 	return &millrace.FormatError{Protocol: r.d.Name, URL: url, Section: section(rule), Reason: reason, Err: err}
 }

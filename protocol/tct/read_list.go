@@ -15,22 +15,22 @@ import (
 	"github.com/millrace/millrace/internal/spool"
 )
 
-// ErrStop is the error of [Reader.Items] when the consumer wants no more.
-var ErrStop = errors.New("stopped")
+// errStop is the error of [tctReader.Items] when the consumer wants no more.
+var errStop = errors.New("stopped")
 
 // downloadTime is how long a list may take.
 const downloadTime = 15 * time.Minute
 
-// List is a list with its validators, verbatim. It is part of cursors.
-type List struct {
+// listState is a list with its validators, verbatim. It is part of cursors.
+type listState struct {
 	URL      string `json:"url"`
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"modified,omitempty"`
 }
 
-// ListFile is a list as it was answered. Close it in the end.
-type ListFile struct {
-	List
+// listFile is a list as it was answered. Close it in the end.
+type listFile struct {
+	listState
 	spool   *spool.Spool // nil: it has not changed
 	origins []string     // that its M-URLs may have
 	twice   []uint64     // hashes of the C-URLs that it names more than once, ascending
@@ -38,10 +38,10 @@ type ListFile struct {
 }
 
 // Changed reports whether the list has changed since its validators.
-func (f *ListFile) Changed() bool { return f.spool != nil }
+func (f *listFile) Changed() bool { return f.spool != nil }
 
 // Close frees the list.
-func (f *ListFile) Close() {
+func (f *listFile) Close() {
 	if f.spool != nil {
 		f.spool.Close()
 		f.spool = nil
@@ -50,20 +50,20 @@ func (f *ListFile) Close() {
 
 // Download returns a context for a whole list, which may be longer and take more time
 // than other documents.
-func (r *Reader) Download(ctx context.Context) context.Context {
+func (r *tctReader) Download(ctx context.Context) context.Context {
 	return fetch.Download(ctx, r.Options.MaxList, downloadTime)
 }
 
 // GetList requests a list, conditionally if it has validators. The response is nil
 // if the list has not changed.
-func (r *Reader) GetList(ctx context.Context, l List) (*http.Response, error) {
+func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, error) {
 	resp, err := r.Get(ctx, l.URL, map[string]string{
-		"Accept": MediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
+		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
 	}
-	if resp.StatusCode == http.StatusNotModified && l != (List{URL: l.URL}) {
+	if resp.StatusCode == http.StatusNotModified && l != (listState{URL: l.URL}) {
 		_ = resp.Body.Close()
 		return nil, nil //nolint:nilnil // the list that the caller has
 	}
@@ -75,10 +75,10 @@ func (r *Reader) GetList(ctx context.Context, l List) (*http.Response, error) {
 }
 
 // ReadList reads the response to a request of a list. It returns only a list that
-// is complete and valid, and the error is [ErrNoList] for another document.
-func (r *Reader) ReadList(resp *http.Response, at string) (*ListFile, error) {
-	f := &ListFile{
-		List:    List{URL: at, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
+// is complete and valid, and the error is [errNoList] for another document.
+func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
+	f := &listFile{
+		listState:    listState{URL: at, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
 		origins: originsOf(resp, at), seed: maphash.MakeSeed(),
 	}
 	body, err := fetch.Decode(resp)
@@ -106,32 +106,32 @@ func originsOf(resp *http.Response, at string) []string {
 	return origins
 }
 
-func (r *Reader) listError(at string, err error) error {
+func (r *tctReader) listError(at string, err error) error {
 	switch {
-	case errors.Is(err, ErrVersion):
+	case errors.Is(err, errVersion):
 		return fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", r.d.Name, at, err, millrace.ErrInvalid)
-	case errors.Is(err, ErrNoList):
+	case errors.Is(err, errNoList):
 		return fmt.Errorf("%s: list %s: %w", r.d.Name, at, err)
 	}
 	return r.d.FormatError(err, at, section(r.d.Rules.Items))
 }
 
-// IsOther reports whether an error says that a URL has another document than a
+// isOtherDocument reports whether an error says that a URL has another document than a
 // list, or no document, rather than a list that is broken or out of reach.
-func IsOther(err error) bool {
-	_, draft := errors.AsType[*DraftError](err)
-	return draft || errors.Is(err, ErrNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+func isOtherDocument(err error) bool {
+	_, draft := errors.AsType[*draftError](err)
+	return draft || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
 // verify walks the list once before any of its items is used, and finds the
 // pages that it names twice: 8 bytes of memory for each item.
-func (r *Reader) verify(f *ListFile) error {
+func (r *tctReader) verify(f *listFile) error {
 	var seen []uint64
 	body, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
-	err = r.d.ScanList(body, r.Options.MaxList, func(_ int, it *Item, err error) bool {
+	err = r.d.ScanList(body, r.Options.MaxList, func(_ int, it *listItem, err error) bool {
 		if u, bad := canon.URL(it.CURL); err == nil && bad == nil {
 			seen = append(seen, maphash.String(f.seed, u))
 		}
@@ -150,8 +150,8 @@ func (r *Reader) verify(f *ListFile) error {
 }
 
 // Items yields the items of a list that has changed, each as a change of the given
-// section. The error is [ErrStop] if yield returns false.
-func (r *Reader) Items(ctx context.Context, f *ListFile, of string, yield func(millrace.Change, error) bool) error {
+// section. The error is [errStop] if yield returns false.
+func (r *tctReader) Items(ctx context.Context, f *listFile, of string, yield func(millrace.Change, error) bool) error {
 	body, err := f.spool.Reader()
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (r *Reader) Items(ctx context.Context, f *ListFile, of string, yield func(m
 	at := section(r.d.Rules.Items)
 	named := map[string]bool{} // of those in f.twice
 	var stop error
-	err = r.d.ScanList(body, r.Options.MaxList, func(i int, it *Item, err error) bool {
+	err = r.d.ScanList(body, r.Options.MaxList, func(i int, it *listItem, err error) bool {
 		if stop = ctx.Err(); stop != nil {
 			return false
 		}
@@ -180,12 +180,12 @@ func (r *Reader) Items(ctx context.Context, f *ListFile, of string, yield func(m
 			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
 			r.listed.Add(it.MURL, it.Version())
-			ok = yield(millrace.Change{Kind: millrace.Put, Time: ParseTime(string(it.Modified)), Ref: millrace.Ref{
+			ok = yield(millrace.Change{Kind: millrace.Put, Time: parseTime(string(it.Modified)), Ref: millrace.Ref{
 				URL: it.CURL, Version: it.Version(), Location: it.MURL, Section: of,
 			}}, nil)
 		}
 		if !ok {
-			stop = ErrStop
+			stop = errStop
 		}
 		return ok
 	})

@@ -22,7 +22,7 @@ const maxAlternates = 4
 
 // Page gets the document of a page: from have.Location, where a list said it
 // is, else from where the page's own links lead.
-func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	var err error
 	if have.URL, err = r.resolve(have.URL); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 }
 
 // resolve returns the canonical form of the URL of a page.
-func (r *Reader) resolve(page string) (string, error) {
+func (r *tctReader) resolve(page string) (string, error) {
 	if r.Err != nil {
 		return "", r.Err
 	}
@@ -50,7 +50,7 @@ func (r *Reader) resolve(page string) (string, error) {
 
 // single finds the document of a page without a list: by a link of the page, to a
 // document that leads back.
-func (r *Reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	links, final, err := r.Alternates(ctx, have.URL)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r *Reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 
 // Alternates returns the JSON alternates of a page, and the URL of the page after
 // redirects.
-func (r *Reader) Alternates(ctx context.Context, page string) (targets []string, final string, err error) {
+func (r *tctReader) Alternates(ctx context.Context, page string) (targets []string, final string, err error) {
 	if page, err = r.resolve(page); err != nil {
 		return nil, "", err
 	}
@@ -105,7 +105,7 @@ func (r *Reader) Alternates(ctx context.Context, page string) (targets []string,
 		}
 	}
 	for _, l := range links {
-		if l.Is("alternate", MediaType) && !slices.Contains(targets, l.URL) {
+		if l.Is("alternate", mediaType) && !slices.Contains(targets, l.URL) {
 			targets = append(targets, l.URL)
 		}
 	}
@@ -114,15 +114,15 @@ func (r *Reader) Alternates(ctx context.Context, page string) (targets []string,
 
 // machine gets the M-URL of a page that goes by one of the given C-URLs; version
 // is the validator of the stored document, "" if there is no stored document.
-func (r *Reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
-	fields := map[string]string{"Accept": MediaType, "If-None-Match": version}
+func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
+	fields := map[string]string{"Accept": mediaType, "If-None-Match": version}
 	return r.fetch(ctx, murl, fields, curls)
 }
 
 // fetch gets a document with the given fields of a request. One that does not
 // match its own hash or tag is fetched once more, past what a cache may have
 // kept; if it still does not match, it is unconfirmed.
-func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
+func (r *tctReader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
 	version := fields["If-None-Match"]
 	resp, err := r.Get(ctx, murl, fields)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 		r.Note(r.d.Rules.NotModified, murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
-	body, err := fetch.ReadBody(resp, Limits.Size)
+	body, err := fetch.ReadBody(resp, jsonLimits.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
 	}
@@ -159,13 +159,13 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 		return nil, err
 	}
 	holds := r.d.Holds(d, body, hash)
-	if !holds && len(curls) > 1 && (IsFingerprint(d.Content, hash) || IsHashOf(body, hash)) {
+	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
 		// It was found by a link, and not by a list of this draft.
 		return nil, r.Bad(murl, r.d.Rules.CanonicalURL, "it is a document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
 	if !confirmed && fields["Cache-Control"] == "" {
-		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": MediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
 			return p, nil
 		}
 	}
@@ -178,7 +178,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 
 // document makes a page of a response. What would make it another page or no
 // document is an error; what is only odd is a note.
-func (r *Reader) document(resp *http.Response, d *Document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
+func (r *tctReader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	rules := &r.d.Rules
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *Reader) document(resp *http.Response, d *Document, hash string, holds b
 	if !canonical {
 		r.Note(rules.CanonicalLink, murl, "no canonical link")
 	}
-	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != MediaType ||
+	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != mediaType ||
 		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
 		r.Note(rules.ContentType, murl, "Content-Type is "+resp.Header.Get("Content-Type"))
 	}
@@ -211,13 +211,13 @@ func (r *Reader) document(resp *http.Response, d *Document, hash string, holds b
 	opaque, closed := strings.CutSuffix(opaque, `"`)
 	switch {
 	case !strong || !closed:
-		r.Note(rules.StrongETag, murl, "no strong ETag: "+Short(etag))
+		r.Note(rules.StrongETag, murl, "no strong ETag: "+shortened(etag))
 	case opaque != tag:
-		r.Note(rules.HashEqualsETag, murl, "hash is "+Short(hash)+", ETag is "+Short(etag))
+		r.Note(rules.HashEqualsETag, murl, "hash is "+shortened(hash)+", ETag is "+shortened(etag))
 	}
 	version := etag
 	if !holds {
-		r.Note(rules.Hash, murl, "hash is not that of the document: "+Short(hash))
+		r.Note(rules.Hash, murl, "hash is not that of the document: "+shortened(hash))
 	} else if version == "" {
 		// The hash is what the tag would say. What the list says may be of
 		// another body, which would then never be asked for.
@@ -225,7 +225,7 @@ func (r *Reader) document(resp *http.Response, d *Document, hash string, holds b
 	}
 	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
-	if Compare(curl, curls[len(curls)-1]) == Exact {
+	if compareURLs(curl, curls[len(curls)-1]) == sameURL {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
 	p := r.d.Page(d)
@@ -234,24 +234,24 @@ func (r *Reader) document(resp *http.Response, d *Document, hash string, holds b
 }
 
 // parity notes that a list and a document disagree: one of them is older.
-func (r *Reader) parity(murl, version string) {
+func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.Note(r.d.Rules.Parity, murl, "the list says "+Short(listed)+", the document "+Short(version))
+		r.Note(r.d.Rules.Parity, murl, "the list says "+shortened(listed)+", the document "+shortened(version))
 	}
 }
 
 // leadsBack checks that what a document calls its page is the page that it
 // was asked for.
-func (r *Reader) leadsBack(murl, what, to string, curls []string) error {
-	best := Different
+func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
+	best := otherURL
 	for _, c := range curls {
-		best = min(best, Compare(to, c))
+		best = min(best, compareURLs(to, c))
 	}
 	switch best {
-	case Different:
+	case otherURL:
 		return r.Bad(murl, r.d.Rules.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
-	case Near:
+	case nearURL:
 		r.Note(r.d.Rules.CanonicalLink, murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil

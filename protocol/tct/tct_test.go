@@ -56,8 +56,8 @@ func TestExtendedMembers(t *testing.T) {
 
 func TestWalk(t *testing.T) {
 	const doc = `{"items":[{"cUrl":"a","modified":5,"x":[]},{"cUrl":"b","modified":"2026-01-02"},{"cUrl":7}],"version":1.0}`
-	var got []Item
-	version, items, err := walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *Item, err error) bool {
+	var got []listItem
+	version, items, err := walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *listItem, err error) bool {
 		if (err != nil) != (i == 2) {
 			t.Errorf("item %d: %v", i, err)
 		}
@@ -67,22 +67,22 @@ func TestWalk(t *testing.T) {
 	if string(version) != "1.0" || !items || err != nil {
 		t.Errorf("version %s, items %t: %v", version, items, err)
 	}
-	if diff := cmp.Diff([]Item{{CURL: "a"}, {CURL: "b", Modified: "2026-01-02"}, {}}, got); diff != "" {
+	if diff := cmp.Diff([]listItem{{CURL: "a"}, {CURL: "b", Modified: "2026-01-02"}, {}}, got); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 }
 
 func TestItemVersion(t *testing.T) {
 	for _, c := range []struct {
-		it   Item
+		it   listItem
 		want string
 	}{
-		{Item{ETag: "sha256-a"}, `"sha256-a"`},
-		{Item{ContentHash: "sha256-b"}, `"sha256-b"`},
-		{Item{ETag: "sha256-a", ContentHash: "sha256-b"}, `"sha256-a"`},
-		{Item{}, ""},
-		{Item{ETag: "a\"\r\nX: y"}, ""},
-		{Item{ETag: "a b"}, ""},
+		{listItem{ETag: "sha256-a"}, `"sha256-a"`},
+		{listItem{ContentHash: "sha256-b"}, `"sha256-b"`},
+		{listItem{ETag: "sha256-a", ContentHash: "sha256-b"}, `"sha256-a"`},
+		{listItem{}, ""},
+		{listItem{ETag: "a\"\r\nX: y"}, ""},
+		{listItem{ETag: "a b"}, ""},
 	} {
 		if got := c.it.Version(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.it, got, c.want)
@@ -92,10 +92,10 @@ func TestItemVersion(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	urls := []string{"https://e.com/a", "http://e.com/a", "https://e.com/a/", "https://e.com/a?x", "https://e.com/b", "https://f.com/a"}
-	want := []Likeness{Exact, Near, Near, Different, Different, Different}
-	var got []Likeness
+	want := []likeness{sameURL, nearURL, nearURL, otherURL, otherURL, otherURL}
+	var got []likeness
 	for _, u := range urls {
-		got = append(got, Compare(urls[0], u))
+		got = append(got, compareURLs(urls[0], u))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
