@@ -21,6 +21,55 @@ const (
 	maxItems = 1 << 28
 )
 
+// maxProbed is how many of a site's lists are probed; the others are taken to be
+// like them.
+const maxProbed = 4
+
+// probe finds the lists as a reader does, and probes them and a few documents. What
+// is no list is passed over.
+func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	r := d.NewReader(client, endpoint, o)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	lists, cost, err := d.Lists(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if d.Begin != nil {
+		cost.Requests++ // the policy
+	}
+	p := r.NewProbe()
+	var other error
+	for len(lists) > 0 && p.Lists < maxProbed {
+		at := lists[0].URL
+		lists = lists[1:]
+		resp, err := r.GetList(ctx, listState{URL: at}) //nolint:bodyclose // List closes it
+		if err == nil {
+			err = r.announced(p.List(resp, at))
+		}
+		if err != nil && !isOtherDocument(err) {
+			return nil, err
+		}
+		if other = cmp.Or(other, err); d.OneList {
+			if err == nil {
+				lists = nil
+			} else {
+				cost.Requests++
+			}
+		}
+	}
+	if p.Lists == 0 {
+		return nil, r.noList(other)
+	}
+	offer, err := p.Offer(ctx, len(lists), cost)
+	if err == nil && d.Handshake && r.Options.Handshake {
+		offer.Each.Requests++
+		offer.First.Requests += int64(p.Items)
+	}
+	return offer, err
+}
+
 // siteProbe is what the beginnings of a site's lists, and some of its documents, say
 // about the cost of reading the site.
 type siteProbe struct {

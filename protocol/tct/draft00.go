@@ -27,6 +27,12 @@ var draft00 = &draft{
 	Holds:      func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
 	BareHash:   true, // 8.2
 
+	Lists:   placesOfList,
+	OneList: true,
+	Begin:   begin,     // 7.3
+	Listed:  described, // 7.3
+
+	Handshake:       true,
 	VersionOptional: true,
 	HTMLFirst:       true, // 3.1
 	Rules: ruleNames{
@@ -54,13 +60,13 @@ func Draft00() protocol.Protocol {
 		Source:       source00,
 		Entry:        []string{listName00},
 		Home:         "/llm-sitemap.json",
-		Carry:        carry00,
+		Carry:        draft00.Carry,
 		Tagger:       draft00.Tagger(),
 		NewPublisher: newPublisher00,
 		Rules:        rules00,
-		Probe:        probe00,
+		Probe:        draft00.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			return newReader00(client, endpoint, o)
+			return &reader00{draft00.NewReader(client, endpoint, o)}
 		},
 	}
 }

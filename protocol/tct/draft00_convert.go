@@ -2,13 +2,7 @@ package tct
 
 import (
 	"strings"
-
-	"github.com/millrace/millrace"
 )
-
-// carry00 returns what a reader makes of the page's document, nil for a page that has
-// no document.
-func carry00(site millrace.Site, p *millrace.Page) *millrace.Page { return draft00.Carry(site, p) }
 
 // headed returns the content of a document: its text, with the title as the first
 // paragraph, since the fingerprint is of the content alone.

@@ -86,7 +86,7 @@ var policyLimits = jsonio.Limits{Size: 1 << 20}
 func decodePolicy(body []byte) (*millrace.Policy, error) {
 	var w policyDocument
 	if err := jsonio.Unmarshal(body, &policyLimits, &w); err != nil {
-		return nil, draft00.FormatError(err, "", "7.2")
+		return nil, err
 	}
 	if w.Profile != "" && !strings.HasPrefix(w.Profile, "tct-policy") {
 		return nil, &millrace.FormatError{Protocol: name00, Position: "/profile", Section: "7.2", Reason: "it is " + shortened(w.Profile) + ", no policy of TCT"}

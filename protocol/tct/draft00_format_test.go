@@ -118,11 +118,11 @@ func FuzzDocument00(f *testing.F) {
 		if diff := cmp.Diff(d, back); diff != "" {
 			t.Fatalf("-written +read:\n%s", diff)
 		}
-		once := carry00(millrace.Site{}, p)
+		once := Draft00().Carry(millrace.Site{}, p)
 		if diff := cmp.Diff(once, draft00.Page(back)); diff != "" {
 			t.Fatalf("-carried +read:\n%s", diff)
 		}
-		if diff := cmp.Diff(once, carry00(millrace.Site{}, once)); diff != "" {
+		if diff := cmp.Diff(once, Draft00().Carry(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
 		if got := once.Text(); got != (&draft{}).Document(millrace.Site{}, p).Content {

@@ -60,7 +60,7 @@ func TestListInFlatMemory00(t *testing.T) {
 	}))
 	defer srv.Close()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
-	src := newReader00(client, srv.URL, &protocol.ReaderOptions{MaxList: 1 << 30})
+	src := Draft00().NewReader(client, srv.URL, &protocol.ReaderOptions{MaxList: 1 << 30})
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -105,7 +105,7 @@ func TestHugeList00(t *testing.T) {
 		"ours":   fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(),
 		"theirs": srv.Client(),
 	} {
-		puts, skips, marks, err := collect00(t, newReader00(client, srv.URL, &protocol.ReaderOptions{MaxList: 3 << 20}))
+		puts, skips, marks, err := collect00(t, Draft00().NewReader(client, srv.URL, &protocol.ReaderOptions{MaxList: 3 << 20}))
 		if !errors.Is(err, millrace.ErrTooLarge) || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %v", name, len(puts), err)
 		}

@@ -64,7 +64,7 @@ func TestListsThatLie00(t *testing.T) {
 {"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm/"},
 {"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm/","etag":"sha256-8","contentHash":"sha256-9"}
 ]}`
-	puts, skips, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(list)}}, base00, nil))
+	puts, skips, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(list)}}, base00, nil))
 	if err != nil || marks != 1 {
 		t.Fatal(marks, err)
 	}
@@ -100,12 +100,12 @@ func TestBrokenLists00(t *testing.T) {
 	for _, c := range []struct{ name, end string }{
 		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
 	} {
-		puts, skips, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + c.end)}}, base00, nil))
+		puts, skips, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(good.String() + c.end)}}, base00, nil))
 		if err == nil || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect00(t, newReader00(&http.Client{Transport: answers00{listName00: plainText00(good.String() + listTail)}}, base00, nil))
+	puts, _, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(good.String() + listTail)}}, base00, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -119,14 +119,14 @@ func TestBadCursorAndEndpoint00(t *testing.T) {
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","list":{"url":"https://other.example/l"}}`,
 	} {
-		for _, err := range newReader00(client, base00, nil).Changes(t.Context(), bad) {
+		for _, err := range Draft00().NewReader(client, base00, nil).Changes(t.Context(), bad) {
 			if !errors.Is(err, millrace.ErrConflict) {
 				t.Errorf("cursor %s: %v", bad, err)
 			}
 		}
 	}
 	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
-		src := newReader00(client, bad, nil)
+		src := Draft00().NewReader(client, bad, nil)
 		if _, _, _, err := collect00(t, src); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("endpoint %q: %v", bad, err)
 		}

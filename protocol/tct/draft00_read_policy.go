@@ -25,13 +25,15 @@ import (
 // has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
 // understood. The caller must not change the policy, and decides what it means
 // for the caller. It is part of [protocol.PolicyReader].
-func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) {
+func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy00(ctx) }
+
+func (r *tctReader) policy00(ctx context.Context) (*millrace.Policy, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	if p, known := r.policy.Known(r.Options.Now()); known {
 		if p == nil {
-			return nil, fmt.Errorf("%s: %s has no policy: %w", name00, r.Root, millrace.ErrNotFound)
+			return nil, fmt.Errorf("%s: %s has no policy: %w", r.d.Name, r.Root, millrace.ErrNotFound)
 		}
 		return p, nil
 	}
@@ -46,32 +48,32 @@ func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) {
 		}
 	}
 	r.policy.Keep(nil, r.Options.Now())
-	return nil, fmt.Errorf("%s: %s has no policy: %w", name00, r.Root, millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s has no policy: %w", r.d.Name, r.Root, millrace.ErrNotFound)
 }
 
 // policyAt reads a policy descriptor. HTML in its place is none.
-func (r *reader00) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
+func (r *tctReader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
 	resp, err := r.Get(ctx, at, map[string]string{"Accept": mediaType})
 	if err != nil {
-		return nil, kit.PolicyError(name00, err)
+		return nil, kit.PolicyError(r.d.Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, kit.PolicyError(name00, err)
+		return nil, kit.PolicyError(r.d.Name, err)
 	}
 	if weblink.IsHTML(resp.Header) {
-		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", name00, at, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", r.d.Name, at, millrace.ErrNotFound)
 	}
 	body, err := fetch.ReadBody(resp, policyLimits.Size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: policy: %w", name00, err)
+		return nil, fmt.Errorf("%s: policy: %w", r.d.Name, err)
 	}
 	p, err := decodePolicy(body)
 	if err != nil {
 		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", name00, at, millrace.ErrNotFound)
+			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", r.d.Name, at, millrace.ErrNotFound)
 		}
-		return nil, draft00.FormatError(err, at, "7.2")
+		return nil, r.d.FormatError(err, at, "7.2")
 	}
 	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
 		return nil, err
@@ -85,9 +87,15 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && (typ == mediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
 }
 
+// begin reads the policy before anything else (7.3).
+func begin(ctx context.Context, r *tctReader) error {
+	_, err := r.policy00(ctx)
+	return r.heed(ctx, r.Root, err)
+}
+
 // heed gives the error of a policy if it ends the stream, and notes it
 // otherwise.
-func (r *reader00) heed(ctx context.Context, at string, err error) error {
+func (r *tctReader) heed(ctx context.Context, at string, err error) error {
 	if err == nil || errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
@@ -100,7 +108,7 @@ func (r *reader00) heed(ctx context.Context, at string, err error) error {
 
 // described reads the policy that a list links to (7.3), if there was none
 // where it should be.
-func (r *reader00) described(ctx context.Context, resp *http.Response) error {
+func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 	if p, known := r.policy.Known(r.Options.Now()); !known || p != nil {
 		return nil
 	}

@@ -81,7 +81,7 @@ func TestReaderTerms(t *testing.T) {
 			told, notes := "", 0
 			client := fetch.New(&fetch.Options{AllowPrivate: true})
 			defer client.CloseIdleConnections()
-			r := newReader00(client.HTTP(), srv.URL, &protocol.ReaderOptions{
+			r := Draft00().NewReader(client.HTTP(), srv.URL, &protocol.ReaderOptions{
 				Note: func(protocol.Note) { notes++ },
 				Policy: func(terms protocol.Terms) error {
 					told += strings.TrimPrefix(terms.URL, srv.URL)

@@ -44,7 +44,7 @@ func (c *conversation00) run(t *testing.T) {
 	c.o.Now = func() time.Time { return c.now }
 	c.o.Note = c.Note
 	open := func() *reader00 {
-		return newReader00(&http.Client{Transport: c}, "https://example.com/", &c.o)
+		return &reader00{draft00.NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)}
 	}
 	src := open()
 	for _, line := range c.Script {

@@ -23,6 +23,7 @@ var draft01 = &draft{
 	Encode:     encode01,
 	AppendItem: appendItem01,
 	Holds:      func(_ *document, body []byte, hash string) bool { return isHashOf(body, hash) },
+	Lists:      announcedLists,
 	Rules: ruleNames{
 		Items:          "1.7.1/items",
 		Parity:         "1.7.3/parity",
@@ -50,13 +51,13 @@ func Draft01() protocol.Protocol {
 		Entry:        []string{"/"},
 		Home:         "/llm-pages.json",
 		HomeLink:     millrace.Link{Rel: "index", Type: "application/json"},
-		Carry:        carry01,
+		Carry:        draft01.Carry,
 		Tagger:       draft01.Tagger(),
 		NewPublisher: newPublisher01,
 		Rules:        rules01,
-		Probe:        probe01,
+		Probe:        draft01.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			return newReader01(client, endpoint, o)
+			return draft01.NewReader(client, endpoint, o)
 		},
 	}
 }

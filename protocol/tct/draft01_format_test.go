@@ -105,11 +105,11 @@ func FuzzDocument01(f *testing.F) {
 		if diff := cmp.Diff(d, back); diff != "" {
 			t.Fatalf("-written +read:\n%s", diff)
 		}
-		once := carry01(millrace.Site{}, p)
+		once := Draft01().Carry(millrace.Site{}, p)
 		if diff := cmp.Diff(once, draft01.Page(back)); diff != "" {
 			t.Fatalf("-carried +read:\n%s", diff)
 		}
-		if diff := cmp.Diff(once, carry01(millrace.Site{}, once)); diff != "" {
+		if diff := cmp.Diff(once, Draft01().Carry(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
 	})

@@ -57,7 +57,7 @@ func TestListInFlatMemory01(t *testing.T) {
 	}))
 	defer srv.Close()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 30}).HTTP()
-	src := newReader01(client, srv.URL, nil)
+	src := Draft01().NewReader(client, srv.URL, nil)
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -96,7 +96,7 @@ func TestHugeList01(t *testing.T) {
 	}))
 	defer srv.Close()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 3 << 20}).HTTP()
-	puts, skips, marks, err := collect01(t, newReader01(client, srv.URL, nil))
+	puts, skips, marks, err := collect01(t, Draft01().NewReader(client, srv.URL, nil))
 	if !errors.Is(err, millrace.ErrTooLarge) || len(puts)+len(skips)+marks > 0 {
 		t.Errorf("%d puts, %v", len(puts), err)
 	}

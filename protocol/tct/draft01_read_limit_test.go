@@ -28,7 +28,7 @@ func TestMaxList(t *testing.T) {
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
 	for limit, want := range map[int64]error{1 << 20: millrace.ErrTooLarge, 2 << 20: nil} {
 		puts, last := 0, error(nil)
-		for c, err := range newReader01(client, srv.URL, &protocol.ReaderOptions{MaxList: limit}).Changes(t.Context(), "") {
+		for c, err := range Draft01().NewReader(client, srv.URL, &protocol.ReaderOptions{MaxList: limit}).Changes(t.Context(), "") {
 			switch {
 			case err != nil:
 				last = err

@@ -69,7 +69,7 @@ func TestListsThatLie01(t *testing.T) {
 {"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm.json"},
 {"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm.json","contentHash":"sha256-9"}
 ]}`
-	puts, skips, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(list)}}, base01, nil))
+	puts, skips, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(list)}}, base01, nil))
 	if err != nil || marks != 1 {
 		t.Fatal(marks, err)
 	}
@@ -105,12 +105,12 @@ func TestBrokenLists01(t *testing.T) {
 	for _, c := range []struct{ name, end string }{
 		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
 	} {
-		puts, skips, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + c.end)}}, base01, nil))
+		puts, skips, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(good.String() + c.end)}}, base01, nil))
 		if err == nil || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect01(t, newReader01(&http.Client{Transport: answers01{"/list": plainText01(good.String() + listTail)}}, base01, nil))
+	puts, _, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(good.String() + listTail)}}, base01, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -124,14 +124,14 @@ func TestBadCursorAndEndpoint01(t *testing.T) {
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
 	} {
-		for _, err := range newReader01(client, base01, nil).Changes(t.Context(), bad) {
+		for _, err := range Draft01().NewReader(client, base01, nil).Changes(t.Context(), bad) {
 			if !errors.Is(err, millrace.ErrConflict) {
 				t.Errorf("cursor %s: %v", bad, err)
 			}
 		}
 	}
 	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
-		src := newReader01(client, bad, nil)
+		src := Draft01().NewReader(client, bad, nil)
 		if _, _, _, err := collect01(t, src); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("endpoint %q: %v", bad, err)
 		}
@@ -150,7 +150,7 @@ func TestTooManyLists(t *testing.T) {
 		h := http.Header{"Link": {strings.Join(links, ", ")}}
 		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: http.NoBody, Request: r}, nil
 	})
-	if _, _, _, err := collect01(t, newReader01(&http.Client{Transport: transport}, base01, nil)); !errors.Is(err, millrace.ErrTooLarge) {
+	if _, _, _, err := collect01(t, Draft01().NewReader(&http.Client{Transport: transport}, base01, nil)); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
 	}
 }

@@ -40,7 +40,7 @@ func (c *conversation01) run(t *testing.T) {
 	c.o.Now = func() time.Time { return c.now }
 	c.o.Note = c.Note
 	open := func() millrace.Source {
-		return newReader01(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
+		return Draft01().NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
 	}
 	src := open()
 	for _, line := range c.Script {

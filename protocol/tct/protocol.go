@@ -1,11 +1,14 @@
 package tct
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/protocol"
 )
 
 // What all drafts have in common.
@@ -35,6 +38,15 @@ type draft struct {
 	// Text the text from title and content. If nil, the content is the text.
 	Content, Text func(title, content string) string
 
+	// Lists returns where the lists of a site may be, and what it costs to know.
+	Lists   func(ctx context.Context, r *tctReader) ([]listState, protocol.Cost, error)
+	OneList bool // a site has one list: the first of them that is there
+	// Begin is called before the lists of a site are looked for, and Listed with the
+	// response of each list that has changed; nil = there is nothing to do.
+	Begin  func(ctx context.Context, r *tctReader) error
+	Listed func(ctx context.Context, r *tctReader, resp *http.Response) error
+
+	Handshake       bool // pages lead to their documents: see [protocol.ReaderOptions]
 	VersionOptional bool // a list needs no version
 	HTMLFirst       bool // links of a page's HTML are looked at before its Link fields
 	Rules           ruleNames

@@ -23,6 +23,7 @@ type tctReader struct {
 	Err            error  // of the endpoint
 
 	d      *draft
+	policy kit.Policy
 	client *http.Client
 	listed recent.Values
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // errStop is the error of [tctReader.Items] when the consumer wants no more.
@@ -67,9 +69,13 @@ func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, e
 		_ = resp.Body.Close()
 		return nil, nil //nolint:nilnil // the list that the caller has
 	}
-	if err := fetch.CheckStatus(resp); err != nil {
+	err = fetch.CheckStatus(resp)
+	if err == nil && weblink.IsHTML(resp.Header) {
+		err = fmt.Errorf("%s: %w", l.URL, errNoList) // what sites have at all names
+	}
+	if err != nil {
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
+		return nil, r.announced(fmt.Errorf("%s: list: %w", r.d.Name, err))
 	}
 	return resp, nil
 }
@@ -78,8 +84,8 @@ func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, e
 // is complete and valid, and the error is [errNoList] for another document.
 func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
 	f := &listFile{
-		listState:    listState{URL: at, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
-		origins: originsOf(resp, at), seed: maphash.MakeSeed(),
+		listState: listState{URL: at, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
+		origins:   originsOf(resp, at), seed: maphash.MakeSeed(),
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -119,6 +125,9 @@ func (r *tctReader) listError(at string, err error) error {
 // isOtherDocument reports whether an error says that a URL has another document than a
 // list, or no document, rather than a list that is broken or out of reach.
 func isOtherDocument(err error) bool {
+	if _, refused := errors.AsType[kit.RefusedError](err); refused {
+		return false
+	}
 	_, draft := errors.AsType[*draftError](err)
 	return draft || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }

@@ -23,6 +23,11 @@ const maxAlternates = 4
 // Page gets the document of a page: from have.Location, where a list said it
 // is, else from where the page's own links lead.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	if r.d.Handshake && r.Options.Handshake && have.Location != "" {
+		if err := r.shakes(ctx, have); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if have.URL, err = r.resolve(have.URL); err != nil {
 		return nil, err
@@ -31,6 +36,22 @@ func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page
 		return r.single(ctx, have)
 	}
 	return r.machine(ctx, have.Location, have.Version, have.URL)
+}
+
+// shakes asks the page whether it leads to the M-URL that the list names (3.1).
+func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
+	links, _, err := r.Alternates(ctx, have.URL)
+	if err != nil {
+		return err
+	}
+	murl, err := canon.URL(have.Location)
+	if err != nil {
+		return fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
+	}
+	if !slices.Contains(links, murl) {
+		return r.Bad(have.URL, r.d.Rules.Alternate, "its HTML does not lead to "+murl, nil)
+	}
+	return nil
 }
 
 // resolve returns the canonical form of the URL of a page.

@@ -1,0 +1,310 @@
+package tct
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
+)
+
+// cursor is where the stream of a site stands: what was found by discovery
+// and which state of each list has been applied.
+type cursor struct {
+	Root  string      `json:"root"`
+	Found time.Time   `json:"found"` // when the root was last asked
+	Lists []listState `json:"lists"` // in the order of the root's links
+	// Missing are the targets of the root's links that were not there. One is
+	// believed to be no list when it is missing twice.
+	Missing []string `json:"missing,omitempty"`
+}
+
+func (c cursor) encode() millrace.Cursor {
+	if c.Root == "" {
+		return "" // from the start
+	}
+	return kit.Cursor(c)
+}
+
+func (c cursor) urls() []string {
+	out := make([]string, len(c.Lists))
+	for i, l := range c.Lists {
+		out[i] = l.URL
+	}
+	return out
+}
+
+// Changes yields the items of every list that has changed. When the site's
+// lists are those of the cursor, a milestone ends each of them; otherwise one
+// ends them all, because no section of before says what has gone. Before those
+// comes one that says to start over: whoever has applied only some of them holds
+// pages of sections that no cursor knows.
+func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		if err := r.changes(ctx, since, yield); err != nil {
+			yield(millrace.Change{}, err)
+		}
+	}
+}
+
+func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+	if r.Err != nil {
+		return r.Err
+	}
+	was := cursor{Root: r.Root}
+	if since != "" {
+		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || len(was.Lists) == 0 {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", r.d.Name, r.Root, millrace.ErrConflict)
+		}
+	}
+	var files []*listFile
+	defer func() { closeAll(files) }()
+	now := r.Options.Now().UTC().Truncate(time.Second)
+	is := was
+	age := now.Sub(was.Found)
+	whole := false
+	for remembered := since != "" && age >= 0 && age < discoveryAge; ; remembered = false {
+		if !remembered && r.d.Begin != nil {
+			if err := r.d.Begin(ctx, r); err != nil {
+				return err
+			}
+		}
+		found := was.Lists
+		if !remembered || r.d.OneList {
+			there, _, err := r.d.Lists(ctx, r)
+			if err != nil {
+				return err
+			}
+			if found = there; r.d.OneList {
+				found = slices.Concat(was.Lists, there)
+			}
+		}
+		var missing []string
+		var err error
+		files, missing, whole, err = r.load(ctx, found, was)
+		if err != nil && remembered && !r.d.OneList && ctx.Err() == nil {
+			continue // the lists may have moved
+		}
+		if err != nil {
+			return err
+		}
+		if !remembered {
+			is.Missing, is.Found = missing, now
+			if !whole {
+				is.Found = time.Time{} // look for the others again next time
+			}
+		}
+		break
+	}
+	// A list beside one that is missing may be older than the root that names
+	// them: it is read again the next time, and settles then what is gone.
+	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
+	is.Lists = listsOf(files, lagging)
+	if slices.Equal(is.urls(), was.urls()) {
+		return r.yieldEach(ctx, files, whole, was, is, yield)
+	}
+	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
+		// A list among others than before says nothing by its 304 alone.
+		closeAll(files)
+		var err error
+		if files, _, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
+			return err
+		}
+		is.Lists = listsOf(files, lagging)
+	}
+	if since != "" && !yield(mark(cursor{}, false, ""), nil) {
+		return nil
+	}
+	return r.yieldAll(ctx, files, whole, is, yield)
+}
+
+// listsOf gives the lists of files, with their validators unless they are to be
+// read again.
+func listsOf(files []*listFile, again bool) []listState {
+	out := make([]listState, len(files))
+	for i, f := range files {
+		out[i] = f.listState
+	}
+	if again {
+		return unconditional(out)
+	}
+	return out
+}
+
+// unconditional gives the lists without their validators.
+func unconditional(lists []listState) []listState {
+	out := make([]listState, len(lists))
+	for i, l := range lists {
+		out[i] = listState{URL: l.URL}
+	}
+	return out
+}
+
+// yieldAll yields the items of all lists and one milestone.
+func (r *tctReader) yieldAll(
+	ctx context.Context, files []*listFile, whole bool, is cursor, yield func(millrace.Change, error) bool,
+) error {
+	for _, f := range files {
+		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
+			return unlessStop(err)
+		}
+	}
+	yield(mark(is, whole, ""), nil)
+	return nil
+}
+
+// yieldEach yields the items of each list that has changed, with a milestone
+// whose cursor covers what has been yielded up to it.
+func (r *tctReader) yieldEach(
+	ctx context.Context, files []*listFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
+) error {
+	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
+	last := -1
+	for i, f := range files {
+		if !f.Changed() {
+			so.Lists[i] = is.Lists[i]
+		} else {
+			last = i
+		}
+	}
+	if last < 0 {
+		yield(mark(is, false, ""), nil)
+		return nil
+	}
+	for i, f := range files {
+		if !f.Changed() {
+			continue
+		}
+		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
+			return unlessStop(err)
+		}
+		so.Lists[i] = is.Lists[i]
+		if !yield(mark(so, whole, sectionOf(f, files)), nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// sectionOf returns the section of a list's pages: its URL, "" if it is the only list.
+func sectionOf(f *listFile, files []*listFile) string {
+	if len(files) > 1 {
+		return f.URL
+	}
+	return ""
+}
+
+func unlessStop(err error) error {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func mark(c cursor, whole bool, section string) millrace.Change {
+	return millrace.Change{
+		Kind:       millrace.KindCheckpoint,
+		Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section},
+	}
+}
+
+func closeAll(files []*listFile) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// load gets the lists that have changed since a cursor, and gives only what
+// is whole and valid. Of several, one that is no M-Sitemap is passed over,
+// unless the cursor knows that it was one. whole is false when one of them may
+// not be read, or is missing that was not missing the last time, as on a
+// replica that lags behind: then what no list names may be named there.
+func (r *tctReader) load(ctx context.Context, lists []listState, was cursor) (files []*listFile, missing []string, whole bool, err error) {
+	whole = true
+	defer func() {
+		if err != nil {
+			closeAll(files)
+			files = nil
+		}
+	}()
+	var other error
+	tried := map[string]bool{}
+	for _, l := range lists {
+		if tried[l.URL] {
+			continue
+		}
+		tried[l.URL] = true
+		known := false
+		for _, w := range was.Lists {
+			if w.URL == l.URL {
+				l, known = w, true
+			}
+		}
+		f, err := r.loadOne(ctx, l)
+		switch {
+		case err == nil:
+			if files = append(files, f); r.d.OneList {
+				return files, nil, true, nil
+			}
+		case known && !r.d.OneList || !isOtherDocument(err):
+			return files, nil, false, err
+		default:
+			if errors.Is(err, millrace.ErrNotFound) {
+				missing = append(missing, l.URL)
+				whole = whole && slices.Contains(was.Missing, l.URL)
+			}
+			whole = whole && !errors.Is(err, millrace.ErrForbidden)
+			other = cmp.Or(other, err)
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil, false, r.noList(other)
+	}
+	return files, missing, whole, nil
+}
+
+// noList returns the error of a site where a list was looked for.
+func (r *tctReader) noList(other error) error {
+	if _, draft := errors.AsType[*draftError](other); !r.d.OneList || draft || errors.Is(other, millrace.ErrForbidden) {
+		return other
+	}
+	return fmt.Errorf("%s: TCT %w at %s: %w", r.d.Name, millrace.ErrNotFound, r.Root, other)
+}
+
+// loadOne gets one list, conditionally if it has validators (6.2; 1.8.1).
+func (r *tctReader) loadOne(ctx context.Context, l listState) (*listFile, error) {
+	resp, err := r.GetList(r.Download(ctx), l)
+	if err != nil {
+		return nil, err
+	}
+	if resp == nil {
+		return &listFile{listState: l}, nil
+	}
+	defer resp.Body.Close()
+	f, err := r.ReadList(resp, l.URL)
+	if err != nil {
+		return nil, r.announced(err)
+	}
+	_ = resp.Body.Close() // one answer at a time
+	if r.d.Listed != nil {
+		if err := r.d.Listed(ctx, r, resp); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// announced returns the error of what a site announces as a list and is no list.
+func (r *tctReader) announced(err error) error {
+	if errors.Is(err, errNoList) && !r.d.OneList {
+		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	return err
+}
