@@ -422,6 +422,10 @@ func TestExcludeAnnounced(t *testing.T) {
 			t.Errorf("SCP: %s: %d", path, code)
 		}
 	}
+	eventually(t, "the index of the new publication", func() bool {
+		code, _, _ := get(t, s.url+"openfeeder?q=overshot+wheel")
+		return code == http.StatusOK
+	})
 	for _, path := range append(collections(), "about/llm.json", "about/llm/", "about/index.md", "llm-pages.json", "llm.json", "arc-sitemap.json", "arc-sitemap.yaml",
 		"arc-sitemap-deltas/"+days[0]+".json", "openfeeder", "openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?since=2000-01-01T00:00:00Z",
 		"openfeeder?since="+url.QueryEscape(first), "sitemap.xml", "llms.txt", "llms-full.txt", "feed.json", "feed.atom") {
