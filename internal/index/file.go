@@ -138,7 +138,7 @@ func (x *Index) disconnect() error {
 }
 
 // rebuild replaces a damaged file by an empty one, or opens the file that is in
-// its place. If it fails, the index stays broken.
+// its place: the same one, if it was only out of reach. If it fails, the index stays broken.
 func (x *Index) rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -146,12 +146,12 @@ func (x *Index) rebuild(ctx context.Context) error {
 		return errClosed
 	}
 	x.broken.Store(true)
-	made := x.file
+	made, another := x.file, x.another.Swap(false)
 	if x.db != nil {
 		_ = x.disconnect() // nothing of it is needed
 	}
 	err := x.open(ctx)
-	if err == nil && x.file == made {
+	if err == nil && x.file == made && !another {
 		x.log.Warn("index is damaged and is built again", "path", x.path)
 		_ = x.disconnect() // it is deleted
 		if err = remove(x.path); err == nil {
@@ -256,10 +256,13 @@ func (x *Index) reader(ctx context.Context) (*conn, error) {
 		}
 		err = errors.Join(err, c.close())
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	switch code := sqlitefile.Code(err); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // it has no such table
+		return nil, errors.Join(errAnother, err)
 	}
-	return nil, errors.Join(errAnother, err)
+	return nil, err // which says nothing of the file, or that it is damaged
 }
 
 // change runs f in a transaction and writes the state back.

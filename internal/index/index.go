@@ -48,6 +48,7 @@ type Index struct {
 	writing chan struct{} // holds a token while writer is used
 	idle    chan *conn    // that read
 	opened  atomic.Int32  // of these, idle or not
+	another atomic.Bool   // a search could not open it, or has opened another one
 	broken  atomic.Bool   // the file was found damaged, or is not open
 	used    atomic.Bool   // Search was called
 

@@ -37,6 +37,7 @@ func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (
 	x.used.Store(true)
 	found, err := x.search(ctx, v, q)
 	if damaged(err) {
+		x.another.Store(errors.Is(err, errAnother))
 		x.broken.Store(true) // the next Update makes it again
 	}
 	if err != nil {
