@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -102,22 +103,114 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkParity fetches the list and the M-URL of an item again, if their ETags differ:
-// a site that is being edited gets a second chance. The list comes first, so that the
-// page is at least as new.
-func checkParity(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) error {
-	now, err := s.presentItem(ctx, p.Item.MURL)
-	if err != nil {
-		return err
+// checkParity returns a rule that an item and its M-URL have one validator. sound
+// reports whether both have one, same whether they are equal. If they differ, it
+// fetches both again: a site that is being edited gets a second chance. The list
+// comes first, so that the page is at least as new.
+func checkParity(sound, same func(p *seenPage) bool) siteRule {
+	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
+		if p.Item == nil || !p.OK() || !sound(p) {
+			return false, nil
+		}
+		if same(p) {
+			return true, nil
+		}
+		now, err := s.presentItem(ctx, p.Item.MURL)
+		if err != nil {
+			return true, err
+		}
+		page, err := s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		if err != nil {
+			return true, err
+		}
+		if now != nil && !strings.EqualFold(now.Tag, opaqueTag(page)) {
+			fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, opaqueTag(page))
+		}
+		return true, nil
+	})
+}
+
+// checkNotModifiedFields returns a rule that a 304 has fields: those that the 200
+// has, or all.
+func checkNotModifiedFields(all bool, names ...string) siteRule {
+	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
+		resp, err := s.Unmodified(ctx, p, fail)
+		if resp == nil {
+			return false, err
+		}
+		for _, name := range names {
+			if want := p.Resp.Header.Get(name); (all || want != "") && resp.Header.Get(name) == "" {
+				fail(p.MURL, "304 without "+name, strings.TrimSuffix(name+": "+want, ": "))
+			}
+		}
+		return true, nil
+	})
+}
+
+// checkAlternate returns a rule that a page leads to its M-URL: in its HTML, or in
+// its Link fields or HTML.
+func checkAlternate(element bool) siteRule {
+	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
+		page, err := s.Page(ctx, p)
+		if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || element && !saysHTML(page) {
+			return false, err
+		}
+		links, want := responseLinks(page, true), `Link: <`+p.MURL+`>; rel="alternate"; type="application/json"`
+		if element {
+			links = links[len(responseLinks(page, false)):]
+			want = `<link rel="alternate" type="application/json" href="` + p.MURL + `">`
+		}
+		got := "no such link"
+		for _, l := range links {
+			if !l.Is("alternate", mediaType) {
+				continue
+			}
+			if l.URL == p.MURL {
+				return true, nil
+			}
+			got = l.URL
+		}
+		fail(p.CURL, got, want)
+		return true, nil
+	})
+}
+
+// checkContentType returns a rule that an M-URL is JSON, in UTF-8 as it says.
+func checkContentType(charset bool) siteRule {
+	return onPages(func(p *seenPage, fail check.Fail) bool {
+		if p.OK() {
+			isJSONType(p.MURL, p.Resp, charset, fail)
+		}
+		return p.OK()
+	})
+}
+
+func isJSONType(u string, r *check.Response, charset bool, fail check.Fail) {
+	got := r.Header.Get("Content-Type")
+	typ, params, err := mime.ParseMediaType(got)
+	if err != nil || typ != mediaType || charset && !strings.EqualFold(params["charset"], "utf-8") {
+		fail(u, "Content-Type: "+got, "Content-Type: "+contentType)
 	}
-	page, err := s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
-	if err != nil {
-		return err
+}
+
+// checkVary returns a rule that an M-URL varies by a field, or by what says as much.
+func checkVary(names ...string) siteRule {
+	return onPages(func(p *seenPage, fail check.Fail) bool {
+		if p.OK() {
+			varies(p.MURL, p.Resp, fail, names...)
+		}
+		return p.OK()
+	})
+}
+
+func varies(u string, r *check.Response, fail check.Fail, by ...string) {
+	got := strings.Join(r.Header.Values("Vary"), ", ")
+	for name := range strings.SplitSeq(got, ",") {
+		if slices.ContainsFunc(by, func(b string) bool { return strings.EqualFold(b, strings.TrimSpace(name)) }) {
+			return
+		}
 	}
-	if now != nil && !strings.EqualFold(now.Tag, opaqueTag(page)) {
-		fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, opaqueTag(page))
-	}
-	return nil
+	fail(u, "Vary: "+got, "Vary: "+by[0])
 }
 
 // presentItem fetches the lists again, once, and returns the item with an mUrl,

@@ -36,7 +36,7 @@ func rules00() []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := (&checker{draft: draft00, TagMember: "contentHash", FindLists: findList, Own: isOwn00}).Rule
 	return []check.Rule{
-		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", askPages(checkAlternate00)),
+		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", checkAlternate(true)),
 		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
 		rule("3.3", "pattern", should, "M-URLs follow one pattern from their C-URLs, or those that the manifest names.", checkPattern),
 		rule("3.3", "manifest", must, "A pattern other than C-URL path + llm/ is documented in a site-level manifest (looked for at /llm-manifest.json).", checkManifest),
@@ -55,9 +55,9 @@ func rules00() []check.Rule {
 		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkAnyTag)),
 		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
 		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
-		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askPages(checkNotModifiedFields00)),
+		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", checkNotModifiedFields(true, "Last-Modified", "Cache-Control")),
 		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl00)),
-		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", onPages(checkVary00)),
+		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", checkVary("Accept", "*")),
 
 		rule("6.1", "sitemap", should, "The publisher provides a list in JSON at /llm-sitemap.json.", checkSitemap),
 		rule("6.1", "version", must, "version is the integer 1.", onLists(checkVersion)),
@@ -67,14 +67,16 @@ func rules00() []check.Rule {
 		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", checkMURL),
 		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", onLists(checkModified)),
 		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", onLists(checkContentHash)),
-		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", askPages(checkParity00)),
+		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", checkParity(
+			func(p *seenPage) bool { return isHash(p.Item.Tag) && isHash(p.Tag) },
+			func(p *seenPage) bool { return strings.EqualFold(p.Item.Tag, p.Tag) })),
 		rule("6.1", "homepage-first", should, "The first item is the site's home page.", checkHomeFirst),
 
 		rule("7.1", "policy-place", should, "The policy descriptor is at /llm-policy.json.", checkPolicyPlace),
 		rule("7.2", "policy-schema", should, "The members of the policy descriptor are of their types (without a key word in the draft).", checkPolicySchema),
 		rule("7.3", "describedby-link", should, "The list has a Link with rel=describedby to the policy descriptor.", checkDescribedBy),
 
-		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", onPages(checkContentType00)),
+		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", checkContentType(false)),
 		rule("8.2", "object", must, "An M-URL is one JSON object.", onPages(checkObject00)),
 		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
 		rule("8.2", "title", must, "title is a string.", onPages(checkString("title"))),

@@ -172,26 +172,3 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 	}
 	return nil
 }
-
-func checkParity01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
-	if p.Item == nil || !p.OK() || !isLowerHash(p.Item.Tag) || !isLowerHash(p.Tag) && !isLowerHash(p.Hash) {
-		return false, nil
-	}
-	if claims(p, p.Item.Tag) {
-		return true, nil
-	}
-	return true, checkParity(ctx, s, p, fail)
-}
-
-func checkNotModifiedFields01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
-	resp, err := s.Unmodified(ctx, p, fail)
-	if resp == nil {
-		return false, err
-	}
-	for _, name := range []string{"Cache-Control", "Content-Location", "Expires", "Vary"} {
-		if want := p.Resp.Header.Get(name); want != "" && resp.Header.Get(name) == "" {
-			fail(p.MURL, "304 without "+name, name+": "+want)
-		}
-	}
-	return true, nil
-}

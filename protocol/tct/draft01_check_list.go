@@ -3,7 +3,6 @@ package tct
 import (
 	"context"
 	"fmt"
-	"mime"
 	"net"
 	"strconv"
 	"strings"
@@ -43,9 +42,9 @@ func checkItemTag(l *seenList, fail check.Fail) {
 	})
 }
 
-func checkListContentType(l *seenList, fail check.Fail)  { jsonType(l.URL, l.Resp, fail) }
+func checkListContentType(l *seenList, fail check.Fail)  { isJSONType(l.URL, l.Resp, true, fail) }
 func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
-func checkListVary(l *seenList, fail check.Fail)         { variesByCoding(l.URL, l.Resp, fail) }
+func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp, fail, "Accept-Encoding") }
 
 // checkHTTPS leaves out loopback, where nobody listens in.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
@@ -74,26 +73,6 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
-}
-
-// jsonType is 1.5.1 and 1.7.2.
-func jsonType(u string, r *check.Response, fail check.Fail) {
-	got := r.Header.Get("Content-Type")
-	typ, params, err := mime.ParseMediaType(got)
-	if err != nil || typ != mediaType || !strings.EqualFold(params["charset"], "utf-8") {
-		fail(u, "Content-Type: "+got, "Content-Type: "+contentType)
-	}
-}
-
-// variesByCoding is 1.7.2 and appendix G.1.1.
-func variesByCoding(u string, r *check.Response, fail check.Fail) {
-	got := strings.Join(r.Header.Values("Vary"), ", ")
-	for name := range strings.SplitSeq(got, ",") {
-		if strings.EqualFold(strings.TrimSpace(name), "Accept-Encoding") {
-			return
-		}
-	}
-	fail(u, "Vary: "+got, "Vary: Accept-Encoding")
 }
 
 // timelyAge is our reading of a short max-age in seconds: a day. The draft

@@ -16,42 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-func checkAlternate01(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
-	page, err := s.Page(ctx, p)
-	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() {
-		return false, err
-	}
-	got := "no such link"
-	for _, l := range responseLinks(page, true) {
-		if !l.Is("alternate", mediaType) {
-			continue
-		}
-		if l.URL == p.MURL {
-			return true, nil
-		}
-		got = l.URL
-	}
-	fail(p.CURL, got, `Link: <`+p.MURL+`>; rel="alternate"; type="application/json"`)
-	return true, nil
-}
-
-func checkContentType01(p *seenPage, fail check.Fail) bool {
-	if p.OK() {
-		jsonType(p.MURL, p.Resp, fail)
-	}
-	return p.OK()
-}
-
 func checkCacheControl01(p *seenPage, fail check.Fail) bool {
 	if p.OK() {
 		timely(p.MURL, p.Resp, fail)
-	}
-	return p.OK()
-}
-
-func checkVary01(p *seenPage, fail check.Fail) bool {
-	if p.OK() {
-		variesByCoding(p.MURL, p.Resp, fail)
 	}
 	return p.OK()
 }
