@@ -332,7 +332,12 @@ func TestKillBuild(t *testing.T) {
 				}
 			}
 		}
-		if k := count(out); k > 0 && k < count(whole) {
+		switch k := count(out); {
+		case k >= count(whole): // on a busy machine it ends between two looks
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+		case k > 0:
 			half++
 		}
 	}
