@@ -92,6 +92,23 @@ func TestListsThatLie01(t *testing.T) {
 	}
 }
 
+// A list that is announced may say that it is HTML. Where none is announced, HTML is
+// no list.
+func TestListSaysHTML(t *testing.T) {
+	list := listHead + `{"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"}` + listTail
+	client := &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
+		resp, err := answers01{"/list": plainText01(list), listName00: plainText01(list)}.RoundTrip(r)
+		resp.Header.Set("Content-Type", "text/html")
+		return resp, err
+	})}
+	if puts, _, marks, err := collect01(t, Draft01().NewReader(client, base01, nil)); err != nil || len(puts) != 1 || marks != 1 {
+		t.Errorf("announced: %d puts, %d marks, %v", len(puts), marks, err)
+	}
+	if puts, _, marks, err := collect01(t, Draft00().NewReader(client, base01, nil)); !errors.Is(err, millrace.ErrNotFound) || len(puts)+marks > 0 {
+		t.Errorf("not announced: %d puts, %d marks, %v", len(puts), marks, err)
+	}
+}
+
 // A list that is broken anywhere, even at its end, applies nothing.
 func TestBrokenLists01(t *testing.T) {
 	good := bytes.NewBufferString(listHead)

@@ -18,7 +18,7 @@ import (
 // and which state of each list has been applied.
 type cursor struct {
 	Root  string      `json:"root"`
-	Found time.Time   `json:"found"` // when the root was last asked
+	Found time.Time   `json:"found"` // when the lists, or the policy, were last looked for
 	Lists []listState `json:"lists"` // in the order of the root's links
 	// Missing are the targets of the root's links that were not there. One is
 	// believed to be no list when it is missing twice.

@@ -70,12 +70,12 @@ func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, e
 		return nil, nil //nolint:nilnil // the list that the caller has
 	}
 	err = fetch.CheckStatus(resp)
-	if err == nil && weblink.IsHTML(resp.Header) {
-		err = fmt.Errorf("%s: %w", l.URL, errNoList) // what sites have at all names
+	if err == nil && r.d.OneList && weblink.IsHTML(resp.Header) {
+		err = fmt.Errorf("%s: %w", l.URL, errNoList) // what sites have at all names, also where no list was announced
 	}
 	if err != nil {
 		_ = resp.Body.Close()
-		return nil, r.announced(fmt.Errorf("%s: list: %w", r.d.Name, err))
+		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
 	}
 	return resp, nil
 }
