@@ -146,19 +146,21 @@ func (x *Index) rebuild(ctx context.Context) error {
 		return errClosed
 	}
 	x.broken.Store(true)
-	made, another := x.file, x.another.Swap(false)
+	made := x.file
 	if x.db != nil {
 		_ = x.disconnect() // nothing of it is needed
 	}
 	err := x.open(ctx)
-	if err == nil && x.file == made && !another {
+	if err == nil && x.file == made && !x.another.Load() {
 		x.log.Warn("index is damaged and is built again", "path", x.path)
 		_ = x.disconnect() // it is deleted
 		if err = remove(x.path); err == nil {
 			err = x.open(ctx)
 		}
 	}
-	x.broken.Store(err != nil)
+	if x.broken.Store(err != nil); err == nil {
+		x.another.Store(false)
+	}
 	return err
 }
 

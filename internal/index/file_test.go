@@ -132,6 +132,41 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 }
 
+// A file that is out of reach, also for the update that opens it again, is not
+// deleted when it is back.
+func TestOutOfReach(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be renamed")
+	}
+	f := newFixture(t)
+	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.puts("/a", "/b")
+	f.update()
+	v, made, path := f.head(), f.state().made, f.index.path
+	want(f, "found", len(f.search(v, "text")), 2)
+	if err := errors.Join(os.Rename(path, path+".away"), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	inUse(f.index, func() {
+		if _, err := f.index.Search(t.Context(), v, millrace.Query{Text: "text"}); millrace.ErrorCode(err) != "index-damaged" {
+			t.Errorf("with another connection: %v", err)
+		}
+	})
+	for range 2 {
+		if err := f.index.Update(t.Context(), v, nil); err == nil {
+			t.Error("a folder was opened")
+		}
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(path+".away", path)); err != nil {
+		t.Fatal(err)
+	}
+	f.update()
+	want(f, "found again", len(f.search(v, "text")), 2)
+	if f.state().made != made {
+		t.Error("a good file was deleted")
+	}
+}
+
 // Of two processes that use a file, one makes it again. The other one takes the
 // new file, and does not delete it.
 func TestReplacedMeanwhile(t *testing.T) {
