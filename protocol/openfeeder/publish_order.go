@@ -15,15 +15,15 @@ import (
 
 // stride is how many pages lie at least between two places of an order that are
 // remembered; keptOrders, of how many views; keptPlaces, how many of each; and
-// mostMoves, how many changes an order outlives.
+// mostChanges, how many changes an order outlives.
 const (
-	stride     = maxLimit
-	keptOrders = 2
-	keptPlaces = 1 << 16
-	mostMoves  = 1000
+	stride      = maxLimit
+	keptOrders  = 2
+	keptPlaces  = 1 << 16
+	mostChanges = 1000
 )
 
-// orders remembers where pages of an index spot, so that a page far down costs no
+// orders remembers where pages of an index start, so that a page far down costs no
 // reading of all pages before it but once. It takes about 150 bytes for every 50
 // pages of a site, of the last two views.
 type orders struct {
@@ -80,6 +80,9 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 	if n := len(os.last); n > 0 {
 		o.follow(ctx, os.last[n-1])
 	}
+	if ctx.Err() != nil {
+		return o // the next request follows
+	}
 	if len(os.last) == keptOrders {
 		os.last = os.last[1:]
 	}
@@ -95,9 +98,9 @@ func (o *order) follow(ctx context.Context, last *order) {
 		return
 	}
 	var came, went []rank
-	moved := map[string]bool{}
+	moved, n := map[string]bool{}, 0
 	for c, err := range o.view.Changes(ctx, site.At(was.Seq)) {
-		if err != nil || len(moved) > mostMoves {
+		if n++; err != nil || n > mostChanges {
 			return
 		}
 		if c.Kind == millrace.KindCheckpoint {
@@ -150,7 +153,7 @@ func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
 	return func(yield func(*millrace.Page, error) bool) {
 		o.mu.Lock()
-		at := o.places[sort.Search(len(o.places), func(i int) bool { return o.places[i].number > from })-1]
+		at := o.places[o.next(from)-1]
 		o.mu.Unlock()
 		number, after, end, site := at.number, "", from+n, v.Site()
 		if at.url != "" {
@@ -183,11 +186,17 @@ func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yi
 	}
 }
 
-// note remembers a place that is far enough behind the last one.
+// next returns the index of the first place after a number of pages.
+func (o *order) next(number int) int {
+	return sort.Search(len(o.places), func(i int) bool { return o.places[i].number > number })
+}
+
+// note remembers a place that is far enough from those before and after it.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n := len(o.places); n < keptPlaces && at.number >= o.places[n-1].number+stride {
-		o.places = append(o.places, at)
+	i, n := o.next(at.number), len(o.places)
+	if n < keptPlaces && at.number >= o.places[i-1].number+stride && (i == n || at.number+stride <= o.places[i].number) {
+		o.places = slices.Insert(o.places, i, at)
 	}
 }

@@ -200,10 +200,66 @@ func TestOrderFollows(t *testing.T) {
 	}
 }
 
-// scanning counts the pages that scans yield.
+// A place where many pages came is read once more, and no more. An order that a
+// request has given up is made by the next one, and one that would follow too many
+// changes asks for no more pages.
+func TestOrderLimits(t *testing.T) {
+	s := protocoltest.Open(t, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
+	pub := NewPublisher(nil).(*publisher)
+	put := func(from, n int, title string) *scanning {
+		t.Helper()
+		var batch []millrace.Change
+		for i := range n {
+			p := &millrace.Page{URL: fmt.Sprintf("/p/%d", from+i), Title: title, Published: day(1).AddDate(0, 0, from+i), Known: millrace.AllFields}
+			batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p})
+		}
+		if _, err := s.Apply(t.Context(), "test", batch); err != nil {
+			t.Fatal(err)
+		}
+		head, err := s.Pub.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &scanning{View: head}
+	}
+	read := func(ctx context.Context, v *scanning, from int) int {
+		before := v.pages
+		for _, err := range pub.orders.of(ctx, v).pages(ctx, v, from, 10) {
+			if err != nil && ctx.Err() == nil {
+				t.Fatal(err)
+			}
+		}
+		return v.pages - before
+	}
+	const size, came = 1500, 400
+	read(t.Context(), put(0, size, "Page"), size-10)
+	v := put(size, came, "Page")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	read(gone, v, size)
+	if n := read(t.Context(), v, size); n > 3*stride {
+		t.Errorf("after a request that was given up, %d pages were read", n)
+	}
+	read(t.Context(), v, came-20)
+	if n := read(t.Context(), v, came-20); n > 3*stride {
+		t.Errorf("where pages came, %d were read again", n)
+	}
+	was := v
+	v = put(0, size, "Changed")
+	if read(t.Context(), v, 0); was.asked+v.asked > 2*(came+mostChanges) {
+		t.Errorf("%d pages were asked for", was.asked+v.asked)
+	}
+}
+
+// scanning counts the pages that scans yield, and those that are asked for.
 type scanning struct {
 	millrace.View
-	pages int
+	pages, asked int
+}
+
+func (c *scanning) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	c.asked++
+	return c.View.Page(ctx, have)
 }
 
 func (c *scanning) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
