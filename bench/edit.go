@@ -159,7 +159,7 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 		if err := e.commit(ctx, edited); err != nil {
 			return cost, err
 		}
-		if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), said); err != nil {
+		if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), said, 10*time.Millisecond); err != nil {
 			return cost, err
 		}
 		if at[1], err = e.state(); err != nil {
@@ -219,8 +219,9 @@ func folderSize(dir string) (n int64, err error) {
 }
 
 // visible waits until a document has a text. It asks with the ETag that it has,
-// so that asking writes next to nothing.
-func visible(ctx context.Context, url, text string) error {
+// so that asking writes next to nothing. Deferred work begins as soon as a document
+// is visible: what is written in one step of waiting is counted with the edit.
+func visible(ctx context.Context, url, text string, every time.Duration) error {
 	d := watched{url: url}
 	for ctx.Err() == nil {
 		if changed, err := d.ask(ctx); err != nil {
@@ -228,7 +229,7 @@ func visible(ctx context.Context, url, text string) error {
 		} else if changed && strings.Contains(d.body, text) {
 			return nil
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(every)
 	}
 	return ctx.Err()
 }

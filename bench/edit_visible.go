@@ -100,7 +100,7 @@ func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 				text = edited.Title
 			}
 			pages.Go(func() {
-				err := visible(ctx, e.url+of, text)
+				err := visible(ctx, e.url+of, text, 50*time.Millisecond)
 				s.note(x, kind, time.Now(), err)
 			})
 		}
