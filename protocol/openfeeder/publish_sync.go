@@ -46,7 +46,11 @@ type plan struct {
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
-		return nil, refuse(http.StatusNotFound, notFound, "This site does not tell what has changed since: read the index.")
+		status, code := http.StatusNotFound, notFound
+		if q.token != nil || q.at.Edition > 0 { // of a store of before, whose reader is to begin again
+			status, code = http.StatusGone, resyncRequired
+		}
+		return nil, refuse(status, code, "This site does not tell what has changed since: read the index.")
 	}
 	if q.at.Edition > 0 {
 		if !site.Has(q.at.Epoch, q.at.Edition) || q.at.Edition > site.Seq {
