@@ -48,9 +48,9 @@ type Options struct {
 	// Progress receives the progress of bringing the publication up to the site,
 	// in pages, and 0 of 0 when that has ended, also by an error. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether the site is being read for the first time, at whose end
-	// [Press.Changed] is called: until then, [Press.Run] does not begin with a part
-	// of the site. Later editions do not wait. If nil, it never is.
+	// Busy reports whether the site is being read, at whose end [Press.Changed] is
+	// called: until then, [Press.Run] does not begin with a part of the site. If
+	// there is an edition, it does not wait. If nil, the site never is.
 	Busy func() bool
 	// Search makes a view that can be searched of a published one; if nil, none can.
 	Search func(millrace.View) millrace.View
