@@ -42,8 +42,9 @@ type Options struct {
 
 	// Store stores the pages. Keep it between two runs of a program, as
 	// store/all opens it, for dates and tokens that stay valid. If nil, the pages
-	// are in memory: documents have only the dates that the source gives, and no
-	// tokens and deltas. The caller closes it after the server.
+	// are in memory: documents have only the dates that the source gives (SCP, which
+	// requires one, then says 1970), and no tokens and deltas. The caller closes it
+	// after the server.
 	Store store.Store
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
