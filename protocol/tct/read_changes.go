@@ -68,7 +68,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield fu
 	now := r.Options.Now().UTC().Truncate(time.Second)
 	is := was
 	age := now.Sub(was.Found)
-	whole := false
+	var whole bool
 	for remembered := since != "" && age >= 0 && age < discoveryAge; ; remembered = false {
 		if !remembered && r.d.Begin != nil {
 			if err := r.d.Begin(ctx, r); err != nil {
