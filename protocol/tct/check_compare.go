@@ -21,13 +21,13 @@ func compareURLs(a, b string) likeness {
 	switch {
 	case a == b:
 		return sameURL
-	case bare(a) == bare(b):
+	case withoutScheme(a) == withoutScheme(b):
 		return nearURL
 	}
 	return otherURL
 }
 
-func bare(u string) string {
+func withoutScheme(u string) string {
 	_, u, _ = strings.Cut(u, "://")
 	path, query := docname.CutQuery(u)
 	return strings.TrimSuffix(path, "/") + query

@@ -50,7 +50,7 @@ var draft00 = &draft{
 	},
 }
 
-// Draft00 describes the room.
+// Draft00 describes draft-00.
 func Draft00() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         name00,

@@ -41,7 +41,7 @@ var checkFaults00 = []checkFault00{
 		protocoltest.OnRequest("/2025/10/llm/", func(r *http.Request) { r.URL.Path = "/about/llm/" }),
 	)},
 
-	{"4.1/fingerprint", "of something else", with00(pagePath00, "content", "Page 1, of which nobody knew")},
+	{"4.1/fingerprint", "of something else", with00(pagePath00, "content", "Page 1, another one")},
 	{"4.2/etag", "none", protocoltest.SetHeader(pagePath00, "ETag", "")},
 	{"4.2/strong-etag", "weak", protocoltest.OnHeader(pagePath00, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
 	{"4.2/strong-etag", "bare", protocoltest.OnHeader(pagePath00, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},

@@ -38,7 +38,7 @@ type publisher00 struct {
 	terms  []byte           // the policy descriptor
 }
 
-// newPublisher00 makes the room's publisher; nil options are the zero value.
+// newPublisher00 returns the publisher of the draft; nil options are the zero value.
 //
 // Its manifest is an object with profile ("tct-1"), version (1), the absolute
 // URLs sitemap and policy, and patterns: pairs of URI templates (RFC 6570),

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,38 +14,6 @@ import (
 
 	"github.com/millrace/millrace"
 )
-
-// answers00 is a transport that answers each URL with one body.
-type answers00 map[string]func() io.Reader
-
-func (a answers00) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {contentType}}
-	body := a[r.URL.Path]
-	if body == nil {
-		return &http.Response{StatusCode: http.StatusNotFound, Header: h, Body: http.NoBody, Request: r}, nil
-	}
-	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
-}
-
-func plainText00(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
-
-func collect00(t *testing.T, src millrace.Source) (puts []millrace.Change, skips []*millrace.SkipError, marks int, err error) {
-	t.Helper()
-	for c, e := range src.Changes(t.Context(), "") {
-		var skip *millrace.SkipError
-		switch {
-		case errors.As(e, &skip):
-			skips = append(skips, skip)
-		case e != nil:
-			err = e
-		case c.Kind == millrace.KindCheckpoint:
-			marks++
-		default:
-			puts = append(puts, c)
-		}
-	}
-	return puts, skips, marks, err
-}
 
 // A list that lies: each entry stands or falls alone, with its place.
 func TestListsThatLie00(t *testing.T) {
@@ -64,7 +31,7 @@ func TestListsThatLie00(t *testing.T) {
 {"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm/"},
 {"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm/","etag":"sha256-8","contentHash":"sha256-9"}
 ]}`
-	puts, skips, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(list)}}, base00, nil))
+	puts, skips, marks, err := collect(t, Draft00().NewReader(&http.Client{Transport: answers{listName00: plainBody(list)}}, base00, nil))
 	if err != nil || marks != 1 {
 		t.Fatal(marks, err)
 	}
@@ -100,12 +67,12 @@ func TestBrokenLists00(t *testing.T) {
 	for _, c := range []struct{ name, end string }{
 		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
 	} {
-		puts, skips, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(good.String() + c.end)}}, base00, nil))
+		puts, skips, marks, err := collect(t, Draft00().NewReader(&http.Client{Transport: answers{listName00: plainBody(good.String() + c.end)}}, base00, nil))
 		if err == nil || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect00(t, Draft00().NewReader(&http.Client{Transport: answers00{listName00: plainText00(good.String() + listTail)}}, base00, nil))
+	puts, _, marks, err := collect(t, Draft00().NewReader(&http.Client{Transport: answers{listName00: plainBody(good.String() + listTail)}}, base00, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -115,9 +82,9 @@ func TestBrokenLists00(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint00(t *testing.T) {
-	client := &http.Client{Transport: answers00{listName00: plainText00(listHead + listTail)}}
+	client := &http.Client{Transport: answers{listName00: plainBody(listHead + listTail)}}
 	for _, bad := range []millrace.Cursor{
-		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","list":{"url":"https://other.example/l"}}`,
+		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
 	} {
 		for _, err := range Draft00().NewReader(client, base00, nil).Changes(t.Context(), bad) {
 			if !errors.Is(err, millrace.ErrConflict) {
@@ -127,7 +94,7 @@ func TestBadCursorAndEndpoint00(t *testing.T) {
 	}
 	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
 		src := Draft00().NewReader(client, bad, nil)
-		if _, _, _, err := collect00(t, src); !errors.Is(err, millrace.ErrInvalid) {
+		if _, _, _, err := collect(t, src); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("endpoint %q: %v", bad, err)
 		}
 		if _, err := src.Page(t.Context(), millrace.Ref{URL: base00}); !errors.Is(err, millrace.ErrInvalid) {

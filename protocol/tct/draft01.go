@@ -39,7 +39,7 @@ var draft01 = &draft{
 	},
 }
 
-// Draft01 describes the room.
+// Draft01 describes draft-01.
 func Draft01() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         name01,

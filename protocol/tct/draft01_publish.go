@@ -25,7 +25,7 @@ type publisher01 struct {
 	listItems int
 }
 
-// newPublisher01 makes the room's publisher; nil options are the zero value.
+// newPublisher01 returns the publisher of the draft; nil options are the zero value.
 func newPublisher01(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)

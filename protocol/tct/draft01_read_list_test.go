@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,41 +16,6 @@ import (
 
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
-
-// answers01 is a transport that answers each URL with one body.
-type answers01 map[string]func() io.Reader
-
-func (a answers01) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {contentType}}
-	if r.URL.Path == "/" {
-		h.Add("Link", `</list>; rel="index"; type="application/json"`)
-	}
-	body := a[r.URL.Path]
-	if body == nil {
-		body = func() io.Reader { return strings.NewReader("") }
-	}
-	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
-}
-
-func plainText01(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
-
-func collect01(t *testing.T, src millrace.Source) (puts []millrace.Change, skips []*millrace.SkipError, marks int, err error) {
-	t.Helper()
-	for c, e := range src.Changes(t.Context(), "") {
-		var skip *millrace.SkipError
-		switch {
-		case errors.As(e, &skip):
-			skips = append(skips, skip)
-		case e != nil:
-			err = e
-		case c.Kind == millrace.KindCheckpoint:
-			marks++
-		default:
-			puts = append(puts, c)
-		}
-	}
-	return puts, skips, marks, err
-}
 
 // A list that lies: each entry stands or falls alone, with its place.
 func TestListsThatLie01(t *testing.T) {
@@ -69,7 +33,7 @@ func TestListsThatLie01(t *testing.T) {
 {"cUrl":"https://example.com/h","mUrl":"https://example.com/h/llm.json"},
 {"cUrl":"https://example.com/i","mUrl":"https://example.com/i/llm.json","contentHash":"sha256-9"}
 ]}`
-	puts, skips, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(list)}}, base01, nil))
+	puts, skips, marks, err := collect(t, Draft01().NewReader(&http.Client{Transport: answers{"/list": plainBody(list)}}, base01, nil))
 	if err != nil || marks != 1 {
 		t.Fatal(marks, err)
 	}
@@ -97,14 +61,14 @@ func TestListsThatLie01(t *testing.T) {
 func TestListSaysHTML(t *testing.T) {
 	list := listHead + `{"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"}` + listTail
 	client := &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
-		resp, err := answers01{"/list": plainText01(list), listName00: plainText01(list)}.RoundTrip(r)
+		resp, err := answers{"/list": plainBody(list), listName00: plainBody(list)}.RoundTrip(r)
 		resp.Header.Set("Content-Type", "text/html")
 		return resp, err
 	})}
-	if puts, _, marks, err := collect01(t, Draft01().NewReader(client, base01, nil)); err != nil || len(puts) != 1 || marks != 1 {
+	if puts, _, marks, err := collect(t, Draft01().NewReader(client, base01, nil)); err != nil || len(puts) != 1 || marks != 1 {
 		t.Errorf("announced: %d puts, %d marks, %v", len(puts), marks, err)
 	}
-	if puts, _, marks, err := collect01(t, Draft00().NewReader(client, base01, nil)); !errors.Is(err, millrace.ErrNotFound) || len(puts)+marks > 0 {
+	if puts, _, marks, err := collect(t, Draft00().NewReader(client, base01, nil)); !errors.Is(err, millrace.ErrNotFound) || len(puts)+marks > 0 {
 		t.Errorf("not announced: %d puts, %d marks, %v", len(puts), marks, err)
 	}
 }
@@ -122,12 +86,12 @@ func TestBrokenLists01(t *testing.T) {
 	for _, c := range []struct{ name, end string }{
 		{"cut", ""}, {"closed badly", "}"}, {"data after it", "]} x"}, {"other version", `],"x":1,"version":2}`},
 	} {
-		puts, skips, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(good.String() + c.end)}}, base01, nil))
+		puts, skips, marks, err := collect(t, Draft01().NewReader(&http.Client{Transport: answers{"/list": plainBody(good.String() + c.end)}}, base01, nil))
 		if err == nil || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect01(t, Draft01().NewReader(&http.Client{Transport: answers01{"/list": plainText01(good.String() + listTail)}}, base01, nil))
+	puts, _, marks, err := collect(t, Draft01().NewReader(&http.Client{Transport: answers{"/list": plainBody(good.String() + listTail)}}, base01, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -137,7 +101,7 @@ func TestBrokenLists01(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint01(t *testing.T) {
-	client := &http.Client{Transport: answers01{"/list": plainText01(listHead + listTail)}}
+	client := &http.Client{Transport: answers{"/list": plainBody(listHead + listTail)}}
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
 	} {
@@ -149,7 +113,7 @@ func TestBadCursorAndEndpoint01(t *testing.T) {
 	}
 	for _, bad := range []string{"", "example.com", "ftp://example.com/", "https://", "https://user:pass@example.com/"} {
 		src := Draft01().NewReader(client, bad, nil)
-		if _, _, _, err := collect01(t, src); !errors.Is(err, millrace.ErrInvalid) {
+		if _, _, _, err := collect(t, src); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("endpoint %q: %v", bad, err)
 		}
 		if _, err := src.Page(t.Context(), millrace.Ref{URL: base01}); !errors.Is(err, millrace.ErrInvalid) {
@@ -167,7 +131,7 @@ func TestTooManyLists(t *testing.T) {
 		h := http.Header{"Link": {strings.Join(links, ", ")}}
 		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: http.NoBody, Request: r}, nil
 	})
-	if _, _, _, err := collect01(t, Draft01().NewReader(&http.Client{Transport: transport}, base01, nil)); !errors.Is(err, millrace.ErrTooLarge) {
+	if _, _, _, err := collect(t, Draft01().NewReader(&http.Client{Transport: transport}, base01, nil)); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
 	}
 }

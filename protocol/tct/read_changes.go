@@ -43,7 +43,7 @@ func (c cursor) urls() []string {
 // Changes yields the items of every list that has changed. When the site's
 // lists are those of the cursor, a milestone ends each of them; otherwise one
 // ends them all, because no section of before says what has gone. Before those
-// comes one that says to start over: whoever has applied only some of them holds
+// comes one that says to start over: a client that has applied only some of them holds
 // pages of sections that no cursor knows.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {

@@ -3,6 +3,7 @@ package tct
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,15 +21,30 @@ import (
 //	page URL       ask for a page as the stream or the last answer named it
 //	single URL     ask for a page without a list
 //	clock 25h      let time pass
-func TestConversations01(t *testing.T) {
-	protocoltest.Conversations(t, "testdata/draft01/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
-		c := &conversation01{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
-		c.run(t)
-	})
+//	handshake      ask pages whether they lead to their M-URLs from now on
+//	policy         ask for the policy
+//	key            have a key for the site, from now on
+//	again          read with another reader from now on
+func TestConversations(t *testing.T) {
+	for name, open := range map[string]func(c *conversation) millrace.Source{
+		"draft00": func(c *conversation) millrace.Source {
+			return Draft00().NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
+		},
+		"draft01": func(c *conversation) millrace.Source {
+			return Draft01().NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			protocoltest.Conversations(t, filepath.Join("testdata", name, "conversations"), *update, func(t *testing.T, s *protocoltest.Conversation) {
+				c := &conversation{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
+				c.run(t, open)
+			})
+		})
+	}
 }
 
-// conversation01 is a reader that follows a script.
-type conversation01 struct {
+// conversation is a reader that follows a script.
+type conversation struct {
 	*protocoltest.Conversation
 	now    time.Time
 	o      protocol.ReaderOptions
@@ -36,13 +52,10 @@ type conversation01 struct {
 	cursor millrace.Cursor
 }
 
-func (c *conversation01) run(t *testing.T) {
+func (c *conversation) run(t *testing.T, open func(*conversation) millrace.Source) {
 	c.o.Now = func() time.Time { return c.now }
 	c.o.Note = c.Note
-	open := func() millrace.Source {
-		return Draft01().NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
-	}
-	src := open()
+	src := open(c)
 	for _, line := range c.Script {
 		fmt.Fprintf(&c.Out, "> %s\n", line)
 		verb, arg, _ := strings.Cut(line, " ")
@@ -59,13 +72,29 @@ func (c *conversation01) run(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.now = c.now.Add(d)
+		case "handshake":
+			c.o.Handshake = true
+			src = open(c)
+		case "key":
+			c.o.Key = func(origin string) string {
+				return map[string]string{"https://example.com": "k"}[origin]
+			}
+			src = open(c)
+		case "again":
+			src = open(c)
+		case "policy":
+			if p, err := src.(protocol.PolicyReader).Policy(t.Context()); err != nil {
+				c.Error(err)
+			} else {
+				fmt.Fprintf(&c.Out, "policy %+v\n", *p)
+			}
 		default:
 			t.Fatalf("script: %s", line)
 		}
 	}
 }
 
-func (c *conversation01) changes(t *testing.T, src millrace.Source) {
+func (c *conversation) changes(t *testing.T, src millrace.Source) {
 	for ch, err := range src.Changes(t.Context(), c.cursor) {
 		switch {
 		case err != nil:
@@ -86,7 +115,7 @@ func (c *conversation01) changes(t *testing.T, src millrace.Source) {
 	}
 }
 
-func (c *conversation01) page(t *testing.T, src millrace.Source, have millrace.Ref) {
+func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref) {
 	p, err := src.Page(t.Context(), have)
 	if err != nil {
 		c.Error(err)

@@ -7,6 +7,13 @@ import (
 	"github.com/millrace/millrace/protocol/tct"
 )
 
+func TestLaw00(t *testing.T) { protocoltest.Run(t, tct.Draft00()) }
+
+func FuzzLook00(f *testing.F) {
+	protocoltest.FuzzLook(f, tct.Draft00(),
+		`{"version":1,"profile":"tct-1","items":[{"cUrl":"https://x.test/a","mUrl":"https://x.test/a/llm/","contentHash":"sha256-0"}],"canonical_url":"https://x.test/a","title":"A","content":"A","hash":"0"}`)
+}
+
 func TestLaw01(t *testing.T) { protocoltest.Run(t, tct.Draft01()) }
 
 func FuzzLook01(f *testing.F) {
