@@ -314,9 +314,9 @@ func TestHiddenIsNotCached(t *testing.T) {
 		}
 	}
 	for g, v := range map[*Gateway]*oneView{front.g: site, folder: folderSite} {
-		room := tct.Draft01()
+		draft := tct.Draft01()
 		v.mu.Lock()
-		v.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Epoch: "e", Seq: 2, Time: past}, []*millrace.Page{page("/", "Home")}, room.Tagger)
+		v.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Epoch: "e", Seq: 2, Time: past}, []*millrace.Page{page("/", "Home")}, draft.Tagger)
 		v.mu.Unlock()
 		if _, err := g.press.Publish(t.Context()); err != nil {
 			t.Fatal(err)

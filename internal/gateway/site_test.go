@@ -133,13 +133,13 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	for _, p := range s.pages {
 		p.URL = strings.TrimSuffix(s.base, "/") + p.URL
 	}
-	room := tct.Draft01()
-	view := protocoltest.NewView(millrace.Site{Base: s.base, EndpointBase: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, room.Tagger)
+	draft := tct.Draft01()
+	view := protocoltest.NewView(millrace.Site{Base: s.base, EndpointBase: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, draft.Tagger)
 	log := slog.New(slog.DiscardHandler)
 	if s.log != nil {
 		log = slog.New(slog.NewTextHandler(s.log, nil))
 	}
-	rooms := append([]edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil), Guarded: s.guarded}}, s.rooms...)
+	rooms := append([]edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil), Guarded: s.guarded}}, s.rooms...)
 	eo := &edition.Options{Log: log, CacheBytes: s.cache}
 	if s.files != nil {
 		origin, err := proxy.NewFiles(s.files, s.base, log)

@@ -40,12 +40,12 @@ func TestFolderToClient(t *testing.T) {
 	}
 	defer f.Close()
 	db := memory.New(&store.Options{Logger: log})
-	room := tct.Draft01()
+	draft := tct.Draft01()
 	site, err := db.Site(ctx, "handbook", base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pub, err := site.Publication(ctx, store.Config{Base: base, Taggers: []millrace.Tagger{room.Tagger}})
+	pub, err := site.Publication(ctx, store.Config{Base: base, Taggers: []millrace.Tagger{draft.Tagger}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestFolderToClient(t *testing.T) {
 	artifacts := artifactmemory.New(nil)
 	newGateway := func() (*Gateway, *edition.Press) {
 		t.Helper()
-		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
+		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
 			artifacts, &edition.Options{Log: log})
 		origin, err := proxy.NewFiles(f, base, log)
 		if err != nil {

@@ -57,15 +57,15 @@ type closet struct {
 
 // publishers returns the taggers and the publishers of all protocols. It sets the
 // names of the protocols in their options.
-func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, rooms []edition.Room) {
+func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, published []edition.Room) {
 	for _, p := range all.Protocols() {
 		o.Protocols = append(o.Protocols, p.Name)
 	}
 	for _, p := range all.Protocols() {
 		taggers = append(taggers, p.Tagger)
-		rooms = append(rooms, edition.Room{Name: p.Name, Publisher: p.NewPublisher(o)})
+		published = append(published, edition.Room{Name: p.Name, Publisher: p.NewPublisher(o)})
 	}
-	return taggers, rooms
+	return taggers, published
 }
 
 func (c *closet) open(v millrace.Visibility) {

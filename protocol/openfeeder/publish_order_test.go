@@ -115,9 +115,9 @@ type counting struct {
 	pages, tags int
 }
 
-func (c *counting) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+func (c *counting) Tags(ctx context.Context, name, after string) iter.Seq2[millrace.Tag, error] {
 	c.tags++
-	return c.View.Tags(ctx, room, after)
+	return c.View.Tags(ctx, name, after)
 }
 
 func (c *counting) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
