@@ -276,7 +276,7 @@ func TestKeepFails(t *testing.T) {
 		w := newWorld(t)
 		w.answer = http.StatusNotFound
 		kept, _, end := w.keep(Subscription{})
-		time.Sleep(200 * time.Second) // the fourth attempt comes after 210 seconds at the earliest
+		time.Sleep(200 * time.Second)           // the fourth attempt comes after 210 seconds at the earliest
 		if got := len(w.requests()); got != 9 { // at once, after a minute at most, and after three at most
 			t.Errorf("%d requests", got)
 		}
