@@ -208,7 +208,7 @@ func (t *tree) imports(f *ast.File) []imported {
 
 // isRoom reports whether a folder is a protocol's room.
 func isRoom(p string) bool {
-	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/protocoltest"
+	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/kit" && p != "protocol/protocoltest"
 }
 
 // isPublic reports whether others can import a folder.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // catchesUp reports whether the deltas since the day that was seen last may

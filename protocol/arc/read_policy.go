@@ -9,9 +9,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Policy gives what the site's policy says (E.6): /.well-known/arc-policy.json

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // isReply reports whether an answer is one of changes.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // A page of a reply has so many changes, and what else its last commit has

@@ -14,8 +14,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // ReaderOptions configure a reader. The zero value works.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Advertise says nothing on pages: a sitemap is found by its name, and by

@@ -7,7 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // document is what an M-URL says, but for its profile, which is constant, and

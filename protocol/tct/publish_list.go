@@ -8,7 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // listHead and ListTail enclose the items of a list.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // discoveryAge is how long a reader remembers where the lists of a site are.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/kit"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // cursor is where the stream of a site stands: what was found by discovery

@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // discoveryAge is how long it is remembered what a site has, and how long a

@@ -1,4 +1,5 @@
-// Package kit has what the readers and publishers of several protocols share.
+// Package kit holds what the packages of several protocols share: requests, cursors,
+// policies, titles and times.
 package kit
 
 import (
