@@ -47,22 +47,3 @@ func FuzzEntry(f *testing.F) {
 		}
 	})
 }
-
-// A policy that is read is written as one that reads alike.
-func FuzzPolicyDocument(f *testing.F) {
-	f.Add([]byte(`{"revision":3,"effective":"2026-05-06T07:08:09Z","terms":"https://x.test/","contact":"mailto:a@x.test","purposes":{"ai-train":false},"crawl_rate":"30/min","requests_per_day":1.5,"crawl_note":" a  b ","retention_seconds":1e9,"access":"all","approved_consumers":["Bot"]}`))
-	f.Add([]byte(`{"requirements":{"attribution":true},"retention_seconds":null}`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		p, err := readPolicy(in)
-		if err != nil {
-			return
-		}
-		again, err := readPolicy(encodePolicy(p))
-		if err != nil {
-			t.Fatalf("%s: %v", encodePolicy(p), err)
-		}
-		if diff := cmp.Diff(encodePolicy(p), encodePolicy(again)); diff != "" {
-			t.Errorf("(-once +twice):\n%s", diff)
-		}
-	})
-}

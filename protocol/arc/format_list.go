@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/policy"
 )
 
 // head is what a list says beside its pages (E.3.1, E.7). "" means absent.
@@ -203,55 +203,12 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 	return h, nil
 }
 
-// periods are the units of a rate. Those that nobody else writes come last.
-var periods = []struct {
-	name string
-	time time.Duration
-}{
-	{"s", time.Second},
-	{"d", 24 * time.Hour},
-	{"m", time.Minute},
-	{"h", time.Hour},
-	{"sec", time.Second},
-	{"second", time.Second},
-	{"min", time.Minute},
-	{"minute", time.Minute},
-	{"hour", time.Hour},
-	{"day", 24 * time.Hour},
-}
-
-// crawlRate gives the rate of a policy as a list says it (E.7), "" if it has none.
-func crawlRate(r millrace.RateHints) string {
-	switch {
-	case r.PerSecond > 0:
-		return strconv.FormatFloat(r.PerSecond, 'f', -1, 64) + "/s"
-	case r.PerDay > 0:
-		return strconv.Itoa(r.PerDay) + "/d"
-	}
-	return ""
-}
-
 // parseRate reads a rate (E.7), such as "1/s" or "30/min", and gives the least
 // time between two requests; false for what is none.
 func parseRate(s string) (time.Duration, bool) {
-	n, per, ok := splitRate(s)
-	if !ok || float64(per)/n > float64(365*24*time.Hour) {
-		return 0, false
+	n, ok := policy.ReadARCRate(s)
+	if gap := float64(time.Second) / n; ok && gap <= float64(365*24*time.Hour) {
+		return time.Duration(gap), true
 	}
-	return time.Duration(float64(per) / n), true
-}
-
-// splitRate gives the number of requests and the time of a rate.
-func splitRate(s string) (n float64, per time.Duration, ok bool) {
-	count, unit, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
-	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
-	if !ok || err != nil || !(n > 0 && n < 1e9) {
-		return 0, 0, false
-	}
-	for _, p := range periods {
-		if p.name == strings.TrimSpace(unit) {
-			return n, p.time, true
-		}
-	}
-	return 0, 0, false
+	return 0, false
 }

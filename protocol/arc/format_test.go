@@ -2,7 +2,6 @@ package arc
 
 import (
 	"errors"
-	"math"
 	"testing"
 	"time"
 
@@ -86,44 +85,5 @@ func TestRate(t *testing.T) {
 		if got, ok := parseRate(in); got != want || ok != (want > 0) {
 			t.Errorf("%q: %v, %t, want %v", in, got, ok, want)
 		}
-	}
-	for _, r := range []millrace.RateHints{{PerSecond: 0.25}, {PerSecond: 3, PerDay: 9}, {PerDay: 1000}} {
-		s := crawlRate(r)
-		n, per, ok := splitRate(s)
-		if got := n / per.Seconds(); !ok || math.Abs(got-max(r.PerSecond, 0)) > 1e-12 && r.PerSecond > 0 {
-			t.Errorf("%+v is %q, %v a second", r, s, got)
-		}
-	}
-	if s := crawlRate(millrace.RateHints{}); s != "" {
-		t.Errorf("no rate is %q", s)
-	}
-}
-
-func TestPolicy(t *testing.T) {
-	when := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	full := &millrace.Policy{
-		Terms: "https://x.test/terms?a=<b>&c", Payment: "https://x.test/pay", Contact: "mailto:a@x.test", Effective: when, Updated: when, Revision: 3,
-		Purposes:     map[millrace.Purpose]bool{millrace.AIInput: true, millrace.AITrain: false},
-		Requirements: millrace.Requirements{Attribution: true, LinkBack: true, Notice: true},
-		Rate:         millrace.RateHints{PerSecond: 0.3, PerDay: 500, Note: "less at noon"},
-		Retention:    30 * 24 * time.Hour, Access: "everybody", Consumers: []string{"ExampleBot", "OtherBot"},
-	}
-	for _, p := range []*millrace.Policy{{}, full, {Rate: millrace.RateHints{PerDay: 10}}} {
-		body := encodePolicy(p)
-		got, err := readPolicy(body)
-		if err != nil {
-			t.Fatalf("%s: %v", body, err)
-		}
-		if diff := cmp.Diff(p, got); diff != "" {
-			t.Errorf("%s (-written +read):\n%s", body, diff)
-		}
-	}
-	for _, bad := range []string{`[]`, `{"purposes":{"sell":true}}`, `{"crawl_rate":"often"}`, `{"purposes":{"search":"no"}}`, `{"requests_per_day":-1}`, `{`} {
-		if p, err := readPolicy([]byte(bad)); !errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%s: %+v, %v", bad, p, err)
-		}
-	}
-	if p, err := readPolicy([]byte(`{"terms":"ask us","updated":"soon","retention_seconds":null,"requests_per_day":1e300,"retention_seconds_":1}`)); err != nil || p.Terms != "" || p.Rate.PerDay != 0 {
-		t.Errorf("words in place of URLs: %+v, %v", p, err)
 	}
 }

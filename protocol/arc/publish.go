@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -64,9 +65,9 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	p.own = *protocol.Own[PublisherOptions](o)
 	p.paths = priorities(p.own.Priorities)
 	if p.o.Policy != nil {
-		p.terms = encodePolicy(p.o.Policy)
+		p.terms = policy.WriteARC(p.o.Policy)
 		p.update = p.o.Policy.Updated
-		p.rate = crawlRate(p.o.Policy.Rate)
+		p.rate = policy.WriteARCRate(p.o.Policy.Rate)
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -52,29 +53,18 @@ func (r *Reader) askPolicy(ctx context.Context) (*millrace.Policy, error) {
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name, at, millrace.ErrNotFound)
 	}
-	body, err := fetch.ReadBody(resp, maxPolicy)
+	body, err := fetch.ReadBody(resp, policy.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("%s: policy: %w", Name, err)
 	}
-	p, err := readPolicy(body)
+	p, err := policy.ReadARC(body)
 	if err != nil {
 		return nil, formatError(err, at, "E.6")
 	}
-	if err := kit.AskPolicy(&r.o.ReaderOptions, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+	if err := kit.AskPolicy(&r.o.ReaderOptions, protocol.Terms{URL: at, Policy: p, Names: policy.ARCNames}); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// maxPolicy is the most bytes of a policy.
-const maxPolicy = 1 << 20
-
-// policyNames are the members of a policy that bind its readers.
-var policyNames = protocol.MemberNames{
-	Purposes: map[millrace.Purpose]string{
-		millrace.AIInput: "purposes.ai-input", millrace.AITrain: "purposes.ai-train", millrace.Search: "purposes.search",
-	},
-	PerSecond: "crawl_rate", PerDay: "requests_per_day",
 }
 
 // accept gives the error of a policy if it ends the stream, and notes it

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -29,7 +30,7 @@ func TestPolicyOption(t *testing.T) {
 		"refused":     {`{"purposes":{"ai-train":false}}`, 0, no, no, 1},
 		"broken":      {`{"purposes":{"ai-train":1}}`, 0, nil, millrace.ErrInvalid, 0},
 		"impossible":  {`{"purposes":{"anything":true}}`, 0, nil, millrace.ErrInvalid, 0},
-		"large":       {`{"access":"` + string(make([]byte, maxPolicy)) + `"}`, 0, nil, millrace.ErrTooLarge, 0},
+		"large":       {`{"access":"` + string(make([]byte, policy.MaxSize)) + `"}`, 0, nil, millrace.ErrTooLarge, 0},
 		"unavailable": {"", http.StatusInternalServerError, nil, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

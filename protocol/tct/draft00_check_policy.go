@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/policy"
 )
 
 // policyURL gives where the policy descriptor should be.
@@ -147,7 +148,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 		return nil
 	}
 	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
-		fail(resp.URL, "profile: "+shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
+		fail(resp.URL, "profile: "+shown(members["profile"]), `a string, such as "`+policy.TCTProfile+`"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {
 		group, inner, nested := strings.Cut(name, ".")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/policy"
 )
 
 // The one content of the drafts whose hash is known elsewhere.
@@ -56,8 +57,8 @@ func TestGolden00(t *testing.T) {
 				if err := p.Validate(); err != nil {
 					t.Fatal(err)
 				}
-				got = encodePolicy(&p)
-				back, err := decodePolicy(got)
+				got = policy.WriteTCT(&p)
+				back, err := policy.ReadTCT(got)
 				p.Retention, p.Access, p.Consumers = 0, "", nil // the draft has no words for them
 				if diff := cmp.Diff(&p, back); err != nil || diff != "" {
 					t.Errorf("%v, -written +read:\n%s", err, diff)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/policy"
 
 	"github.com/millrace/millrace/protocol"
 )
@@ -47,7 +48,7 @@ func newPublisher00(o *protocol.PublisherOptions) millrace.Publisher {
 	p := new(publisher00)
 	if o != nil && o.Policy != nil {
 		p.policy = o.Policy
-		p.terms = encodePolicy(o.Policy)
+		p.terms = policy.WriteTCT(o.Policy)
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol/kit"
 
 	"github.com/millrace/millrace/internal/weblink"
@@ -64,18 +65,18 @@ func (r *tctReader) policyAt(ctx context.Context, at string) (*millrace.Policy, 
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", r.d.Name, at, millrace.ErrNotFound)
 	}
-	body, err := fetch.ReadBody(resp, policyLimits.Size)
+	body, err := fetch.ReadBody(resp, policy.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("%s: policy: %w", r.d.Name, err)
 	}
-	p, err := decodePolicy(body)
+	p, err := policy.ReadTCT(body)
 	if err != nil {
 		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", r.d.Name, at, millrace.ErrNotFound)
 		}
 		return nil, r.d.FormatError(err, at, "7.2")
 	}
-	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policy.TCTNames}); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -1,4 +1,4 @@
-package tct
+package policy
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ const draftPolicy = `{
   "rate_hints": {"max_requests_per_second": null, "max_requests_per_day": 10000, "note": "Advisory limits, for all"}
 }`
 
-func TestDecodePolicy(t *testing.T) {
+func TestReadTCT(t *testing.T) {
 	example := &millrace.Policy{
 		Terms: "https://example.com/terms/", Payment: "https://example.com/pricing/", Contact: "https://example.com/contact/",
 		Effective: time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC), Updated: time.Date(2025, 10, 15, 12, 0, 0, 0, time.UTC), Revision: 1,
@@ -57,7 +57,7 @@ func TestDecodePolicy(t *testing.T) {
 		{"cut", draftPolicy[:200], nil, "json-cut line 8, byte 200 (/policy_urls)"},
 		{"too long", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, "json-size"},
 	} {
-		p, err := decodePolicy([]byte(c.doc))
+		p, err := ReadTCT([]byte(c.doc))
 		if c.want != nil {
 			if diff := cmp.Diff(c.want, p); err != nil || diff != "" {
 				t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
@@ -72,11 +72,11 @@ func TestDecodePolicy(t *testing.T) {
 
 // What is read of a stranger's policy can be published again, and says the
 // same.
-func FuzzPolicy(f *testing.F) {
+func FuzzTCT(f *testing.F) {
 	f.Add([]byte(draftPolicy))
 	f.Add([]byte(`{"rate_hints":{"max_requests_per_second":1e-7,"note":"a\nb"}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		p, err := decodePolicy(doc)
+		p, err := ReadTCT(doc)
 		if err != nil {
 			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatalf("%v is no known error", err)
@@ -86,7 +86,7 @@ func FuzzPolicy(f *testing.F) {
 		if err := p.Validate(); err != nil {
 			t.Fatalf("%q is read as %+v: %v", doc, p, err)
 		}
-		again, err := decodePolicy(encodePolicy(p))
+		again, err := ReadTCT(WriteTCT(p))
 		if diff := cmp.Diff(p, again); err != nil || diff != "" {
 			t.Fatalf("%v (-read +read again):\n%s", err, diff)
 		}

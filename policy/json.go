@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// MaxSize is the most bytes of a document of JSON.
+const MaxSize = 1 << 20
+
+var limits = jsonio.Limits{Size: MaxSize}
+
+// encode returns a document as it is served: on one line, without escapes for
+// HTML.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("policy: strings and numbers do not encode: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// validated returns the policy of a remote site's document without members that
+// should be a URL and are none. A purpose or a limit that no policy can have is an
+// error, since no program could obey it.
+func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, error) {
+	for _, u := range []struct {
+		at    *string
+		alone millrace.Policy
+	}{
+		{&p.Terms, millrace.Policy{Terms: p.Terms}},
+		{&p.Payment, millrace.Policy{Payment: p.Payment}},
+		{&p.Contact, millrace.Policy{Contact: p.Contact}},
+	} {
+		if u.alone.Validate() != nil {
+			*u.at = ""
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return nil, &millrace.FormatError{Protocol: protocol, Section: section, Reason: "it says what no policy can", Err: err}
+	}
+	return p, nil
+}
+
+// parseTime reads a time or a day, to the second; zero if it is neither.
+func parseTime(s string) time.Time {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil {
+			return t.UTC().Truncate(time.Second)
+		}
+	}
+	return time.Time{}
+}
+
+// perDay returns a limit of requests a day, 0 for one that no reader reaches.
+func perDay(n float64) int {
+	if n >= math.MaxInt32 {
+		return 0
+	}
+	return int(math.Ceil(n))
+}
+
+// line returns a text on one line.
+func line(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }

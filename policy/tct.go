@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
+)
+
+// TCTProfile names the form of TCT's policy descriptor (draft-00, section 7.2).
+const TCTProfile = "tct-policy-1"
+
+// tctDocument is the policy descriptor (7.2). nil and "" mean absent.
+type tctDocument struct {
+	Profile   string `json:"profile,omitempty"`
+	Version   int    `json:"version,omitempty"`
+	Effective string `json:"effective,omitempty"`
+	Updated   string `json:"updated,omitempty"`
+
+	PolicyURLs struct {
+		Terms   string `json:"terms_of_service,omitempty"`
+		Payment string `json:"payment_info,omitempty"`
+		Contact string `json:"contact,omitempty"`
+	} `json:"policy_urls,omitzero"`
+	Purposes struct {
+		AIInput *bool `json:"allow_ai_input,omitempty"`
+		AITrain *bool `json:"allow_ai_train,omitempty"`
+		Search  *bool `json:"allow_search_indexing,omitempty"`
+	} `json:"purposes,omitzero"`
+	Requirements tctRequirements `json:"requirements"`
+	RateHints    struct {
+		PerSecond float64 `json:"max_requests_per_second,omitempty"`
+		PerDay    float64 `json:"max_requests_per_day,omitempty"`
+		Note      string  `json:"note,omitempty"`
+	} `json:"rate_hints,omitzero"`
+}
+
+// tctRequirements are [millrace.Requirements].
+type tctRequirements struct {
+	Attribution bool `json:"attribution_required"`
+	LinkBack    bool `json:"link_back_required"`
+	Notice      bool `json:"notice_required"`
+}
+
+// TCTNames are the names of the members that bind readers.
+var TCTNames = protocol.MemberNames{
+	Purposes: map[millrace.Purpose]string{
+		millrace.AIInput: "purposes.allow_ai_input", millrace.AITrain: "purposes.allow_ai_train", millrace.Search: "purposes.allow_search_indexing",
+	},
+	PerSecond: "rate_hints.max_requests_per_second", PerDay: "rate_hints.max_requests_per_day",
+}
+
+// purposes returns the member of each purpose.
+func (d *tctDocument) purposes() map[millrace.Purpose]**bool {
+	return map[millrace.Purpose]**bool{millrace.AIInput: &d.Purposes.AIInput, millrace.AITrain: &d.Purposes.AITrain, millrace.Search: &d.Purposes.Search}
+}
+
+// WriteTCT returns the policy descriptor of TCT draft-00. It has no members for
+// retention, access and consumers.
+func WriteTCT(p *millrace.Policy) []byte {
+	d := tctDocument{
+		Profile: TCTProfile, Version: p.Revision, Effective: kit.FormatTime(p.Effective), Updated: kit.FormatTime(p.Updated),
+		Requirements: tctRequirements(p.Requirements),
+	}
+	d.PolicyURLs.Terms, d.PolicyURLs.Payment, d.PolicyURLs.Contact = p.Terms, p.Payment, p.Contact
+	for purpose, member := range d.purposes() {
+		if yes, said := p.Purposes[purpose]; said {
+			*member = &yes
+		}
+	}
+	d.RateHints.PerSecond, d.RateHints.PerDay, d.RateHints.Note = p.Rate.PerSecond, float64(p.Rate.PerDay), p.Rate.Note
+	return encode(d)
+}
+
+// ReadTCT reads a policy descriptor of TCT. Null is absent. What should be a URL
+// and is none is dropped; a purpose or a limit that no policy can have is an error.
+// Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
+func ReadTCT(body []byte) (*millrace.Policy, error) {
+	var d tctDocument
+	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {
+		return nil, err
+	}
+	if d.Profile != "" && !strings.HasPrefix(d.Profile, "tct-policy") {
+		return nil, &millrace.FormatError{Protocol: "tct-00", Position: "/profile", Section: "7.2", Reason: fmt.Sprintf("it is %.100s, no policy of TCT", d.Profile)}
+	}
+	p := &millrace.Policy{
+		Terms: d.PolicyURLs.Terms, Payment: d.PolicyURLs.Payment, Contact: d.PolicyURLs.Contact,
+		Effective: parseTime(d.Effective), Updated: parseTime(d.Updated), Revision: max(d.Version, 0),
+		Requirements: millrace.Requirements(d.Requirements),
+		Rate:         millrace.RateHints{PerSecond: d.RateHints.PerSecond, PerDay: perDay(d.RateHints.PerDay), Note: line(d.RateHints.Note)},
+	}
+	for purpose, member := range d.purposes() {
+		if *member == nil {
+			continue
+		}
+		if p.Purposes == nil {
+			p.Purposes = make(map[millrace.Purpose]bool)
+		}
+		p.Purposes[purpose] = **member
+	}
+	return validated(p, "tct-00", "7.2")
+}
