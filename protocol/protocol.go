@@ -5,13 +5,11 @@ package protocol
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -134,26 +132,6 @@ type ReaderOptions struct {
 	// fetches nothing only to find them.
 	Deletions bool
 	Now       func() time.Time // the clock; nil = time.Now
-}
-
-// Start sets the options that every reader needs to their defaults, and returns
-// what it begins with: a client that sends the keys, the guarded default if
-// client is nil, and the canonical URLs of the endpoint and of the root of its
-// origin. name is the protocol's.
-func (o *ReaderOptions) Start(name string, client *http.Client, endpoint string) (with *http.Client, at, root string, err error) {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
-	}
-	if o.Note == nil {
-		o.Note = func(Note) {}
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if at, err = canon.URL(endpoint); err != nil {
-		err = fmt.Errorf("%s: %w: %w", name, err, millrace.ErrInvalid)
-	}
-	return fetch.WithKeys(client, o.Key), at, canon.Origin(at) + "/", err
 }
 
 // Terms are a document in which a site says what its content may be used for.

@@ -45,10 +45,10 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		ao.ReaderOptions = *o
 	}
 	r := &run{Reader: NewReader(client, endpoint, ao)}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	r.is.Root = r.root
+	r.is.Root = r.Root
 	var l *looked
 	tries := int64(0)
 	err := r.find(ctx, list{}, func(at list) (err error) {
@@ -93,7 +93,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 
 // lookAt looks at the beginning of what may be a list.
 func (r *run) lookAt(ctx context.Context, at list) (*looked, error) {
-	resp, err := r.get(ctx, http.MethodGet, at.URL, listTypes, fetch.Validators{})
+	resp, err := r.Get(ctx, at.URL, listTypes, fetch.Validators{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
@@ -169,7 +169,7 @@ func (r *run) hasDelta(ctx context.Context, l *looked) (size int64, ok bool, err
 	if made.IsZero() {
 		made = r.o.Now()
 	}
-	resp, err := r.get(ctx, http.MethodHead, deltaURL(l.URL, made.UTC()), listTypes, fetch.Validators{})
+	resp, err := r.Head(ctx, deltaURL(l.URL, made.UTC()), listTypes, fetch.Validators{})
 	if err != nil {
 		if unavailable(err) || ctx.Err() != nil {
 			return 0, false, fmt.Errorf("%s: delta: %w", Name, err)

@@ -3,9 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"slices"
@@ -31,18 +29,12 @@ type ReaderOptions struct {
 	Horizon int
 }
 
-// discoveryAge is how long it is remembered where the list is, and what the
-// policy says.
-const discoveryAge = 24 * time.Hour
-
 // Reader is the source that a site with an ARC sitemap is. It is safe for
 // concurrent use.
 type Reader struct {
-	client *http.Client
+	kit.Reader
 	plain  *http.Client // without keys
-	root   string       // of the endpoint's origin
 	folder string       // of the endpoint
-	err    error        // of the endpoint
 	o      ReaderOptions
 	listed recent.Values
 	pace   pace
@@ -59,19 +51,13 @@ type Reader struct {
 // other origins, and those that the list, the page or robots.txt close to
 // agents, are skipped.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
-	r := &Reader{}
-	if o != nil {
-		r.o = *o
-	}
-	r.client, endpoint, r.root, r.err = r.o.Start(Name, client, endpoint)
-	r.plain = client
-	if client == nil {
-		r.plain = r.client
-	}
+	r := &Reader{o: kit.Value(o)}
+	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
+	r.plain = cmp.Or(client, r.Client)
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
 	r.o.Deltas = cmp.Or(r.o.Deltas, 64<<10)
 	r.o.Horizon = cmp.Or(r.o.Horizon, 30)
-	path, _, _ := strings.Cut(endpoint, "?")
+	path, _, _ := strings.Cut(r.Endpoint, "?")
 	r.folder = path[:strings.LastIndexByte(path, '/')+1]
 	return r
 }
@@ -123,17 +109,12 @@ type run struct {
 }
 
 func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
-	if r.err != nil {
-		return r.err
+	if err := r.Resume(since, &r.is, func() bool { return r.is.Root == r.Root && r.is.List.URL != "" }); err != nil {
+		return err
 	}
-	if since != "" {
-		if err := json.Unmarshal([]byte(since), &r.is); err != nil || r.is.Root != r.root || r.is.List.URL == "" {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
-		}
-	}
-	r.is.Root = r.root
-	now := r.o.Now().UTC().Truncate(time.Second)
-	if age := now.Sub(r.is.Found); since == "" || age < 0 || age >= discoveryAge {
+	r.is.Root = r.Root
+	now := r.Now()
+	if !r.Remembers(r.is.Found) {
 		r.is.Found, r.is.NoDeltas = now, false
 		_, err := r.Policy(ctx)
 		if err = r.accept(ctx, err); err != nil {
@@ -173,7 +154,7 @@ func (r *run) heed(f *listFile) {
 	if f.head.Rate != "" {
 		asked, ok := parseRate(f.head.Rate)
 		if !ok {
-			r.note("E.7/crawl-rate", f.URL, "crawl_rate is "+short(f.head.Rate)+", which is no rate")
+			r.Note("E.7/crawl-rate", f.URL, "crawl_rate is "+short(f.head.Rate)+", which is no rate")
 		}
 		gap = asked
 	}
@@ -184,10 +165,10 @@ func (r *run) heed(f *listFile) {
 	}
 	r.pace.set(gap)
 	if len(f.head.Nulls) > 0 {
-		r.note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
+		r.Note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
 	}
 	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
-		r.note("reader/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
+		r.Note("reader/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
 	}
 }
 
@@ -205,16 +186,4 @@ func past(t, now time.Time) time.Time {
 		return now
 	}
 	return t
-}
-
-func (r *Reader) get(ctx context.Context, method, target, accept string, v fetch.Validators) (*http.Response, error) {
-	return kit.Get(ctx, r.client, method, target, kit.Accept(accept, v))
-}
-
-func (r *Reader) note(rule, url, text string) {
-	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
-}
-
-func (r *Reader) bad(url, section, reason string, err error) error {
-	return &millrace.FormatError{Protocol: Name, URL: url, Section: section, Reason: reason, Err: err}
 }

@@ -25,7 +25,7 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	case e.auth() && e.Snapshot == nil:
 		return no(Name+"/e.11", "auth_required is true, and the list has no snapshot (E.11)")
 	case e.auth() && !r.hasKey(e.URL):
-		r.note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, and everybody gets its snapshot")
+		r.Note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, and everybody gets its snapshot")
 		return no(Name+"/e.11", "auth_required is true, and there is no key for the site (E.11)")
 	}
 	if fetch.IgnoresRobots(r.plain) {

@@ -34,7 +34,7 @@ func (r *run) dayAge(now time.Time) (int, bool) {
 // of them are verified before the first page of any. errWhole: they do not
 // tell all that the list does.
 func (r *run) catchUp(ctx context.Context, now time.Time) error {
-	resp, err := r.get(ctx, http.MethodHead, r.is.List.URL, listTypes, r.is.List.Validators)
+	resp, err := r.Head(ctx, r.is.List.URL, listTypes, r.is.List.Validators)
 	if err != nil {
 		if unavailable(err) || ctx.Err() != nil {
 			return fmt.Errorf("%s: list: %w", Name, err)
@@ -83,7 +83,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		}
 	}
 	if dated && newest.Before(last.Truncate(time.Second)) {
-		r.note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", kit.FormatTime(newest), kit.FormatTime(last)))
+		r.Note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", kit.FormatTime(newest), kit.FormatTime(last)))
 		return errWhole
 	}
 	for _, f := range files {
@@ -101,7 +101,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 // errWhole: it has so much that the list, of that many bytes, costs less, as after
 // the day when a site was published first.
 func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
-	resp, err := r.get(ctx, http.MethodHead, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
+	resp, err := r.Head(ctx, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
 	if err != nil {
 		if unavailable(err) || ctx.Err() != nil {
 			return 0, fmt.Errorf("%s: delta: %w", Name, err)
@@ -138,7 +138,7 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, errNoList):
 		r.is.NoDeltas = day.Equal(r.is.Seen)
 	default:
-		r.note("E.8/delta", u, "the list is read in its place: "+err.Error())
+		r.Note("E.8/delta", u, "the list is read in its place: "+err.Error())
 	}
 	return nil, errWhole
 }

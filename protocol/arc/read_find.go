@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,13 +47,13 @@ func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 				return
 			}
 		}
-		root := strings.TrimSuffix(r.root, "/")
+		root := strings.TrimSuffix(r.Root, "/")
 		for _, name := range []string{pathList, pathWellKnown, pathYAML} {
 			if !yield(root+name, nil) {
 				return
 			}
 		}
-		if r.folder != r.root {
+		if r.folder != r.Root {
 			for _, name := range []string{pathList, pathYAML} {
 				if !yield(strings.TrimSuffix(r.folder, "/")+name, nil) {
 					return
@@ -67,11 +66,11 @@ func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 // robotsPlaces gives the ARC sitemaps that robots.txt names, those in JSON
 // first.
 func (r *run) robotsPlaces(ctx context.Context) ([]string, error) {
-	u, err := url.Parse(r.root)
+	u, err := url.Parse(r.Root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
 	}
-	robots, err := r.robotsOf(ctx, r.root)
+	robots, err := r.robotsOf(ctx, r.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +112,13 @@ func jsonFirst(urls []string) []string {
 
 // secure reports whether an address may be asked: never http for an https site.
 func (r *Reader) secure(u string) bool {
-	return !strings.HasPrefix(r.root, "https:") || strings.HasPrefix(u, "https:")
+	return !strings.HasPrefix(r.Root, "https:") || strings.HasPrefix(u, "https:")
 }
 
 // homePlaces gives the ARC sitemaps that the home page names, those in JSON
 // first, and remembers where the home page is.
 func (r *run) homePlaces(ctx context.Context) ([]string, error) {
-	resp, err := r.get(ctx, http.MethodGet, r.root, "text/html, */*;q=0.1", fetch.Validators{})
+	resp, err := r.Get(ctx, r.Root, "text/html, */*;q=0.1", fetch.Validators{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
@@ -128,7 +127,7 @@ func (r *run) homePlaces(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
 	base := resp.Request.URL
-	if final, err := canon.URL(base.String()); err == nil && canon.Origin(final) != canon.Origin(r.root) {
+	if final, err := canon.URL(base.String()); err == nil && canon.Origin(final) != canon.Origin(r.Root) {
 		r.is.Home = canon.Origin(final)
 	}
 	page := weblink.Head{Links: weblink.Header(resp.Header, base)}

@@ -96,13 +96,13 @@ func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 		return closed
 	}
 	// What is in the place of a list tells more than that another place is empty.
-	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.root, cmp.Or(other, first))
+	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only
 // what is whole and valid (E.11).
 func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, error) {
-	resp, err := r.get(fetch.Download(ctx, limit, downloadTime), http.MethodGet, l.URL, listTypes, l.Validators)
+	resp, err := r.Get(fetch.Download(ctx, limit, downloadTime), l.URL, listTypes, l.Validators)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
@@ -169,7 +169,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 // origins gives where the pages of the site may be, wherever its list is: the
 // origin that was asked, also by https, and the one that its home page redirects to.
 func (r *run) origins() []string {
-	out := []string{canon.Origin(r.root)}
+	out := []string{canon.Origin(r.Root)}
 	if host, ok := strings.CutPrefix(out[0], "http://"); ok && !strings.Contains(host, ":") {
 		out = append(out, "https://"+host)
 	}
@@ -294,7 +294,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 		return stop
 	}
 	for _, name := range slices.Sorted(maps.Keys(nulls)) {
-		r.note("E.9/null", f.URL, fmt.Sprintf("%s is null, which counts as absent: %d times", name, nulls[name]))
+		r.Note("E.9/null", f.URL, fmt.Sprintf("%s is null, which counts as absent: %d times", name, nulls[name]))
 	}
 	return formatError(err, f.URL, "E.9")
 }

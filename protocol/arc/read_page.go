@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/millrace/millrace"
@@ -24,18 +23,12 @@ const maxPage = 50 << 20
 // (E.11). Pages whose snapshots are in the list have no form of their own:
 // [errors.ErrUnsupported].
 func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	if r.err != nil {
-		return nil, r.err
+	var err error
+	if have.URL, err = r.Resolve(have.URL); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
-	}
-	u, err := url.Parse(r.root)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
-	}
-	if have.URL, err = canon.Resolve(u, have.URL); err != nil {
-		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
 	}
 	if have.Location == "" {
 		return nil, fmt.Errorf("%s: page %s: the list has it, or has not: %w", Name, have.URL, errors.ErrUnsupported)
@@ -97,23 +90,23 @@ func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	fail := func(err error) (*millrace.Page, fetch.Validators, error) {
 		return nil, fetch.Validators{}, err
 	}
-	resp, err := r.get(ctx, http.MethodGet, page, "text/html, application/xhtml+xml, */*;q=0.1", v)
+	resp, err := r.Get(ctx, page, "text/html, application/xhtml+xml, */*;q=0.1", v)
 	if err != nil {
 		return fail(fmt.Errorf("%s: page: %w", Name, err))
 	}
 	defer resp.Body.Close()
 	final, err := canon.URL(resp.Request.URL.String())
-	if err != nil || canon.Origin(final) != canon.Origin(page) && canon.Origin(final) != canon.Origin(r.root) {
-		return fail(r.bad(page, "E.4", "it redirects to another origin: "+canon.Origin(final), err))
+	if err != nil || canon.Origin(final) != canon.Origin(page) && canon.Origin(final) != canon.Origin(r.Root) {
+		return fail(r.Bad(page, "E.4", "it redirects to another origin: "+canon.Origin(final), err))
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
-		return fail(r.bad(page, "E.5", "304 for a request without a condition", nil))
+		return fail(r.Bad(page, "E.5", "304 for a request without a condition", nil))
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		return fail(fmt.Errorf("%s: page: %w", Name, err))
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.note("reader/conditional", page, "the whole page for a validator that still holds")
+		r.Note("reader/conditional", page, "the whole page for a validator that still holds")
 		return fail(fmt.Errorf("%s: page %s: %w", Name, page, millrace.ErrUnmodified))
 	}
 	body, err := fetch.ReadBody(resp, maxPage)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -22,8 +21,8 @@ import (
 // The caller must not change the policy, and decides what it means for the
 // caller; to a rate in it Page keeps. It is part of [protocol.PolicyReader].
 func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	p, known := r.policy.Known(r.o.Now())
 	if !known {
@@ -34,15 +33,15 @@ func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 		r.policy.Keep(p, r.o.Now())
 	}
 	if p == nil {
-		return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.root, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.Root, millrace.ErrNotFound)
 	}
 	return p, nil
 }
 
 // askPolicy reads the policy of the site. HTML in its place is none.
 func (r *Reader) askPolicy(ctx context.Context) (*millrace.Policy, error) {
-	at := strings.TrimSuffix(r.root, "/") + pathPolicy
-	resp, err := r.get(ctx, http.MethodGet, at, "application/json", fetch.Validators{})
+	at := strings.TrimSuffix(r.Root, "/") + pathPolicy
+	resp, err := r.Get(ctx, at, "application/json", fetch.Validators{})
 	if err != nil {
 		return nil, kit.PolicyError(Name, err)
 	}
@@ -76,6 +75,6 @@ func (r *Reader) accept(ctx context.Context, err error) error {
 	if kit.EndsStream(ctx, &r.o.ReaderOptions, err) {
 		return err
 	}
-	r.note("reader/policy", strings.TrimSuffix(r.root, "/")+pathPolicy, "the policy cannot be read: "+err.Error())
+	r.Note("reader/policy", strings.TrimSuffix(r.Root, "/")+pathPolicy, "the policy cannot be read: "+err.Error())
 	return nil
 }

@@ -123,7 +123,7 @@ func (f *feed) covers(document string, u *url.URL) bool {
 // permitted reports whether a comment of robots.txt permits a URL that its rules
 // refuse.
 func (r *reader) permitted(ctx context.Context, u *url.URL) bool {
-	robots, err := fetch.RobotsOf(ctx, r.client, u)
+	robots, err := fetch.RobotsOf(ctx, r.Client, u)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return err == nil && r.feed.covers(permits(robots), u)

@@ -38,7 +38,7 @@ var errNone = fmt.Errorf("OpenFeeder is not deployed there: %w", millrace.ErrNot
 // root that has the version's field (9) and points nowhere has the endpoint
 // that is recommended (3).
 func (r *reader) discover(ctx context.Context) (feed, error) {
-	f, err := r.about(ctx, r.root+discovery[1:])
+	f, err := r.about(ctx, r.Root+discovery[1:])
 	if err == nil {
 		return f, nil
 	}
@@ -61,13 +61,13 @@ func (r *reader) discover(ctx context.Context) (feed, error) {
 		if ctx.Err() != nil {
 			return feed{}, fmt.Errorf("%s: discovery: %w", Name, err)
 		}
-		f = feed{Endpoint: target, Base: r.root, Home: r.root}
+		f = feed{Endpoint: target, Base: r.Root, Home: r.Root}
 		if _, err = r.index(ctx, f, 1); err == nil {
 			return f, nil
 		}
 	}
 	if errors.Is(first, millrace.ErrNotFound) {
-		first = fmt.Errorf("%s: %w", r.root, errNone)
+		first = fmt.Errorf("%s: %w", r.Root, errNone)
 	}
 	return feed{}, fmt.Errorf("%s: discovery: %w", Name, first)
 }
@@ -80,7 +80,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	}
 	at := head.url
 	if mt, _, err := mime.ParseMediaType(head.header.Get("Content-Type")); err != nil || mt != mediaType {
-		r.note("2/content-type", target, "Content-Type is "+short(head.header.Get("Content-Type")))
+		r.Note("2/content-type", target, "Content-Type is "+short(head.header.Get("Content-Type")))
 	}
 	a, err := decodeAbout(body)
 	if err != nil {
@@ -89,14 +89,14 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	if major, _, _ := strings.Cut(a.Version, "."); major != "1" {
 		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
 	}
-	f := feed{Base: r.root, Home: r.root, Static: a.Feed.Type == staticFeed}
+	f := feed{Base: r.Root, Home: r.Root, Static: a.Feed.Type == staticFeed}
 	if final, err := canon.URL(at.String()); err == nil {
 		f.Home = canon.Origin(final) + "/"
 	}
-	if err := f.named(r.root, a.Site.URL); err != nil {
-		r.note("2.1/site-url", target, "site.url is "+short(a.Site.URL))
+	if err := f.named(r.Root, a.Site.URL); err != nil {
+		r.Note("2.1/site-url", target, "site.url is "+short(a.Site.URL))
 	} else if f.Alias != "" {
-		r.note("2.1/site-origin", target, "site.url is "+short(a.Site.URL)+", and the feed is at "+f.Home)
+		r.Note("2.1/site-origin", target, "site.url is "+short(a.Site.URL)+", and the feed is at "+f.Home)
 	}
 	if err := f.locate(at, a.Feed.Endpoint); err != nil {
 		return f, kit.FormatURL(err, target)
@@ -162,7 +162,7 @@ func (f *feed) url(root, ref string) (string, error) {
 // pointers gives the addresses that the site's root points at as those of the
 // protocol: in Link fields, link elements and meta elements.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
-	resp, err := r.ask(ctx, r.root, fetch.Validators{}, "text/html, */*;q=0.1")
+	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, "text/html, */*;q=0.1")
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +180,14 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 		_ = body.Close()
 	}
 	if len(found) == 0 && resp.Header.Get(versionHead) != "" {
-		found = append(found, r.root+endpoint[1:])
+		found = append(found, r.Root+endpoint[1:])
 	}
 	var out []string
 	for _, u := range found {
 		switch {
 		case slices.Contains(out, u) || len(out) == maxPointers:
-		case strings.HasPrefix(r.root, "https:") && strings.HasPrefix(u, "http:"):
-			r.note("reader/https", u, "an http address of an https site is not asked")
+		case strings.HasPrefix(r.Root, "https:") && strings.HasPrefix(u, "http:"):
+			r.Note("reader/https", u, "an http address of an https site is not asked")
 		default:
 			out = append(out, u)
 		}

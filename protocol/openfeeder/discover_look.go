@@ -30,8 +30,8 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		fo.ReaderOptions = *o
 	}
 	r := newReader(client, endpoint, fo)
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	r.look = new(protocol.Cost)
 	f, err := r.discover(ctx)
@@ -212,7 +212,7 @@ func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) err
 
 // sample gets the first part of a page, and says how many there are.
 func (l *looked) sample(ctx context.Context, it *item) (int, error) {
-	u, err := l.feed.url(l.root, it.URL)
+	u, err := l.feed.url(l.Root, it.URL)
 	if err != nil {
 		return 0, err
 	}

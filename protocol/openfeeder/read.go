@@ -3,7 +3,6 @@ package openfeeder
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,16 +26,11 @@ type ReaderOptions struct {
 	Compare int
 }
 
-// discoveryAge is how long the feed of a site is remembered.
-const discoveryAge = 24 * time.Hour
-
 // reader is the source that a site in OpenFeeder is.
 type reader struct {
-	client *http.Client
-	root   string // of the endpoint's origin
-	err    error  // of the endpoint
-	o      ReaderOptions
-	look   *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
+	kit.Reader
+	o    ReaderOptions
+	look *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
 
 	mu   sync.Mutex
 	feed feed // that was found last; the zero value: none
@@ -74,11 +68,8 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 }
 
 func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	r := &reader{}
-	if o != nil {
-		r.o = *o
-	}
-	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
+	r := &reader{o: kit.Value(o)}
+	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
 	r.o.Compare = cmp.Or(r.o.Compare, 10)
 	return r
 }
@@ -154,23 +145,17 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 // begin starts a reading from a cursor, with the feed that is remembered, or
 // that is found.
 func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) (*run, time.Time, error) {
-	now := r.o.Now().UTC().Truncate(time.Second)
-	if r.err != nil {
-		return nil, now, r.err
-	}
-	run := &run{reader: r, yield: yield}
-	if since != "" {
-		if err := json.Unmarshal([]byte(since), &run.was); err != nil || run.was.Root != r.root || run.was.Feed.Endpoint == "" {
-			return nil, now, fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
-		}
+	now, run := r.Now(), &run{reader: r, yield: yield}
+	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Feed.Endpoint != "" }); err != nil {
+		return nil, now, err
 	}
 	run.is = run.was
-	if age := now.Sub(run.was.Found); since == "" || age < 0 || age >= discoveryAge {
+	if !r.Remembers(run.was.Found) {
 		f, err := r.discover(ctx)
 		if err != nil {
 			return nil, now, err
 		}
-		if run.is = (cursor{Root: r.root, Found: now, Feed: f}); f == run.was.Feed {
+		if run.is = (cursor{Root: r.Root, Found: now, Feed: f}); f == run.was.Feed {
 			run.is = run.was
 			run.is.Found = now
 		}
@@ -186,7 +171,7 @@ func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error
 	if err != nil || f == r.is.Feed {
 		return false, lost
 	}
-	r.is = cursor{Root: r.root, Found: now, Feed: f}
+	r.is = cursor{Root: r.Root, Found: now, Feed: f}
 	r.remember(f)
 	return true, nil
 }
@@ -213,7 +198,7 @@ func (r *run) read(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %s changes faster than it can be read: %w", Name, r.root, millrace.ErrUnavailable)
+	return fmt.Errorf("%s: %s changes faster than it can be read: %w", Name, r.Root, millrace.ErrUnavailable)
 }
 
 // poll asks for what has changed since the cursor's token. Each page of a reply
@@ -274,7 +259,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 		u, err := r.urlOf(gone.URL)
 		switch {
 		case err != nil:
-			r.note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
+			r.Note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
 		case !listed[u]:
 			c := millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}, Time: parseTime(gone.DeletedAt)}
 			if err := r.change(ctx, c); err != nil {
@@ -321,7 +306,7 @@ func (r *run) mark(c cursor, whole bool) error {
 }
 
 // urlOf gives the URL of a page that the feed names.
-func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.root, ref) }
+func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
 // ask sends a GET, conditional if there are validators; the response's URL is
 // that after redirects.
@@ -330,9 +315,9 @@ func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
-	resp, err := kit.Get(ctx, r.client, http.MethodGet, target, kit.Accept(accept, have))
+	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, kit.Accept(accept, have))
 	if _, refused := errors.AsType[*fetch.RobotsError](err); refused && r.permitted(ctx, u) {
-		return kit.Get(fetch.Permit(ctx, target), r.client, http.MethodGet, target, kit.Accept(accept, have))
+		return kit.Get(fetch.Permit(ctx, target), r.Client, http.MethodGet, target, kit.Accept(accept, have))
 	}
 	return resp, err
 }
@@ -365,7 +350,7 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		if f, ok := decodeFailure(body); ok {
 			err = fmt.Errorf("%w: %s: %s", err, short(f.Code), short(f.Message))
 		} else if millrace.StatusErr(resp.StatusCode) != nil && resp.StatusCode != http.StatusNotFound {
-			r.note("8/error-body", target, fmt.Sprintf("%d without the error's body", resp.StatusCode))
+			r.Note("8/error-body", target, fmt.Sprintf("%d without the error's body", resp.StatusCode))
 		}
 		return head, nil, err
 	}
@@ -389,10 +374,6 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 
 // maxFailure is what is read of an error's body, in bytes.
 const maxFailure = 64 << 10
-
-func (r *reader) note(rule, url, text string) {
-	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
-}
 
 // unqueried returns the error of a reply that cannot be decoded. A host that
 // ignores the query gives its index whatever is asked for.

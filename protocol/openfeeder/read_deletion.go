@@ -114,7 +114,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	case gone(err) && !anew:
 		return nil, r.lost(err.Error())
 	case anew && (gone(err) || errors.Is(err, millrace.ErrInvalid)):
-		return nil, fmt.Errorf("%s: %s does not tell of deletions: %w: %w", Name, r.root, errors.ErrUnsupported, err)
+		return nil, fmt.Errorf("%s: %s does not tell of deletions: %w: %w", Name, r.Root, errors.ErrUnsupported, err)
 	case err != nil:
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *run) bury(reply *changes, told map[string]time.Time) {
 		u, err := r.urlOf(t.URL)
 		switch {
 		case err != nil:
-			r.note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
+			r.Note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
 		case !listed[u]:
 			told[u] = parseTime(t.DeletedAt)
 		}
@@ -153,7 +153,7 @@ func (r *run) bury(reply *changes, told map[string]time.Time) {
 }
 
 func (r *run) lost(why string) error {
-	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.root, why, millrace.ErrConflict)
+	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.Root, why, millrace.ErrConflict)
 }
 
 // tells asks whether a site that has not told of a deletion yet would do so:
@@ -169,7 +169,7 @@ func (r *run) tells(ctx context.Context) error {
 		return kit.FormatURL(err, target)
 	}
 	if r.is.Told = x.SyncToken != ""; !r.is.Told {
-		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.root, errors.ErrUnsupported)
+		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.Root, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ var errMuted = fmt.Errorf("the site tells of no more events: %w", millrace.ErrNo
 // Notify listens to the site's events, which the discovery document names. See
 // [protocol.ChangeNotifier]; places are ids of events.
 func (r *reader) Notify(ctx context.Context, place string, woken func(place string)) error {
-	if r.err != nil {
-		return r.err
+	if r.Err != nil {
+		return r.Err
 	}
 	l := &listening{reader: r, place: place, woken: woken, retry: firstRetry}
 	for fails := 0; ; {
@@ -60,14 +60,14 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrForbidden), errors.Is(err, millrace.ErrInvalid):
 			return fmt.Errorf("%s: events: %w", Name, err)
 		}
-		r.note("reader/events", l.target, "the stream has ended: "+err.Error())
+		r.Note("reader/events", l.target, "the stream has ended: "+err.Error())
 		if fails++; time.Since(began) >= lasting && !errors.Is(err, millrace.ErrTooLarge) {
 			fails = 1
 		}
 		wait := min(l.retry<<min(fails-1, 16), maxRetry)
 		wait -= time.Duration(rand.Float64() * float64(wait/2)) // not all clients of a server at once
 		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-			wait = max(wait, min(status.RetryAfter, discoveryAge))
+			wait = max(wait, min(status.RetryAfter, kit.DiscoveryAge))
 		}
 		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 	if l.place != "" {
 		req.Header.Set("Last-Event-ID", l.place)
 	}
-	resp, err := fetch.Do(req.Context(), l.client, req)
+	resp, err := fetch.Do(req.Context(), l.Client, req)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 // eventsAt gives where the discovery document says that the events are: on the
 // site's own origin, or on that of the document.
 func (l *listening) eventsAt(ctx context.Context) (string, error) {
-	target := l.root + discovery[1:]
+	target := l.Root + discovery[1:]
 	head, body, err := l.get(ctx, target, "")
 	if errors.Is(err, millrace.ErrNotFound) {
 		var others []string
@@ -163,7 +163,7 @@ func (l *listening) eventsAt(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", &millrace.FormatError{Protocol: Name, URL: target, Position: "/events/endpoint", Reason: "no URL", Err: err}
 	}
-	if !kit.SameOrigin(l.root, at) && !kit.SameOrigin(head.url.String(), at) {
+	if !kit.SameOrigin(l.Root, at) && !kit.SameOrigin(head.url.String(), at) {
 		return "", fmt.Errorf("%s: the events are said to be on another site, %s: %w", target, canon.Origin(at), millrace.ErrForbidden)
 	}
 	return at, nil

@@ -52,10 +52,10 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 		return nil, kit.FormatURL(err, target)
 	}
 	if head.header.Get(versionHead) == "" {
-		r.note("9/x-openfeeder", target, "no X-OpenFeeder")
+		r.Note("9/x-openfeeder", target, "no X-OpenFeeder")
 	}
 	if x.TotalPages < 1 && len(x.Items) > 0 {
-		r.note("3.3/total-pages", target, "no total_pages: only the first page of the index is read")
+		r.Note("3.3/total-pages", target, "no total_pages: only the first page of the index is read")
 	}
 	return x, nil
 }
@@ -179,7 +179,7 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 			return true, nil
 		}
 	}
-	r.note("reader/index-moves", r.is.Feed.Endpoint, "the index moves while it is read: what has gone is not known yet")
+	r.Note("reader/index-moves", r.is.Feed.Endpoint, "the index moves while it is read: what has gone is not known yet")
 	return false, nil
 }
 
@@ -196,7 +196,7 @@ func (r *run) pass(ctx context.Context) (whole bool, err error) {
 		if total = min(x.TotalPages, maxPages); number > 1 {
 			same := len(x.Items) > 0 && slices.EqualFunc(x.Items, before.Items, sameItem)
 			if x.Page != 0 && x.Page != number || same {
-				r.note("3.1/page", r.is.Feed.query("page", strconv.Itoa(number)),
+				r.Note("3.1/page", r.is.Feed.query("page", strconv.Itoa(number)),
 					fmt.Sprintf("page %d is page %d once more: the server looks at no parameters", number, max(x.Page, 1)))
 				return false, nil
 			}
@@ -235,7 +235,7 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 			return unqueried(err, body, target)
 		}
 		if c := reply.Sync.Counts; c.Added != len(reply.Added) || c.Updated != len(reply.Updated) || c.Deleted != len(reply.Deleted) {
-			r.note("3.4/counts", target, "sync.counts are not the numbers of what is listed")
+			r.Note("3.4/counts", target, "sync.counts are not the numbers of what is listed")
 		}
 		if err := take(reply, head.header.Get("ETag")); err != nil || reply.Sync.Next == "" {
 			return err

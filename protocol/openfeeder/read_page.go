@@ -33,8 +33,8 @@ func versionOf(revision, updated, etag string) string {
 
 // Page asks for a page (3.2), in as many requests as its chunks need.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	f, err := r.found(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 				break
 			}
 			if part.Meta.Page != 0 && part.Meta.Page != number || len(part.Chunks) == 0 || part.Meta.Page == 0 && again(w.Chunks, part.Chunks) {
-				r.note("3.2/chunks", u, fmt.Sprintf("%d of %d chunks can be had", len(w.Chunks), w.Meta.TotalChunks))
+				r.Note("3.2/chunks", u, fmt.Sprintf("%d of %d chunks can be had", len(w.Chunks), w.Meta.TotalChunks))
 				break
 			}
 			w.Chunks = append(w.Chunks, part.Chunks...)
@@ -137,7 +137,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	head, body, err := r.get(ctx, target, etag)
 	if err != nil {
 		if head != nil && head.status == http.StatusNotModified && etag == "" {
-			return nil, "", r.bad(target, "3.2", "304 for a request without a condition")
+			return nil, "", r.Bad(target, "3.2", "304 for a request without a condition", nil)
 		}
 		return nil, "", fmt.Errorf("%s: page: %w", Name, err)
 	}
@@ -154,15 +154,15 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	}
 	switch m := w.Meta; {
 	case m.TotalChunks < len(w.Chunks):
-		r.note("3.2/total-chunks", target, fmt.Sprintf("total_chunks is %d, and there are %d", m.TotalChunks, len(w.Chunks)))
+		r.Note("3.2/total-chunks", target, fmt.Sprintf("total_chunks is %d, and there are %d", m.TotalChunks, len(w.Chunks)))
 	case m.ReturnedChunks != len(w.Chunks):
-		r.note("3.2/returned-chunks", target, fmt.Sprintf("returned_chunks is %d, and there are %d", m.ReturnedChunks, len(w.Chunks)))
+		r.Note("3.2/returned-chunks", target, fmt.Sprintf("returned_chunks is %d, and there are %d", m.ReturnedChunks, len(w.Chunks)))
 	}
 	for i := range w.Chunks {
 		switch w.Chunks[i].Type {
 		case chunk.Paragraph, chunk.Heading, chunk.List, chunk.Code, chunk.Quote:
 		default:
-			r.note("3.2/chunk-type", target, "a chunk of the type "+quote(w.Chunks[i].Type))
+			r.Note("3.2/chunk-type", target, "a chunk of the type "+quote(w.Chunks[i].Type))
 		}
 	}
 	return w, head.header.Get("ETag"), nil
@@ -171,9 +171,9 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 // leadsBack gives the URL of a page that was asked for by another one: they may
 // differ by http and https, and by the slash at the end of the path.
 func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
-	u, err := f.url(r.root, is)
+	u, err := f.url(r.Root, is)
 	if err != nil {
-		return "", errors.Join(r.bad(asked, "3.2", "url is no page of the site"), err)
+		return "", errors.Join(r.Bad(asked, "3.2", "url is no page of the site", nil), err)
 	}
 	if plainURL(u) == plainURL(asked) {
 		return u, nil
@@ -181,15 +181,11 @@ func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	if targetOf(u) == targetOf(asked) {
 		return asked, nil // of the two origins that a feed may have
 	}
-	return "", r.bad(asked, "3.2", "the document is that of "+short(u))
+	return "", r.Bad(asked, "3.2", "the document is that of "+short(u), nil)
 }
 
 func plainURL(u string) string {
 	_, u, _ = strings.Cut(u, "://")
 	path, query, _ := strings.Cut(u, "?")
 	return strings.TrimSuffix(path, "/") + "?" + query
-}
-
-func (r *reader) bad(url, section, reason string) error {
-	return &millrace.FormatError{Protocol: Name, URL: url, Section: section, Reason: reason}
 }

@@ -45,7 +45,7 @@ func (r *run) static(ctx context.Context) error {
 		}
 		if target == "" && x.TotalPages > len(c.Files) {
 			whole = false
-			r.note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages and no way to the others", x.TotalPages))
+			r.Note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages and no way to the others", x.TotalPages))
 		}
 	}
 	if i := slices.IndexFunc(c.Files, func(f file) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
@@ -122,7 +122,7 @@ func (r *reader) locate(ctx context.Context, f feed, page string) (string, error
 		}
 		files = append(files, *is)
 		for i := range x.Items {
-			if u, err := f.url(r.root, x.Items[i].URL); err == nil && u == page && x.Items[i].Document != "" {
+			if u, err := f.url(r.Root, x.Items[i].URL); err == nil && u == page && x.Items[i].Document != "" {
 				return r.documentAt(x.Items[i].Document, f)
 			}
 		}

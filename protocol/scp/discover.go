@@ -48,8 +48,8 @@ type candidate struct {
 // /sitemap.xml, in the sitemaps that robots.txt names, and in those that they
 // name if they are indexes. The first sitemap that has them counts.
 func (r *run) discover(ctx context.Context) (*found, error) {
-	todo := []candidate{{url: r.root + "sitemap.xml"}}
-	trusted := []string{r.root}
+	todo := []candidate{{url: r.Root + "sitemap.xml"}}
+	trusted := []string{r.Root}
 	asked := map[string]bool{}
 	var broken error // why there may be one all the same
 	for i := 0; i < len(todo) && len(asked) < maxSitemaps; i++ {
@@ -90,7 +90,7 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 	if broken != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, broken)
 	}
-	return nil, fmt.Errorf("%s: SCP is not deployed at %s: none of its sitemaps has the elements: %w", Name, r.root, millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: SCP is not deployed at %s: none of its sitemaps has the elements: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
 // absent reports whether an error of a sitemap says that there is no SCP,
@@ -108,11 +108,11 @@ func absent(err error) bool {
 // namedSitemaps gives the sitemaps of robots.txt. One that cannot be had names
 // none: whoever obeys it cannot ask for anything else either.
 func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
-	root, err := url.Parse(r.root)
+	root, err := url.Parse(r.Root)
 	if err != nil {
 		return nil, err
 	}
-	robots, err := fetch.RobotsOf(ctx, r.client, root)
+	robots, err := fetch.RobotsOf(ctx, r.Client, root)
 	if err != nil {
 		return nil, ctx.Err()
 	}
@@ -121,8 +121,8 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 		if err != nil || sitemap.IsOther(u) || slices.Contains(urls, u) || len(urls) == maxSitemaps {
 			continue
 		}
-		if downgrade(r.root, u) {
-			r.note("security/sitemap-https", u, "an http sitemap of an https site is not read")
+		if downgrade(r.Root, u) {
+			r.Note("security/sitemap-https", u, "an http sitemap of an https site is not read")
 			continue
 		}
 		urls = append(urls, u)
@@ -179,7 +179,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			return nil, nil, err
 		}
 		reader.after++
-		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !downgrade(r.root, u) {
+		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !downgrade(r.Root, u) {
 			children = append(children, u)
 		}
 	}

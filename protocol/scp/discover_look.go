@@ -28,10 +28,10 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		so.ReaderOptions = *o
 	}
 	r := newReader(client, endpoint, so)
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	run := &run{reader: r, now: r.o.Now().UTC(), sites: []string{r.root}, hosts: map[string]bool{}, look: &protocol.Cost{}}
+	run := &run{reader: r, now: r.o.Now().UTC(), sites: []string{r.Root}, hosts: map[string]bool{}, look: &protocol.Cost{}}
 	f, err := run.discover(ctx)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (r *run) sizeOf(ctx context.Context, target string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: collection: %w: %w", Name, err, millrace.ErrInvalid)
 	}
-	resp, err := fetch.Do(ctx, r.client, req)
+	resp, err := fetch.Do(ctx, r.Client, req)
 	if err != nil {
 		return 0, fmt.Errorf("%s: collection: %w", Name, remote(ctx, err))
 	}

@@ -83,7 +83,7 @@ func (r *offerReader) element(e sitemap.Element) error {
 	}
 	if r.err == nil && err != nil {
 		r.leftOut = cmp.Or(r.leftOut, err)
-		r.note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %s is left out: %v", e.Line, e.Name, err))
+		r.Note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %s is left out: %v", e.Line, e.Name, err))
 	}
 	return r.err
 }
@@ -127,7 +127,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	switch {
 	case err != nil || e.Attr["url"] == "":
 		return bad("url", "sitemap/url", cmp.Or(err, errEmpty))
-	case downgrade(r.root, u):
+	case downgrade(r.Root, u):
 		return bad("url", "security/https", errors.New("it leaves https for http"))
 	case !r.allowed(u):
 		return fmt.Errorf("%s: %w", hostOf(u), errHost)
@@ -145,7 +145,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	}
 	if o.expires, err = instantOf(e.Attr["expires"]); err != nil {
 		err := bad("expires", "sitemap/date-time", err)
-		r.note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %v", e.Line, err))
+		r.Note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %v", e.Line, err))
 	}
 	f := file{url: u}
 	if f.size, err = strconv.ParseInt(e.Attr["size"], 10, 64); err != nil || f.size < 0 || f.size > maxSize {
@@ -203,7 +203,7 @@ func (r *offerReader) broken(at string, err error) error {
 	case r.elements > 0 && ends && r.look != nil:
 		return nil // the beginning is enough
 	case r.elements > 0 && r.after > 0 && ends:
-		r.note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())
+		r.Note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())
 		return nil
 	case r.elements == 0 && ends:
 		return fmt.Errorf("%s: sitemap %s: %w: %v", Name, at, errNoSCP, err) //nolint:errorlint // it is no broken SCP

@@ -157,8 +157,7 @@ func TestBrokenAfterTheElements(t *testing.T) {
 // readOffer reads the elements of a sitemap at https://example.com/sitemap.xml.
 func readOffer(doc []byte) (*offer, []string, error) {
 	var notes []string
-	r := &reader{root: "https://example.com/"}
-	r.o.Note = func(n protocol.Note) { notes = append(notes, n.Text) }
+	r := newReader(nil, "https://example.com/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Text) }}})
 	run := &run{reader: r, now: day(20, 12)}
 	base, err := url.Parse("https://example.com/sitemap.xml")
 	if err != nil {

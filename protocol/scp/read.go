@@ -3,7 +3,6 @@ package scp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -42,10 +41,8 @@ const (
 
 // reader is the source that a site in SCP is.
 type reader struct {
-	client *http.Client
-	root   string // of the endpoint's origin
-	err    error  // of the endpoint
-	o      ReaderOptions
+	kit.Reader
+	o ReaderOptions
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
@@ -60,11 +57,8 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 }
 
 func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	r := &reader{}
-	if o != nil {
-		r.o = *o
-	}
-	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
+	r := &reader{o: kit.Value(o)}
+	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
 	r.o.Quota, r.o.Deltas = cmp.Or(r.o.Quota, defaultQuota), cmp.Or(r.o.Deltas, defaultDeltas)
 	return r
 }
@@ -158,14 +152,9 @@ func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 var errStop = errors.New("stopped")
 
 func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
-	if r.err != nil {
-		return r.err
-	}
-	run := &run{reader: r, now: r.o.Now().UTC(), yield: yield, left: r.o.Quota, sites: []string{r.root}, hosts: map[string]bool{}}
-	if since != "" {
-		if err := json.Unmarshal([]byte(since), &run.was); err != nil || run.was.Root != r.root || run.was.Sitemap == "" {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
-		}
+	run := &run{reader: r, now: r.o.Now().UTC(), yield: yield, left: r.o.Quota, sites: []string{r.Root}, hosts: map[string]bool{}}
+	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Sitemap != "" }); err != nil {
+		return err
 	}
 	f, err := run.locate(ctx)
 	switch {
@@ -174,7 +163,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	case f.offer == nil:
 		return run.mark(run.was, false, "")
 	}
-	if kit.SameOrigin(r.root, f.URL) {
+	if kit.SameOrigin(r.Root, f.URL) {
 		run.sites = append(run.sites, f.at)
 	}
 	return run.read(ctx, f)
@@ -220,7 +209,7 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 		}
 	}
 	if expired(at, r.now) {
-		r.note("sitemap/not-expired", f.URL, "what it names has expired at "+at.Format(time.RFC3339)+" and is not replaced")
+		r.Note("sitemap/not-expired", f.URL, "what it names has expired at "+at.Format(time.RFC3339)+" and is not replaced")
 	}
 	return f, nil
 }
@@ -267,16 +256,10 @@ func (r *run) give(c millrace.Change, err error) error {
 	return nil
 }
 
-// note tells of something odd: rule is the id of one of Rules, or of the reader
-// alone, without the protocol.
-func (r *reader) note(rule, url, text string) {
-	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
-}
-
 // get asks for a canonical URL and gives the response, whose URL is that after
 // redirects.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
-	resp, err := kit.Get(ctx, r.client, http.MethodGet, target, header)
+	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, header)
 	if err != nil {
 		return nil, remote(ctx, err)
 	}

@@ -17,13 +17,13 @@ func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
 	for _, s := range r.o.Sections {
 		if !slices.Contains(names, s) {
-			r.note(noteSection, f.URL, "there is no snapshot of section "+s)
+			r.Note(noteSection, f.URL, "there is no snapshot of section "+s)
 		}
 	}
 	if len(names) == 0 {
 		return fmt.Errorf("%s: sitemap %s: it has no snapshot of the sections that are wanted: %w", Name, f.URL, millrace.ErrNotFound)
 	}
-	is := cursor{Root: r.root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
+	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
 	// Without a section of before, only everything together says what has gone
 	// with it.
 	anew := false
@@ -42,7 +42,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 	if names = r.others(f.offer); len(names) == 0 {
 		return err
 	}
-	r.note(ruleOf(err), f.URL, "its sections are read in place of "+every+": "+err.Error())
+	r.Note(ruleOf(err), f.URL, "its sections are read in place of "+every+": "+err.Error())
 	r.again = true
 	is.Sections = slices.Clone(r.was.Sections)
 	return r.sections(ctx, f, names, is, false)
@@ -61,7 +61,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 				return err
 			}
 			if len(names) > 1 {
-				r.note(ruleOf(err), f.URL, "section "+name+": "+err.Error())
+				r.Note(ruleOf(err), f.URL, "section "+name+": "+err.Error())
 			}
 			refused, whole = cmp.Or(refused, err), false
 			continue
@@ -109,7 +109,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is
 		if len(deltas) == 0 {
 			return was, false, &ruled{noteReplay, err}
 		}
-		r.note(noteReplay, err.URL, err.Error())
+		r.Note(noteReplay, err.URL, err.Error())
 		snapshot = nil
 	}
 	switch {
@@ -123,7 +123,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is
 		if err == nil || snapshot == nil || !snapshot.generated.After(is.Generated) || errors.Is(err, errStop) || fatal(ctx, err) {
 			return is, false, err
 		}
-		r.note(ruleOf(err), deltas[0].files[0].url, "the snapshot is read in place of the deltas: "+err.Error())
+		r.Note(ruleOf(err), deltas[0].files[0].url, "the snapshot is read in place of the deltas: "+err.Error())
 	}
 	return r.snapshot(ctx, snapshot, all, is)
 }
@@ -137,7 +137,7 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	is = was
 	for _, d := range deltas {
 		if d.since.After(is.Generated) {
-			r.note(noteMissed, d.files[0].url, fmt.Sprintf("nothing says what has changed from %s to %s", stampOf(is.Generated), stampOf(d.since)))
+			r.Note(noteMissed, d.files[0].url, fmt.Sprintf("nothing says what has changed from %s to %s", stampOf(is.Generated), stampOf(d.since)))
 			is.Deltas = missed // read the next snapshot
 		}
 		if is, err = r.take(ctx, d, is); err != nil && !errors.Is(err, millrace.ErrUnmodified) {
@@ -166,7 +166,7 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 			return is, false, err
 		}
 		if err != nil { // the pages before it stand
-			r.note(ruleOf(err), d.files[0].url, err.Error())
+			r.Note(ruleOf(err), d.files[0].url, err.Error())
 			r.again = true
 			break
 		}

@@ -61,7 +61,7 @@ func discard(f *os.File) {
 
 // allowed reports whether a collection may be fetched from where it is.
 func (r *run) allowed(u string) bool {
-	return r.o.Hosts == nil || hostOf(u) == hostOf(r.root) || slices.Contains(r.o.Hosts, hostOf(u))
+	return r.o.Hosts == nil || hostOf(u) == hostOf(r.Root) || slices.Contains(r.o.Hosts, hostOf(u))
 }
 
 // visit notes a host that files come from, and refuses one that a redirect
@@ -71,9 +71,9 @@ func (r *run) visit(at string) error {
 	if !r.allowed(at) {
 		return fmt.Errorf("%s: %w: %w", at, errHost, millrace.ErrForbidden)
 	}
-	if host != hostOf(r.root) && !r.hosts[host] {
+	if host != hostOf(r.Root) && !r.hosts[host] {
 		r.hosts[host] = true
-		r.note(noteHost, at, "collections are fetched from "+host)
+		r.Note(noteHost, at, "collections are fetched from "+host)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (r *run) part(ctx context.Context, f file, have held, s *spool) (again bool
 		return false, fmt.Errorf("%s: %w", f.url, millrace.ErrUnmodified)
 	case resp.StatusCode == http.StatusOK:
 		if s.size > 0 {
-			r.note(noteChanged, f.url, "it is another file than before, or has no ranges: it is read from the start")
+			r.Note(noteChanged, f.url, "it is another file than before, or has no ranges: it is read from the start")
 		}
 		if err := s.restart(); err != nil {
 			return false, err
@@ -184,7 +184,7 @@ func (r *run) part(ctx context.Context, f file, have held, s *spool) (again bool
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
 		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
-			r.note("http/content-length", f.url, "its Content-Length was wrong: the file ends here")
+			r.Note("http/content-length", f.url, "its Content-Length was wrong: the file ends here")
 			return false, nil
 		}
 		return true, s.restart()

@@ -28,7 +28,7 @@ func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error
 		}
 		refused = cmp.Or(refused, err)
 		if i < len(o.files)-1 {
-			r.note(ruleOf(err), f.url, err.Error())
+			r.Note(ruleOf(err), f.url, err.Error())
 		}
 	}
 	return was, refused
@@ -119,17 +119,17 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 		r.again = true
 	}
 	if !at.Equal(o.generated) {
-		r.note("sitemap/generated", url, "it was generated "+stampOf(at)+", the sitemap says "+stampOf(o.generated))
+		r.Note("sitemap/generated", url, "it was generated "+stampOf(at)+", the sitemap says "+stampOf(o.generated))
 	}
 	switch named, ok := suffixOf(f.url); {
 	case s.decoded:
 	case ok && s.coding == named && c.Coding() != named:
-		r.note("format/compression", url, fmt.Sprintf("its name and Content-Encoding say %q, its bytes are %q", named, c.Coding()))
+		r.Note("format/compression", url, fmt.Sprintf("its name and Content-Encoding say %q, its bytes are %q", named, c.Coding()))
 	case s.coding != c.Coding() || ok && s.coding != named:
-		r.note("http/content-encoding", url, fmt.Sprintf("Content-Encoding is %q, its bytes are %q", s.coding, c.Coding()))
+		r.Note("http/content-encoding", url, fmt.Sprintf("Content-Encoding is %q, its bytes are %q", s.coding, c.Coding()))
 	}
 	if s.contentType != contentType {
-		r.note("http/content-type", url, "Content-Type is "+short(s.contentType))
+		r.Note("http/content-type", url, "Content-Type is "+short(s.contentType))
 	}
 	return nil
 }
@@ -140,30 +140,30 @@ func (r *run) judge(v Verdict, coding string, o *offered, f file, s *spool) {
 	named, ok := suffixOf(f.url)
 	asNamed := !ok || named == coding // else it was coded, or decoded, on the way
 	if f.size > 0 && s.size != f.size && asNamed {
-		r.note("sitemap/size", url, fmt.Sprintf("it has %d bytes, the sitemap says %d", s.size, f.size))
+		r.Note("sitemap/size", url, fmt.Sprintf("it has %d bytes, the sitemap says %d", s.size, f.size))
 	}
 	switch v.Checksum {
 	case "none":
-		r.note("checksum/present", url, "it has no checksum")
+		r.Note("checksum/present", url, "it has no checksum")
 	case "empty", "zeros":
-		r.note("checksum/reading", url, "its checksum is of the file with another value in its place: "+v.Checksum)
+		r.Note("checksum/reading", url, "its checksum is of the file with another value in its place: "+v.Checksum)
 	case "pages-only":
-		r.note("checksum/reading", url, "its checksum is of the pages alone: nothing holds the metadata")
+		r.Note("checksum/reading", url, "its checksum is of the pages alone: nothing holds the metadata")
 	}
 	if v.Unknown > 0 {
-		r.note("blocks/type", url, fmt.Sprintf("blocks of types that are not known, which are left out: %d", v.Unknown))
+		r.Note("blocks/type", url, fmt.Sprintf("blocks of types that are not known, which are left out: %d", v.Unknown))
 	}
 	if n := v.Dropped - v.canonical; n > 0 {
-		r.note("blocks/url", url, fmt.Sprintf("URLs that are not of http or https, which are left out: %d", n))
+		r.Note("blocks/url", url, fmt.Sprintf("URLs that are not of http or https, which are left out: %d", n))
 	}
 	if v.canonical > 0 {
-		r.note("page/canonical", url, fmt.Sprintf("canonical URLs that are not of http or https: %d", v.canonical))
+		r.Note("page/canonical", url, fmt.Sprintf("canonical URLs that are not of http or https: %d", v.canonical))
 	}
 	if v.Clamped > 0 {
-		r.note("blocks/heading-level", url, fmt.Sprintf("headings of a level that there is not: %d", v.Clamped))
+		r.Note("blocks/heading-level", url, fmt.Sprintf("headings of a level that there is not: %d", v.Clamped))
 	}
 	if n := v.Pages + v.Skipped; o.pages >= 0 && n != o.pages {
-		r.note("sitemap/pages", url, fmt.Sprintf("it has %d pages, the sitemap says %d", n, o.pages))
+		r.Note("sitemap/pages", url, fmt.Sprintf("it has %d pages, the sitemap says %d", n, o.pages))
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 	note := func(skipped error, u string) {
 		if rule := ruleOf(skipped); !noted[rule] {
 			noted[rule] = true
-			r.note(rule, u, "pages are skipped, this one first: "+skipped.Error())
+			r.Note(rule, u, "pages are skipped, this one first: "+skipped.Error())
 		}
 	}
 	for p, err := range c.Pages(ctx) {
@@ -192,7 +192,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 			return err
 		case !r.ours(p.URL):
 			err = &millrace.SkipError{URL: p.URL, Err: &ruled{"page/site", &millrace.FormatError{
-				Protocol: Name, Section: sectionDiscovery, Reason: "it is no page of the sitemap's site, " + r.root,
+				Protocol: Name, Section: sectionDiscovery, Reason: "it is no page of the sitemap's site, " + r.Root,
 			}}}
 			note(err, p.URL)
 		default:

@@ -179,7 +179,7 @@ func (p *siteProbe) sample(ctx context.Context) error {
 }
 
 func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag string, err error) {
-	resp, err := p.r.Get(ctx, murl, map[string]string{"Accept": mediaType})
+	resp, err := p.r.Get(ctx, murl, mediaType, fetch.Validators{})
 	if err != nil {
 		return nil, "", err
 	}

@@ -54,7 +54,7 @@ func (r *tctReader) policy00(ctx context.Context) (*millrace.Policy, error) {
 
 // policyAt reads a policy descriptor. HTML in its place is none.
 func (r *tctReader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
-	resp, err := r.Get(ctx, at, map[string]string{"Accept": mediaType})
+	resp, err := r.Get(ctx, at, mediaType, fetch.Validators{})
 	if err != nil {
 		return nil, kit.PolicyError(r.d.Name, err)
 	}
@@ -76,7 +76,7 @@ func (r *tctReader) policyAt(ctx context.Context, at string) (*millrace.Policy, 
 		}
 		return nil, r.d.FormatError(err, at, "7.2")
 	}
-	if err := kit.AskPolicy(&r.Options, protocol.Terms{URL: at, Policy: p, Names: policy.TCTNames}); err != nil {
+	if err := kit.AskPolicy(r.Options, protocol.Terms{URL: at, Policy: p, Names: policy.TCTNames}); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -100,7 +100,7 @@ func (r *tctReader) heed(ctx context.Context, at string, err error) error {
 	if err == nil || errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
-	if kit.EndsStream(ctx, &r.Options, err) {
+	if kit.EndsStream(ctx, r.Options, err) {
 		return err
 	}
 	r.Note("reader/policy", at, "its policy cannot be read: "+err.Error())

@@ -18,7 +18,7 @@ const maxLists = 1000
 
 // announcedLists asks the origin's root for its lists (1.4.1).
 func announcedLists(ctx context.Context, r *tctReader) (found []listState, cost protocol.Cost, err error) {
-	resp, err := r.Get(ctx, r.Root, map[string]string{"Accept": "text/html, */*;q=0.1"})
+	resp, err := r.Get(ctx, r.Root, "text/html, */*;q=0.1", fetch.Validators{})
 	if err != nil {
 		return nil, cost, fmt.Errorf("%s: discovery: %w", name01, err)
 	}

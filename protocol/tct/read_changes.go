@@ -3,7 +3,6 @@ package tct
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -54,22 +53,15 @@ func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq
 }
 
 func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
-	if r.Err != nil {
-		return r.Err
-	}
 	was := cursor{Root: r.Root}
-	if since != "" {
-		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || len(was.Lists) == 0 {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", r.d.Name, r.Root, millrace.ErrConflict)
-		}
+	if err := r.Resume(since, &was, func() bool { return was.Root == r.Root && len(was.Lists) > 0 }); err != nil {
+		return err
 	}
 	var files []*listFile
 	defer func() { closeAll(files) }()
-	now := r.Options.Now().UTC().Truncate(time.Second)
-	is := was
-	age := now.Sub(was.Found)
+	now, is := r.Now(), was
 	var whole bool
-	for remembered := since != "" && age >= 0 && age < discoveryAge; ; remembered = false {
+	for remembered := r.Remembers(was.Found); ; remembered = false {
 		if !remembered && r.d.Begin != nil {
 			if err := r.d.Begin(ctx, r); err != nil {
 				return err

@@ -59,9 +59,7 @@ func (r *tctReader) Download(ctx context.Context) context.Context {
 // GetList requests a list, conditionally if it has validators. The response is nil
 // if the list has not changed.
 func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, error) {
-	resp, err := r.Get(ctx, l.URL, map[string]string{
-		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
-	})
+	resp, err := r.Get(ctx, l.URL, mediaType, fetch.Validators{ETag: l.ETag, Modified: l.Modified})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxAlternates is how many JSON alternates of a page are tried: sites have
@@ -29,7 +29,7 @@ func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page
 		}
 	}
 	var err error
-	if have.URL, err = r.resolve(have.URL); err != nil {
+	if have.URL, err = r.Resolve(have.URL); err != nil {
 		return nil, err
 	}
 	if have.Location == "" {
@@ -52,21 +52,6 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 		return r.Bad(have.URL, r.d.Rules.Alternate, "its HTML does not lead to "+murl, nil)
 	}
 	return nil
-}
-
-// resolve returns the canonical form of the URL of a page.
-func (r *tctReader) resolve(page string) (string, error) {
-	if r.Err != nil {
-		return "", r.Err
-	}
-	root, err := url.Parse(r.Root)
-	if err == nil {
-		page, err = canon.Resolve(root, page)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
-	}
-	return page, nil
 }
 
 // single finds the document of a page without a list: by a link of the page, to a
@@ -97,10 +82,10 @@ func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Pa
 // Alternates returns the JSON alternates of a page, and the URL of the page after
 // redirects.
 func (r *tctReader) Alternates(ctx context.Context, page string) (targets []string, final string, err error) {
-	if page, err = r.resolve(page); err != nil {
+	if page, err = r.Resolve(page); err != nil {
 		return nil, "", err
 	}
-	resp, err := r.Get(ctx, page, map[string]string{"Accept": "text/html, */*;q=0.1"})
+	resp, err := r.Get(ctx, page, "text/html, */*;q=0.1", fetch.Validators{})
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
 	}
@@ -136,16 +121,15 @@ func (r *tctReader) Alternates(ctx context.Context, page string) (targets []stri
 // machine gets the M-URL of a page that goes by one of the given C-URLs; version
 // is the validator of the stored document, "" if there is no stored document.
 func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
-	fields := map[string]string{"Accept": mediaType, "If-None-Match": version}
-	return r.fetch(ctx, murl, fields, curls)
+	return r.fetch(ctx, murl, kit.Accept(mediaType, fetch.Validators{ETag: version}), curls)
 }
 
-// fetch gets a document with the given fields of a request. One that does not
+// fetch gets a document by a request with the given fields. One that does not
 // match its own hash or tag is fetched once more, past what a cache may have
 // kept; if it still does not match, it is unconfirmed.
-func (r *tctReader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
-	version := fields["If-None-Match"]
-	resp, err := r.Get(ctx, murl, fields)
+func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, curls []string) (*millrace.Page, error) {
+	version := fields.Get("If-None-Match")
+	resp, err := kit.Get(ctx, r.Client, http.MethodGet, murl, fields)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
 	}
@@ -185,8 +169,8 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields map[string]st
 		return nil, r.Bad(murl, r.d.Rules.CanonicalURL, "it is a document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
-	if !confirmed && fields["Cache-Control"] == "" {
-		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+	if !confirmed && fields.Get("Cache-Control") == "" {
+		if p, err := r.fetch(ctx, murl, http.Header{"Accept": {mediaType}, "Cache-Control": {"no-cache"}}, curls); err == nil {
 			return p, nil
 		}
 	}

@@ -36,8 +36,8 @@ const (
 // the lists begin, and at a few pages.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	l := &looked{run: &run{reader: newReader(client, endpoint, o)}}
-	if l.err != nil {
-		return nil, l.err
+	if l.Err != nil {
+		return nil, l.Err
 	}
 	site, err := l.discover(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (l *looked) lookAtLists(ctx context.Context, named []string) error {
 		}
 	}
 	if l.lists == 0 {
-		return fmt.Errorf("%s: %s has no sitemap: %w: %w", Name, l.root, millrace.ErrNotFound, first)
+		return fmt.Errorf("%s: %s has no sitemap: %w: %w", Name, l.Root, millrace.ErrNotFound, first)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (l *looked) more(times float64) {
 // lookAtList looks at the beginning of a sitemap, or at some of those that an
 // index names.
 func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
-	resp, err := l.get(ctx, u, sitemapTypes, fetch.Validators{})
+	resp, err := l.Get(ctx, u, sitemapTypes, fetch.Validators{})
 	if err != nil {
 		return fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
@@ -194,7 +194,7 @@ func (l *looked) names(content []byte, at *url.URL) (children []string, pages in
 // is like none of them.
 func (l *looked) some() (pages []string) {
 	for _, u := range l.urls {
-		if u = l.here(u); u != l.root || len(l.urls) <= lookSamples {
+		if u = l.here(u); u != l.Root || len(l.urls) <= lookSamples {
 			pages = append(pages, u)
 		}
 	}
@@ -208,12 +208,12 @@ func (l *looked) some() (pages []string) {
 // sample gets a few pages. A site without Markdown is ErrNotFound.
 func (l *looked) sample(ctx context.Context) error {
 	if l.pages == 0 {
-		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.root, millrace.ErrNotFound)
+		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.Root, millrace.ErrNotFound)
 	}
 	if !l.manner().known() {
 		some := l.some()
 		for _, u := range l.urls {
-			if u = l.here(u); u != l.root && !slices.Contains(some, u) {
+			if u = l.here(u); u != l.Root && !slices.Contains(some, u) {
 				some = append(some, u)
 			}
 		}
@@ -284,7 +284,7 @@ func (l *looked) offer() *protocol.Offer {
 // lookAtFeed makes a refresh as cheap as it is by the feed, if that is one of
 // all changes.
 func (l *looked) lookAtFeed(ctx context.Context, at string, o *protocol.Offer) error {
-	resp, err := l.get(ctx, at, feedTypes, fetch.Validators{})
+	resp, err := l.Get(ctx, at, feedTypes, fetch.Validators{})
 	switch {
 	case err != nil && !absent(err):
 		return fmt.Errorf("%s: feed: %w", Name, err)

@@ -29,19 +29,19 @@ type found struct {
 
 // discover asks for robots.txt and the root.
 func (r *reader) discover(ctx context.Context) (*found, error) {
-	root, err := url.Parse(r.root)
+	root, err := url.Parse(r.Root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
 	}
 	f := &found{also: map[string]string{}}
-	origin := canon.Origin(r.root)
+	origin := canon.Origin(r.Root)
 	_, host, _ := strings.Cut(origin, "://")
 	for _, scheme := range []string{"http://", "https://"} {
 		if scheme+host != origin {
 			f.also[scheme+host] = origin
 		}
 	}
-	robots, err := fetch.RobotsOf(ctx, r.client, root)
+	robots, err := fetch.RobotsOf(ctx, r.Client, root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
@@ -49,18 +49,18 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	if len(f.lists) == 0 {
 		f.usual = true
 		for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
-			f.lists = append(f.lists, r.root+name)
+			f.lists = append(f.lists, r.Root+name)
 		}
 	}
-	links, err := r.links(ctx, r.root)
+	links, err := r.links(ctx, r.Root)
 	switch {
 	case err != nil && !absent(err):
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	case err != nil:
-		links = &pageLinks{final: r.root} // other pages may be there
+		links = &pageLinks{final: r.Root} // other pages may be there
 	}
 	if at := canon.Origin(links.final); at != origin && f.also[at] == "" {
-		return nil, fmt.Errorf("%s: the root of %s leads to another site, %s: %w", Name, r.root, at, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: the root of %s leads to another site, %s: %w", Name, r.Root, at, millrace.ErrNotFound)
 	}
 	if at := canon.Origin(links.canonical); links.canonical != "" && at != origin {
 		f.also[at] = origin
@@ -78,8 +78,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 		if r.here(at) == "" || r.manner().known() {
 			continue
 		}
-		if _, err := r.ask(ctx, at, r.root, fetch.Validators{}); err == nil {
-			r.learn(r.root, at, false)
+		if _, err := r.ask(ctx, at, r.Root, fetch.Validators{}); err == nil {
+			r.learn(r.Root, at, false)
 			break
 		} else if !absent(err) {
 			return nil, fmt.Errorf("%s: discovery: %w", Name, err)
@@ -110,11 +110,11 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	r.recent = true
-	root, err := url.Parse(r.root)
+	root, err := url.Parse(r.Root)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
 	}
-	robots, err := fetch.RecentRobots(ctx, r.client, root, recentRobots)
+	robots, err := fetch.RecentRobots(ctx, r.Client, root, recentRobots)
 	if err != nil {
 		return false, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
@@ -235,12 +235,12 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 	if failed != nil {
 		return fmt.Errorf("%s: discovery: %w", Name, failed)
 	}
-	return fmt.Errorf("%s: no page of %s has Markdown beside it: %w", Name, r.root, millrace.ErrNotFound)
+	return fmt.Errorf("%s: no page of %s has Markdown beside it: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
 // hasIndex reports whether the site has llms.txt.
 func (r *reader) hasIndex(ctx context.Context) bool {
-	resp, err := r.get(ctx, r.root+"llms.txt", "text/markdown, text/plain, */*;q=0.1", fetch.Validators{})
+	resp, err := r.Get(ctx, r.Root+"llms.txt", "text/markdown, text/plain, */*;q=0.1", fetch.Validators{})
 	if err != nil {
 		return false
 	}
@@ -273,7 +273,7 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 		left := maxFirst
 		err := f.entries(r.o.MaxList, func(e sitemap.Entry) error {
 			u, err := canon.Resolve(f.at, e.URL)
-			if page := r.here(u); err == nil && !e.Sitemap && page != "" && page != r.root {
+			if page := r.here(u); err == nil && !e.Sitemap && page != "" && page != r.Root {
 				if len(pages) < maxProbes {
 					pages = append(pages, page)
 				}
@@ -291,7 +291,7 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 		}
 	}
 	if len(pages) == 0 {
-		pages = []string{r.root} // a site of one page
+		pages = []string{r.Root} // a site of one page
 	}
 	return pages, forms, nil
 }

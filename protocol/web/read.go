@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -23,15 +22,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// discoveryAge is how long it is remembered what a site has, and how long a
-// feed may stand in for its sitemaps.
-const discoveryAge = 24 * time.Hour
-
 // reader is the source that a site with Markdown twins is.
 type reader struct {
-	client *http.Client
-	root   string // of the endpoint's origin
-	err    error  // of the endpoint
+	kit.Reader
 	o      protocol.ReaderOptions
 	listed recent.Values // states of pages, as lists say
 	hinted recent.Values // twins of pages, as a feed says
@@ -57,11 +50,8 @@ func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) 
 }
 
 func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
-	r := &reader{}
-	if o != nil {
-		r.o = *o
-	}
-	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
+	r := &reader{o: kit.Value(o)}
+	r.Reader = kit.NewReader(Name, client, endpoint, &r.o)
 	r.o.MaxList = cmp.Or(r.o.MaxList, maxList)
 	return r
 }
@@ -136,19 +126,13 @@ type run struct {
 }
 
 func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
-	if r.err != nil {
-		return r.err
+	if err := r.Resume(since, &r.was, func() bool { return r.was.Root == r.Root && len(r.was.Lists) > 0 }); err != nil {
+		return err
 	}
-	if since != "" {
-		if err := json.Unmarshal([]byte(since), &r.was); err != nil || r.was.Root != r.root || len(r.was.Lists) == 0 {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
-		}
-	}
-	now := r.o.Now().UTC().Truncate(time.Second)
+	now := r.Now()
 	r.is, r.so = r.was, r.was
-	r.is.Root = r.root
-	age := now.Sub(r.was.Found)
-	remembered := since != "" && age >= 0 && age < discoveryAge
+	r.is.Root = r.Root
+	remembered := r.Remembers(r.was.Found)
 	r.know(r.was.Way, r.was.Also)
 	if remembered {
 		r.named = r.was.roots()
@@ -174,7 +158,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	if r.foreign > 0 {
-		r.note("sitemaps-location/host", r.root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
+		r.Note("sitemaps-location/host", r.Root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
 	}
 	return nil
 }
@@ -248,7 +232,7 @@ func (r *run) own(at *url.URL, ref string) (string, bool) {
 // another site.
 func (r *reader) here(u string) string {
 	at := canon.Origin(u)
-	if at == canon.Origin(r.root) {
+	if at == canon.Origin(r.Root) {
 		return u
 	}
 	r.mu.Lock()
@@ -270,14 +254,6 @@ func (r *reader) manner() manner {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.way
-}
-
-func (r *reader) get(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
-	return kit.Get(ctx, r.client, http.MethodGet, target, kit.Accept(accept, v))
-}
-
-func (r *reader) note(rule, at, text string) {
-	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: at, Text: text})
 }
 
 // absent reports whether an error says that something is not there, or not for

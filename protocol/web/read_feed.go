@@ -69,7 +69,7 @@ func newFeed(at string) *feedRead {
 
 // feedDocument gets one document of a feed.
 func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (*feedDoc, fetch.Validators, error) {
-	resp, err := r.get(ctx, at, feedTypes, v)
+	resp, err := r.Get(ctx, at, feedTypes, v)
 	if err != nil {
 		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
 	}
@@ -228,7 +228,7 @@ func (r *run) readFeed(ctx context.Context) error {
 	case err == nil:
 		r.feed = fr
 	case errors.Is(err, millrace.ErrInvalid):
-		r.note("reader/feed", r.is.Feed.URL, err.Error())
+		r.Note("reader/feed", r.is.Feed.URL, err.Error())
 		fallthrough
 	default:
 		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps say all of it, too
@@ -261,7 +261,7 @@ func (r *run) trust() {
 		return
 	}
 	if r.feed.missed > 0 && r.feed.tombstones {
-		r.note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that have changed since its oldest entry, or may have, by the sitemaps", r.feed.missed))
+		r.Note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that have changed since its oldest entry, or may have, by the sitemaps", r.feed.missed))
 	}
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }
@@ -277,7 +277,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		return nil
 	case err != nil:
 		if errors.Is(err, millrace.ErrInvalid) {
-			r.note("reader/feed", st.URL, err.Error())
+			r.Note("reader/feed", st.URL, err.Error())
 		}
 		r.is.Feed = &feedState{URL: st.URL}
 		return errWhole

@@ -90,7 +90,7 @@ func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 
 // load gets one sitemap whole.
 func (r *run) load(ctx context.Context, l list) (*file, error) {
-	resp, err := r.get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, sitemapTypes, l.Validators)
+	resp, err := r.Get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, sitemapTypes, l.Validators)
 	if err != nil {
 		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}

@@ -35,13 +35,13 @@ var errNoTwin = fmt.Errorf("it is not the page's Markdown: %w", millrace.ErrNotF
 // the feed says or the site's other names lead, else from where the page itself
 // says that it is.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	root, err := url.Parse(r.root)
+	root, err := url.Parse(r.Root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
 	}
@@ -51,7 +51,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	page := r.here(name)
 	if page == "" {
-		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.root, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.Root, millrace.ErrNotFound)
 	}
 	was := parseHeld(have.Version)
 	state, _ := r.listed.Take(name)
@@ -238,7 +238,7 @@ type pageLinks struct {
 
 // links asks for a page as browsers do.
 func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
-	resp, err := r.get(ctx, page, htmlTypes, fetch.Validators{})
+	resp, err := r.Get(ctx, page, htmlTypes, fetch.Validators{})
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	if at == page {
 		types = ownTypes
 	}
-	resp, err := r.get(ctx, at, types, v)
+	resp, err := r.Get(ctx, at, types, v)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoTwin)
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.note("rfc9110-13.1.2/if-none-match", at, "the whole document for a validator that still holds")
+		r.Note("rfc9110-13.1.2/if-none-match", at, "the whole document for a validator that still holds")
 		return t, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {

@@ -99,7 +99,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 			if other = cmp.Or(other, err); !r.usual {
 				missing = append(missing, u)
 				whole = whole && slices.Contains(r.was.Missing, u)
-				r.note("sitemaps-index/there", u, "it is no sitemap: "+err.Error())
+				r.Note("sitemaps-index/there", u, "it is no sitemap: "+err.Error())
 			}
 			continue
 		case f.Index:
@@ -116,7 +116,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 			lists, files = append(lists, f.list), append(files, f)
 		}
 		if len(lists) > maxLists {
-			return files, nil, false, fmt.Errorf("%s: %s has %d sitemaps: %w", Name, r.root, len(lists), millrace.ErrTooLarge)
+			return files, nil, false, fmt.Errorf("%s: %s has %d sitemaps: %w", Name, r.Root, len(lists), millrace.ErrTooLarge)
 		}
 		if r.usual {
 			break
@@ -124,7 +124,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	}
 	r.is.Missing = missing
 	if len(lists) == 0 {
-		return files, nil, false, fmt.Errorf("%s: sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.root, other)
+		return files, nil, false, fmt.Errorf("%s: sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, other)
 	}
 	return files, lists, whole, nil
 }
@@ -243,7 +243,7 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 		case err == nil:
 			f.at, f.spool, f.same, f.Validators = got.at, got.spool, got.same, got.Validators
 		case absent(err):
-			r.note("sitemaps-index/there", f.URL, "an index names it: "+err.Error())
+			r.Note("sitemaps-index/there", f.URL, "an index names it: "+err.Error())
 			f.Validators = fetch.Validators{}
 			r.keep(f)
 			return false, nil
@@ -279,10 +279,10 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 	})
 	whole = nested == 0
 	if nested > 0 {
-		r.note("reader/sitemap-index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
+		r.Note("reader/sitemap-index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
 	}
 	if _, odd := errors.AsType[*millrace.FormatError](err); odd || errors.Is(err, millrace.ErrTooLarge) {
-		r.note("sitemaps-format/xml", f.URL, strings.TrimSpace(err.Error()))
+		r.Note("sitemaps-format/xml", f.URL, strings.TrimSpace(err.Error()))
 		whole, err = false, nil
 	}
 	if err != nil {
