@@ -90,7 +90,8 @@ const atOnce = 500
 // newest snapshot of each section. What has
 // been replaced stays for as long as the sitemap has said, within bounds, unless a
 // page of it is gone. Of a site whose pages are on another origin than the documents
-// there is nothing: see the package's deviations.
+// there is nothing: see the package's deviations. The first snapshots of a larger site
+// are deferred, and until they are made its sitemap names pages alone.
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -105,6 +106,12 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	// A sitemap without the snapshot of a section would read as a smaller site. Clients
 	// that learn of a change by other documents find it in the snapshots of a small site.
 	small := pl.sections[0].pages <= atOnce
+	if len(pl.held) == 0 && !small {
+		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {
+			return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
+		}
+		return pl.period.end, nil
+	}
 	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil || small && s.touched }); err != nil {
 		return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
 	}

@@ -316,6 +316,29 @@ func TestSitemapShards(t *testing.T) {
 	}
 }
 
+// The first edition of a large site names pages alone. Its snapshots follow.
+func TestFirstEditionLarge(t *testing.T) {
+	p := publishing(t, nil)
+	for i := range atOnce + 1 {
+		p.put(t, fmt.Sprintf("/p/%d", i), "The gates.")
+	}
+	all := p.publish(t)
+	if n := len(elements(all, "collection", "all")); n != 1 {
+		t.Errorf("%d files of the snapshot:\n%.1000s", n, all)
+	}
+	var first protocoltest.Shelf
+	if _, err := NewPublisher(nil).(millrace.ArtifactPublisher).Artifacts(t.Context(), p.press.Current().View, p.now, &first); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := first.Docs[0].Write(t.Context(), &text); err != nil {
+		t.Fatal(err)
+	}
+	if s := text.String(); strings.Contains(s, "scp") || strings.Count(s, "<url>") != atOnce+1 || len(first.Files) > 0 {
+		t.Errorf("%d files, %.1000s", len(first.Files), s)
+	}
+}
+
 func TestPeriods(t *testing.T) {
 	at := time.Date(2026, 3, 1, 5, 6, 7, 0, time.UTC) // a Sunday
 	for _, c := range []struct{ frequency, name, start, end, before string }{
