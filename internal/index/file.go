@@ -21,7 +21,7 @@ import (
 const applicationID = 0x6D696C78
 
 // format changes with the tables and with what they keep of a passage.
-const format = 1000*2 + search.Format
+const format = 1000*3 + search.Format
 
 var schema = []string{
 	`CREATE TABLE state (
@@ -60,7 +60,7 @@ var schema = []string{
 	"CREATE INDEX passage_page ON passage (page)",
 	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // of the passages of a page, a frame of zdict
 	zdict.Schema,
-	"CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii')",
+	"CREATE VIRTUAL TABLE words USING fts5(body, headings, title, content = '', contentless_delete = 1, tokenize = 'ascii')",
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // how many passages have it
 	`CREATE TABLE model (
 		id    INTEGER PRIMARY KEY AUTOINCREMENT,

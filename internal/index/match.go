@@ -80,7 +80,7 @@ func (x *searching) match(m search.Match, limit int, best bool) (ids []int64, er
 		where = append(where, "words MATCH ?")
 		args = append(args, matched)
 		if best {
-			order = " ORDER BY bm25(words, 3, 2, 1)"
+			order = " ORDER BY bm25(words, 1, 2, 3)"
 		}
 		if pages {
 			from = append(from, "passage p", "page s")

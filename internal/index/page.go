@@ -166,7 +166,7 @@ func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	_, err := w.exec("INSERT INTO passage (id, page, ord, length, print, hash, chunk, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		id, page, ord, e.Length, l.print, l.hash, l.ID, []byte(e.Profile))
 	if err == nil {
-		_, err = w.exec("INSERT INTO words (rowid, title, headings, body) VALUES (?, ?, ?, ?)", id, e.Title, e.Headings, e.Text)
+		_, err = w.exec("INSERT INTO words (rowid, body, headings, title) VALUES (?, ?, ?, ?)", id, e.Text, e.Headings, e.Title)
 	}
 	if err != nil {
 		return err
