@@ -6,24 +6,16 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// checker is what the checker of one draft has of its own.
-type checker struct {
-	*draft
-	TagMember string // the member of a list's item that has the ETag
-	// FindLists adds the lists of a site, with [siteContext.AddLists].
-	FindLists func(ctx context.Context, s *siteContext) error
-	// Own reports whether the document of an M-URL that a page links to is of this
-	// draft: a JSON alternate may be anything.
-	Own func(p *seenPage) bool
-}
-
 // siteRule is a rule's function over what the rules share.
 type siteRule = check.Look[*siteContext]
 
+// newRule makes a rule: [draft.Rule].
+type newRule func(section, word string, level check.Level, sentence string, f siteRule) check.Rule
+
 // Rule returns a rule of the draft.
-func (c *checker) Rule(section, word string, level check.Level, sentence string, f siteRule) check.Rule {
-	shared := check.Shared[*siteContext]{Name: c.Name, Survey: func(ctx context.Context, t *check.Target) (*siteContext, error) {
-		s := &siteContext{Target: t, c: c}
+func (d *draft) Rule(section, word string, level check.Level, sentence string, f siteRule) check.Rule {
+	shared := check.Shared[*siteContext]{Name: d.Name, Survey: func(ctx context.Context, t *check.Target) (*siteContext, error) {
+		s := &siteContext{Target: t, d: d}
 		return s, s.run(ctx)
 	}}
 	return shared.Rule(section+"/"+word, level, section, sentence, f)

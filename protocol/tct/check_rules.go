@@ -45,7 +45,7 @@ func checkItems(l *seenList, fail check.Fail) {
 	}
 	for i, raw := range l.Items {
 		if l.Item(i).Fields == nil {
-			fail(l.URL, fmt.Sprintf("items/%d: %s", i, raw), "an object with cUrl, mUrl and "+l.c.TagMember)
+			fail(l.URL, fmt.Sprintf("items/%d: %s", i, raw), "an object with cUrl, mUrl and "+l.d.TagMember)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 			return true, err
 		}
 		if now != nil && !strings.EqualFold(now.Tag, opaqueTag(page)) {
-			fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, opaqueTag(page))
+			fail(p.MURL, s.d.TagMember+" of the item: "+now.Tag, opaqueTag(page))
 		}
 		return true, nil
 	})
@@ -216,7 +216,7 @@ func varies(u string, r *check.Response, fail check.Fail, by ...string) {
 // presentItem fetches the lists again, once, and returns the item with an mUrl,
 // nil if it is gone.
 func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
-	items, err := check.Memo(ctx, s.Target, s.c.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
+	items, err := check.Memo(ctx, s.Target, s.d.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
 		out := map[string]*seenItem{}
 		for _, l := range s.Lists {
 			resp, err := s.Target.Fresh(ctx, http.MethodGet, l.URL, nil)
@@ -228,7 +228,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 				return nil, errors.New("the list cannot be read again")
 			}
 			for _, raw := range items {
-				it := s.c.item(raw)
+				it := s.d.item(raw)
 				if slices.ContainsFunc(s.Pages, func(p *seenPage) bool { return p.Item != nil && p.Item.MURL == it.MURL }) {
 					out[it.MURL] = it
 				}

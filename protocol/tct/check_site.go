@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -28,7 +29,7 @@ type siteContext struct {
 	Other  []string    // the documents that are no lists: URL, and why
 	Pages  []*seenPage // the sample
 
-	c     *checker
+	d     *draft
 	hosts []string // of the site: no other is asked
 	draft string   // later draft that a list is of; "" = none
 }
@@ -39,7 +40,7 @@ type seenList struct {
 	Resp   *check.Response
 	Fields map[string]json.RawMessage
 	Items  []json.RawMessage // nil if there is no array
-	c      *checker
+	d      *draft
 }
 
 // seenItem is an item of a list. A member that is no string is "".
@@ -72,7 +73,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	}
 	// A host that the site redirects to is the site's.
 	s.AddHosts(s.Target.Root(), s.Root.URL, here.URL)
-	if err := s.c.FindLists(ctx, s); err != nil {
+	if err := s.findLists(ctx); err != nil {
 		return err
 	}
 	s.samplePages(ctx)
@@ -95,6 +96,47 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
+// findLists finds the list at its fixed place, at the root of the origin or in the
+// folder of the site, or the lists that the root announces. A site without them, and with an
+// M-Sitemap somewhere near, has the protocol too: not as the draft wants it.
+func (s *siteContext) findLists(ctx context.Context) error {
+	if s.d.OneList {
+		path, _ := docname.CutQuery(s.Target.Site())
+		for _, folder := range slices.Compact([]string{s.Target.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
+			if err := s.AddLists(ctx, []string{in(folder, s.d.List+".json")}, looksLikeList); err != nil || len(s.Lists) > 0 {
+				return err
+			}
+		}
+		return nil
+	}
+	index := indexLinks(s)
+	s.AddHosts(index...)
+	if err := s.AddLists(ctx, index, looksLikeList); err != nil || len(s.Lists) > 0 {
+		return err
+	}
+	here, err := s.Target.Get(ctx, s.Target.Site())
+	if err != nil {
+		return err
+	}
+	var near []string
+	for _, l := range append(responseLinks(s.Root, true), responseLinks(here, true)...) {
+		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
+			near = append(near, l.URL)
+		}
+	}
+	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
+}
+
+// indexLinks returns where the root's own index links lead.
+func indexLinks(s *siteContext) (index []string) {
+	for _, l := range responseLinks(s.Root, false) {
+		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
+			index = append(index, l.URL)
+		}
+	}
+	return index
+}
+
 // AddHosts adds the hosts of URLs to those of the site.
 func (s *siteContext) AddHosts(urls ...string) {
 	for _, u := range urls {
@@ -106,7 +148,7 @@ func (s *siteContext) AddHosts(urls ...string) {
 func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, err := s.Target.Get(ctx, u)
-		l := &seenList{URL: u, Resp: resp, c: s.c}
+		l := &seenList{URL: u, Resp: resp, d: s.d}
 		why := "something else"
 		switch {
 		case check.Unsure(err), ctx.Err() != nil:
@@ -124,8 +166,12 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 			}
 			l.Items = jsonArray(l.Fields["items"])
 			profile, _ := check.JSONText(l.Fields["profile"])
-			if draft := otherDraft(profile, string(l.Fields["version"])); draft != "" {
-				s.draft, why = draft, "a list of "+draft
+			n := numberOf(profile, string(l.Fields["version"]))
+			if _, other := s.d.ofList(profile, string(l.Fields["version"])); other != nil && (n != "" || profile == profileName) {
+				why = "a list of another draft"
+				if n > lastDraft {
+					s.draft = "draft-" + n
+				}
 			} else if meant(l) {
 				s.Lists = append(s.Lists, l)
 				continue
@@ -144,16 +190,16 @@ func looksLikeList(l *seenList) bool {
 }
 
 // Item reads an item of the list.
-func (l *seenList) Item(i int) *seenItem { return l.c.item(l.Items[i]) }
+func (l *seenList) Item(i int) *seenItem { return l.d.item(l.Items[i]) }
 
-func (c *checker) item(raw json.RawMessage) *seenItem {
+func (d *draft) item(raw json.RawMessage) *seenItem {
 	it := new(seenItem)
 	if json.Unmarshal(raw, &it.Fields) != nil {
 		return it
 	}
 	it.CURL, _ = check.JSONText(it.Fields["cUrl"])
 	it.MURL, _ = check.JSONText(it.Fields["mUrl"])
-	it.Tag, _ = check.JSONText(it.Fields[c.TagMember])
+	it.Tag, _ = check.JSONText(it.Fields[d.TagMember])
 	return it
 }
 
@@ -188,7 +234,7 @@ func (s *siteContext) samplePages(ctx context.Context) {
 		all = append(all, l.Items...)
 	}
 	for _, raw := range check.Sample(s.Target, all) {
-		it := s.c.item(raw)
+		it := s.d.item(raw)
 		if m, err := canon.URL(it.MURL); err == nil && s.Near(m) {
 			p := &seenPage{MURL: m, Item: it}
 			p.fetch(ctx, s.Target)
@@ -215,7 +261,7 @@ func (s *siteContext) addAlternates(ctx context.Context, page *check.Response) {
 			p.CURL = c
 		}
 		p.fetch(ctx, s.Target)
-		if s.c.Own(p) {
+		if s.d.Own(p) {
 			s.addPage(p)
 		}
 	}

@@ -17,10 +17,10 @@ const (
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// documentOf returns the document of a page of a View of site, with its text as
-// content. It is nil for no page, for a page whose URL is no URL, and for archives
-// and listings other than the home page.
-func documentOf(site millrace.Site, p *millrace.Page) *document {
+// Document returns the document of a page of a View of site. It is nil for no page,
+// for a page whose URL is no URL, and for archives and listings other than the home
+// page.
+func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil
 	}
@@ -31,40 +31,56 @@ func documentOf(site millrace.Site, p *millrace.Page) *document {
 	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != homeOf(site) {
 		return nil
 	}
-	d := &document{
+	doc := &document{
 		CanonicalURL: u,
 		Title:        kit.Title(p, u),
-		Content:      textOf(p),
+		ContentType:  d.ContentType,
 		Language:     canon.ValidUTF8(p.Language),
 		Published:    kit.FormatTime(p.Published),
 		Modified:     kit.FormatTime(p.Modified),
 		Description:  canon.ValidUTF8(p.Description),
 		Author:       canon.ValidUTF8(p.Author),
 	}
+	doc.Content = d.content(doc, p.Blocks)
 	for _, raw := range p.Schema {
 		if c := canonicalObject(raw); c != nil {
-			d.StructuredData = append(d.StructuredData, c)
+			doc.StructuredData = append(doc.StructuredData, c)
 		}
 	}
-	return d
+	if d.Prepare != nil {
+		d.Prepare(doc)
+	}
+	return doc
 }
 
-// page returns what the document says.
-func (d *document) page() *millrace.Page {
+// content returns the content of a document with a title from the blocks of its page.
+func (d *draft) content(doc *document, blocks []millrace.Block) string {
+	if d.Content != nil {
+		return d.Content(doc, blocks)
+	}
+	return textOf(blocks)
+}
+
+// Page returns what a document says.
+func (d *draft) Page(doc *document) *millrace.Page {
 	p := &millrace.Page{
-		URL:         d.CanonicalURL,
-		Title:       d.Title,
-		Description: d.Description,
-		Author:      d.Author,
-		Published:   parseTime(d.Published),
-		Modified:    parseTime(d.Modified),
-		Language:    d.Language,
-		Schema:      append([]json.RawMessage(nil), d.StructuredData...),
-		Blocks:      millrace.TextBlocks(d.Content),
+		URL:         doc.CanonicalURL,
+		Title:       doc.Title,
+		Description: doc.Description,
+		Author:      doc.Author,
+		Published:   parseTime(doc.Published),
+		Modified:    parseTime(doc.Modified),
+		Language:    doc.Language,
+		Schema:      append([]json.RawMessage(nil), doc.StructuredData...),
 		Known:       coreFields,
 		Detail:      millrace.DetailText,
 	}
-	if d.Extended() {
+	if d.Blocks == nil {
+		p.Blocks = millrace.TextBlocks(doc.Content)
+	} else {
+		p.Blocks, p.Detail = d.Blocks(doc)
+	}
+	if doc.Extended() {
 		p.Known = allFields
 	}
 	return p
@@ -74,8 +90,9 @@ func (d *document) page() *millrace.Page {
 // TextBlocks makes of them changes when it is done again.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-func textOf(p *millrace.Page) string {
-	t := canon.ValidUTF8(p.Text())
+// textOf returns blocks as plain text.
+func textOf(blocks []millrace.Block) string {
+	t := canon.ValidUTF8(millrace.Text(blocks))
 	if strings.Contains(t, "\r") {
 		t = millrace.Text(millrace.TextBlocks(lineEnds.Replace(t)))
 	}

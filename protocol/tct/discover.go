@@ -1,235 +1,122 @@
 package tct
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
 
-const (
-	probeBytes = 256 << 10 // of a list or document, as it is sent
-	samples    = 3         // documents that are fetched
-	// maxItems is the most that a list is taken to have, whatever its server says.
-	maxItems = 1 << 28
-)
+// Advertise returns how a site leads to its lists and its M-URLs. Where lists have no
+// fixed place, the root leads to each of them. Two drafts may both have a link to an
+// M-URL in the HTML of a page: a client knows its own by the document.
+func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
+	site := v.Site()
+	a := millrace.Advertisement{Public: p.Public, Page: p.alternate(v)}
+	name := string(p.Names)
+	if strings.HasSuffix(name, "/") {
+		name += "$"
+	}
+	if p.OneList {
+		a.Allow = append([]string{p.List + ".json"}, p.Public...)
+	} else {
+		a.Allow = []string{"/$", p.List} // the root has the links
+	}
+	a.Allow = append(a.Allow, name, "/*"+name)
+	shards := p.shards(site)
+	for i := range shards {
+		list := p.listName(i, shards)
+		if !p.OneList {
+			a.Root = append(a.Root, millrace.Link{URL: rooted(site, list), Rel: "index", Type: mediaType})
+		}
+		a.Entries = append(a.Entries, millrace.Entry{URL: strings.TrimSuffix(site.EndpointBase, "/") + list, Type: mediaType, Spec: p.Source()})
+	}
+	return a
+}
 
-// maxProbed is how many of a site's lists are probed; the others are taken to be
-// like them.
-const maxProbed = 4
-
-// probe finds the lists as a reader does, and probes them and a few documents. What
-// is no list is passed over.
-func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	r := d.NewReader(client, endpoint, o)
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	lists, cost, err := d.Lists(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if d.Begin != nil {
-		cost.Requests++ // the policy
-	}
-	p := r.NewProbe()
-	var other error
-	for len(lists) > 0 && p.Lists < maxProbed {
-		at := lists[0].URL
-		lists = lists[1:]
-		resp, err := r.GetList(ctx, listState{URL: at}) //nolint:bodyclose // List closes it
+// alternate returns [millrace.Advertisement].Page: the link of a page to its M-URL,
+// with the members of PageLink.
+func (d *draft) alternate(v millrace.View) func(ctx context.Context, identity string) ([]millrace.Link, error) {
+	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
+	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
+		var path string
+		t, err := v.Tag(ctx, d.Name, identity)
 		if err == nil {
-			err = r.announced(p.List(resp, at))
+			path = d.path(v.Site(), t)
+		} else if identity == homeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
+			path, err = d.overviewPath(ctx, v)
 		}
-		if err != nil && !isOtherDocument(err) {
-			return nil, err
-		}
-		if other = cmp.Or(other, err); d.OneList {
-			if err == nil {
-				lists = nil
-			} else {
-				cost.Requests++
-			}
-		}
-	}
-	if p.Lists == 0 {
-		return nil, r.noList(other)
-	}
-	offer, err := p.Offer(ctx, len(lists), cost)
-	if err == nil && d.Handshake && r.Options.Handshake {
-		offer.Each.Requests++
-		offer.First.Requests += int64(p.Items)
-	}
-	return offer, err
-}
-
-// siteProbe is what the beginnings of a site's lists, and some of its documents, say
-// about the cost of reading the site.
-type siteProbe struct {
-	r     *tctReader
-	Entry string // the first list
-	Lists int    // that were probed
-	Items int    // that they have
-
-	bytes    int64      // that they have, as they are sent
-	unending bool       // one goes on, and its server does not say how far: Items and bytes are those seen
-	guessed  bool       // one goes on: Items is by the length of its beginning
-	free     int        // of the lists, those that have validators
-	items    []listItem // of the first list that has some
-
-	documents int             // that were fetched
-	document  int64           // bytes of one as it is sent, on average
-	known     millrace.Fields // of the documents
-	mismatch  int             // of the documents, those with another validator than the list names: each is fetched whenever the list changes
-}
-
-// NewProbe starts a probe of the reader's site.
-func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
-
-// List probes a list, which the response is of, and closes the response. An error of
-// the beginning of a longer list counts only if that beginning has no items.
-func (p *siteProbe) List(resp *http.Response, at string) error {
-	defer resp.Body.Close()
-	b, err := fetch.ReadBeginning(resp, probeBytes)
-	if err != nil {
-		return p.r.listError(at, err)
-	}
-	n, origins := 0, originsOf(resp, at)
-	var items []listItem
-	err = p.r.d.ScanList(bytes.NewReader(b.Content), 0, func(_ int, it *listItem, err error) bool {
-		if err == nil {
-			if is, bad := it.Check(origins); bad == nil {
-				n++
-				items = append(items, listItem{MURL: is.MURL, ETag: is.Version()})
-			}
-		}
-		return true
-	})
-	if err != nil && (b.Whole || n == 0) {
-		return p.r.listError(at, err)
-	}
-	size := b.Size
-	switch {
-	case b.Whole:
-	case size < 0:
-		p.unending = true
-		size = b.Read
-	default:
-		p.guessed = true
-		n = int(min(maxItems, float64(n)*float64(size)/float64(b.Read)))
-	}
-	p.Entry = cmp.Or(p.Entry, at)
-	p.Lists++
-	p.Items += n
-	p.bytes += size
-	if fetch.ValidatorsOf(resp) != (fetch.Validators{}) {
-		p.free++
-	}
-	if len(p.items) == 0 {
-		p.items = items
-	}
-	return nil
-}
-
-// sample fetches a few documents of the first list. The error is that of the first
-// of them, if none of them is a document.
-func (p *siteProbe) sample(ctx context.Context) error {
-	n := len(p.items)
-	at := []int{n / 2, 0, n - 1}[:min(n, samples)]
-	var first error
-	var size int64
-	for _, i := range at {
-		b, tag, err := p.fetch(ctx, p.items[i].MURL)
-		if err == nil && b.Whole {
-			var d *document
-			if d, _, err = p.r.d.Decode(b.Content); err == nil {
-				p.known |= p.r.d.Page(d).Known
-			}
+		if errors.Is(err, millrace.ErrNotFound) {
+			return nil, nil
 		}
 		if err != nil {
-			if errors.Is(err, millrace.ErrUnavailable) {
-				return err
-			}
-			if first == nil {
-				first = err
-			}
-			continue
+			return nil, err
 		}
-		p.documents++
-		if tag != "" && !millrace.SameVersion(tag, p.items[i].ETag) {
-			p.mismatch++
-		}
-		size += min(max(b.Size, b.Read), 4<<30)
+		l := d.PageLink
+		l.URL, l.Rel, l.Type = docs+path, "alternate", mediaType
+		return []millrace.Link{l}, nil
 	}
-	if p.documents == 0 {
-		return first
-	}
-	p.document = size / int64(p.documents)
-	if p.known == 0 {
-		p.known = coreFields
-	}
-	return nil
 }
 
-func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag string, err error) {
-	resp, err := p.r.Get(ctx, murl, mediaType, fetch.Validators{})
+// maxLists is the most lists that one root may announce.
+const maxLists = 1000
+
+// Lists returns where the lists of a site may be, and what it costs to know.
+func (r *tctReader) Lists(ctx context.Context) (found []listState, cost protocol.Cost, err error) {
+	if !r.d.OneList {
+		return announcedLists(ctx, r)
+	}
+	for _, at := range r.places(r.d.List + ".json") {
+		found = append(found, listState{URL: at})
+	}
+	return found, cost, nil
+}
+
+// announcedLists asks the origin's root for its lists (1.4.1).
+func announcedLists(ctx context.Context, r *tctReader) (found []listState, cost protocol.Cost, err error) {
+	resp, err := r.Get(ctx, r.Root, "text/html, */*;q=0.1", fetch.Validators{})
 	if err != nil {
-		return nil, "", err
+		return nil, cost, fmt.Errorf("%s: discovery: %w", r.d.Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, "", err
+		return nil, cost, fmt.Errorf("%s: discovery: %w", r.d.Name, err)
 	}
-	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, "", fmt.Errorf("%s: it redirects to another origin: %w", murl, millrace.ErrInvalid)
+	cost.Requests = 1
+	cost.Bytes, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		switch {
+		case !l.Is("index", mediaType), slices.Contains(found, listState{URL: l.URL}):
+		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
+			r.Note("1.10/https", l.URL, "an http list of an https site is not read")
+		default:
+			found = append(found, listState{URL: l.URL})
+		}
 	}
-	b, err = fetch.ReadBeginning(resp, probeBytes)
-	return b, resp.Header.Get("ETag"), err
+	switch {
+	case len(found) == 0:
+		return nil, cost, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
+			r.d.Name, r.Root, mediaType, millrace.ErrNotFound)
+	case len(found) > maxLists:
+		return nil, cost, fmt.Errorf("%s: %s announces %d lists: %w", r.d.Name, r.Root, len(found), millrace.ErrTooLarge)
+	}
+	return found, cost, nil
 }
 
-// Offer fetches a few documents, and says what the site offers. rest is the number
-// of lists that were not probed, and discovery what comes before the lists.
-func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
-	if err := p.sample(ctx); err != nil {
-		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)
+// places returns the URLs where a document may be that a site has once.
+func (r *tctReader) places(name string) []string {
+	out := []string{strings.TrimSuffix(r.Root, "/") + name}
+	path, _ := docname.CutQuery(r.Endpoint)
+	if folder := path[:strings.LastIndexByte(path, '/')]; folder+"/" != r.Root {
+		out = append(out, folder+name)
 	}
-	all := p.Lists + rest
-	pages, lists := int64(p.Items*all/p.Lists), protocol.Cost{Requests: int64(all), Bytes: p.bytes * int64(all) / int64(p.Lists)}
-	offer := &protocol.Offer{
-		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: millrace.DetailText, Fields: p.known, Deletes: true, Basis: p.basis(),
-		Still: protocol.Cost{Requests: lists.Requests},
-		Moved: lists,
-		Each:  protocol.Cost{Requests: 1, Bytes: p.document},
-	}
-	offer.First = discovery.Add(lists, 1).Add(offer.Each, pages)
-	offer.Moved.Requests += pages * int64(p.mismatch) / int64(max(1, p.documents))
-	if p.free < p.Lists {
-		offer.Still.Bytes = lists.Bytes
-	}
-	if p.unending {
-		offer.Pages, offer.Estimated = -1, false
-	}
-	return offer, nil
-}
-
-// basis says what an offer is computed from.
-func (p *siteProbe) basis() string {
-	s := "the list"
-	if p.guessed || p.unending {
-		s = "the beginning of the list"
-	}
-	if p.unending {
-		s += ", which is longer"
-	}
-	if p.documents < p.Items {
-		s += fmt.Sprintf(", and %d of its documents", p.documents)
-	}
-	return s
+	return out
 }

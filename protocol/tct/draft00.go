@@ -1,8 +1,6 @@
 package tct
 
 import (
-	"net/http"
-
 	"github.com/millrace/millrace"
 
 	"github.com/millrace/millrace/protocol"
@@ -12,30 +10,57 @@ import (
 // in its errors and rule ids.
 const name00 = "tct-00"
 
-// source is where the specification is published.
-const source00 = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/00/"
+// The names of M-URLs (3.3), each in the folder of its page, and of the list (6.1).
+const (
+	docName00  = "/llm/"
+	listName00 = "/llm-sitemap.json"
+)
 
 // draft00 is what draft-00 has of its own.
 var draft00 = &draft{
+	Number:     "00",
 	Name:       name00,
 	Names:      docName00,
+	List:       "/llm-sitemap",                           // 6.1
+	PageLink:   millrace.Link{HTML: true, NoField: true}, // 3.1
+	Public:     []string{policyName, manifestName},
+	PolicyPath: policyName, // 7.3
+	Once:       once00,
 	Vary:       "Accept, Accept-Encoding", // 5.4
-	Encode:     encode00,
-	AppendItem: appendItem00,
-	Content:    headed,
-	Text:       unheaded,
-	Holds:      func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
-	BareHash:   true, // 8.2
+	Profile:    profileName,
+	Members: []member{
+		{"profile", profileMember, nil},
+		{"canonical_url", requiredMember, docURL},
+		{"title", requiredMember, docTitle},
+		{"language", textMember, docLanguage},
+		{"published", timeMember, docPublished},
+		{"modified", timeMember, docModified},
+		{"description", textMember, docDescription},
+		{"author", textMember, docAuthor},
+		{"content", requiredMember, docContent},
+		{"hash", hashMember, nil},
+		{"structured_data", oneSchemaMember, nil},
+	},
+	Items:       []string{"cUrl", "mUrl", "modified", "contentHash"},
+	Content:     headed,
+	Blocks:      unheaded,
+	Hash:        func(doc *document, _ []byte) string { return fingerprintOf(doc.Content) },
+	ListVersion: 1,
+	ListHead:    listHead,
+	ListTail:    listTail,
+	ListBreak:   "\n",
+	Holds:       func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
+	BareHash:    true, // 8.2
 
-	Lists:   placesOfList,
 	OneList: true,
-	Begin:   begin,     // 7.3
-	Listed:  described, // 7.3
 
 	Handshake:       true,
 	VersionOptional: true,
 	HTMLFirst:       true, // 3.1
-	Rules: ruleNames{
+	Own:             isOwn00,
+	TagMember:       "contentHash",
+	Rules:           rules00,
+	RuleNames: ruleNames{
 		Items:          "6.1/items",
 		Parity:         "6.1/parity",
 		Object:         "8.2/object",
@@ -51,22 +76,4 @@ var draft00 = &draft{
 }
 
 // Draft00 describes draft-00.
-func Draft00() protocol.Protocol {
-	return protocol.Protocol{
-		Name:         name00,
-		Label:        "TCT 00",
-		Title:        "The Collaboration Tunnel Protocol (TCT)",
-		Version:      "draft-jurkovikj-collab-tunnel-00",
-		Source:       source00,
-		Entry:        []string{listName00},
-		Home:         "/llm-sitemap.json",
-		Carry:        draft00.Carry,
-		Tagger:       draft00.Tagger(),
-		NewPublisher: newPublisher00,
-		Rules:        rules00,
-		Probe:        draft00.probe,
-		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			return &reader00{draft00.NewReader(client, endpoint, o)}
-		},
-	}
-}
+func Draft00() protocol.Protocol { return draft00.Protocol() }

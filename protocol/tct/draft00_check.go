@@ -2,11 +2,9 @@ package tct
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/docname"
 )
 
 // rules00 gives one rule for each sentence of the draft that binds publishers
@@ -32,9 +30,8 @@ import (
 //	9.3   agents SHOULD limit rates and sizes: the reader's tests
 //	10.8  publishers SHOULD monitor, report, promote: not on the wire
 //	10.8  payloads SHOULD be small: there is no measure
-func rules00() []check.Rule {
+func rules00(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := (&checker{draft: draft00, TagMember: "contentHash", FindLists: findList, Own: isOwn00}).Rule
 	return []check.Rule{
 		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", checkAlternate(true)),
 		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
@@ -86,18 +83,6 @@ func rules00() []check.Rule {
 		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", onPages(checkPageProfile)),
 		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", onPages(checkLeak)),
 	}
-}
-
-// findList looks for the list at the root of the origin, then in the folder of the
-// site.
-func findList(ctx context.Context, s *siteContext) error {
-	path, _ := docname.CutQuery(s.Target.Site())
-	for _, folder := range slices.Compact([]string{s.Target.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
-		if err := s.AddLists(ctx, []string{in(folder, listName00)}, looksLikeList); err != nil || len(s.Lists) > 0 {
-			return err
-		}
-	}
-	return nil
 }
 
 // folderOf returns where the list is, or else should be; it ends with "/".

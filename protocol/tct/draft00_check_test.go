@@ -23,7 +23,7 @@ func checked00(t *testing.T, h http.Handler, site string) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return protocoltest.Checked(t, name00, rules00(), target)
+	return protocoltest.Checked(t, name00, Draft00().Rules(), target)
 }
 
 func TestCheckGoodSite00(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCheckHomeRefreshes(t *testing.T) {
 func withPolicy() protocol.Protocol {
 	p := Draft00()
 	p.NewPublisher = func(*protocol.PublisherOptions) millrace.Publisher {
-		return newPublisher00(&protocol.PublisherOptions{Policy: &millrace.Policy{
+		return draft00.NewPublisher(&protocol.PublisherOptions{Policy: &millrace.Policy{
 			Terms: "https://example.com/terms/", Revision: 2, Purposes: map[millrace.Purpose]bool{millrace.AITrain: false},
 		}})
 	}
@@ -92,7 +92,7 @@ func TestRules00(t *testing.T) {
 	for _, f := range checkFaults00 {
 		faults = append(faults, name00+"/"+f.rule)
 	}
-	protocoltest.WellFormed(t, name00, rules00(), faults)
+	protocoltest.WellFormed(t, name00, Draft00().Rules(), faults)
 }
 
 // The numbers of sections are those of the draft's headings, in their order.
@@ -126,7 +126,7 @@ func TestRuleSections00(t *testing.T) {
 			t.Errorf("section %s is %q, not %q", number, titles[number], title)
 		}
 	}
-	for _, r := range rules00() {
+	for _, r := range Draft00().Rules() {
 		if titles[r.Section] == "" {
 			t.Errorf("the draft has no section %s", r.Section)
 		}

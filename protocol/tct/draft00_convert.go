@@ -2,12 +2,14 @@ package tct
 
 import (
 	"strings"
+
+	"github.com/millrace/millrace"
 )
 
 // headed returns the content of a document: its text, with the title as the first
 // paragraph, since the fingerprint is of the content alone.
-func headed(title, text string) string {
-	line := strings.Join(strings.Fields(title), " ")
+func headed(doc *document, blocks []millrace.Block) string {
+	line, text := strings.Join(strings.Fields(doc.Title), " "), textOf(blocks)
 	if text == "" {
 		return line
 	}
@@ -16,14 +18,11 @@ func headed(title, text string) string {
 
 // unheaded is the inverse of headed. It returns content that does not start with
 // the title as it is.
-func unheaded(title, content string) string {
-	line := strings.Join(strings.Fields(title), " ")
+func unheaded(doc *document) ([]millrace.Block, millrace.Detail) {
+	line, content := strings.Join(strings.Fields(doc.Title), " "), doc.Content
 	rest, ok := strings.CutPrefix(content, line)
-	switch {
-	case line == "" || !ok || rest != "" && !strings.HasPrefix(rest, "\n\n"):
-		return content
-	case rest == "":
-		return ""
+	if line != "" && ok && (rest == "" || strings.HasPrefix(rest, "\n\n")) {
+		content = strings.TrimPrefix(rest, "\n\n")
 	}
-	return rest[2:]
+	return millrace.TextBlocks(content), millrace.DetailText
 }

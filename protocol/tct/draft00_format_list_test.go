@@ -75,7 +75,7 @@ func FuzzScanList00(f *testing.F) {
 				again = append(again, ',')
 			}
 			items[i].ETag = ""
-			again = appendItem00(again, &items[i])
+			again = draft00.appendItem(again, &items[i])
 		}
 		i := 0
 		err = draft00.ScanList(strings.NewReader(string(again)+listTail), 0, func(_ int, it *listItem, err error) bool {

@@ -42,7 +42,7 @@ func view00(pages []*millrace.Page) *protocoltest.View {
 func large00(t *testing.T, v millrace.View) map[string]*millrace.Document {
 	t.Helper()
 	out := map[string]*millrace.Document{}
-	for d, err := range newPublisher00(nil).All(t.Context(), v) {
+	for d, err := range draft00.NewPublisher(nil).All(t.Context(), v) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func find(t *testing.T, p millrace.Publisher, v millrace.View, path string) (*mi
 
 func TestDocumentHeader00(t *testing.T) {
 	v := view00([]*millrace.Page{{URL: "/x/", Modified: time.Unix(1700000000, 0), Known: millrace.AllFields}})
-	d, err := find(t, newPublisher00(nil), v, "/x/llm/")
+	d, err := find(t, draft00.NewPublisher(nil), v, "/x/llm/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestDocumentHeader00(t *testing.T) {
 // A page that has changed since its tag was written is an error, never bytes
 // under a tag that is not theirs.
 func TestWriteVerifies00(t *testing.T) {
-	d, err := find(t, newPublisher00(nil), lying00{view00([]*millrace.Page{{URL: "/x/", Title: "One"}})}, "/x/llm/")
+	d, err := find(t, draft00.NewPublisher(nil), lying00{view00([]*millrace.Page{{URL: "/x/", Title: "One"}})}, "/x/llm/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestList00(t *testing.T) {
 	if diff := cmp.Diff(want, urls); diff != "" || len(docs) != 1 {
 		t.Errorf("%d large documents, items (-want +got):\n%s", len(docs), diff)
 	}
-	if _, err := find(t, newPublisher00(nil), view00([]*millrace.Page{{URL: "/tag/t/", Kind: millrace.Archive}}), "/tag/t/llm/"); !errors.Is(err, millrace.ErrNotFound) {
+	if _, err := find(t, draft00.NewPublisher(nil), view00([]*millrace.Page{{URL: "/tag/t/", Kind: millrace.Archive}}), "/tag/t/llm/"); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("the M-URL of an archive: %v", err)
 	}
 	if l := docs[listName00].Header["Link"]; l != nil {
@@ -164,7 +164,7 @@ func TestOverview00(t *testing.T) {
 	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base00+`","mUrl":"`+base00+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
-	links, err := newPublisher00(nil).Advertise(v).Page(t.Context(), "/")
+	links, err := draft00.NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base00+"llm/" {
 		t.Errorf("%v %v", links, err)
 	}
@@ -190,7 +190,7 @@ func TestOverview00(t *testing.T) {
 func TestPolicyDocument(t *testing.T) {
 	site := millrace.Site{Base: base00, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, pages00(3), Draft00().Tagger)
-	none := newPublisher00(nil)
+	none := draft00.NewPublisher(nil)
 	if d, err := find(t, none, v, policyName); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("%v %v", d, err)
 	}
@@ -198,7 +198,7 @@ func TestPolicyDocument(t *testing.T) {
 	if err != nil || !manifest.Public || strings.Contains(body00(t, manifest), "policy") {
 		t.Errorf("%+v %v", manifest, err)
 	}
-	p := newPublisher00(&protocol.PublisherOptions{Policy: &millrace.Policy{Revision: 2, Effective: time.Unix(1700000000, 0)}})
+	p := draft00.NewPublisher(&protocol.PublisherOptions{Policy: &millrace.Policy{Revision: 2, Effective: time.Unix(1700000000, 0)}})
 	d, err := find(t, p, v, policyName)
 	if err != nil || !d.Public || !d.OneTag || d.Header.Get("Last-Modified") != "Tue, 14 Nov 2023 22:13:20 GMT" {
 		t.Fatalf("%+v %v", d, err)
@@ -220,7 +220,7 @@ func TestPolicyDocument(t *testing.T) {
 func TestAnnounce00(t *testing.T) {
 	site := millrace.Site{Base: base00, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, append(pages00(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Draft00().Tagger)
-	n := newPublisher00(nil).Advertise(v)
+	n := draft00.NewPublisher(nil).Advertise(v)
 	if len(n.Root) > 0 {
 		t.Errorf("the root is to say %v", n.Root)
 	}
@@ -241,13 +241,13 @@ func TestFindFails00(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := view00(pages00(3))
-	if _, err := newPublisher00(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm/", nil)); !errors.Is(err, context.Canceled) {
+	if _, err := draft00.NewPublisher(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm/", nil)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := newPublisher00(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
+	if _, err := draft00.NewPublisher(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for _, err := range newPublisher00(nil).All(ctx, v) {
+	for _, err := range draft00.NewPublisher(nil).All(ctx, v) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -264,7 +264,7 @@ func TestHomeRedirects00(t *testing.T) {
 	if len(docs) != 1 || !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base00+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
 		t.Errorf("%d documents; the list starts %.200s", len(docs), list)
 	}
-	if links, err := newPublisher00(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+	if links, err := draft00.NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
 	// A target without a tag, such as an archive, has a document all the same.

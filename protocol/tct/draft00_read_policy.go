@@ -19,6 +19,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// policyReader is the source that a site in a draft with a policy descriptor is.
+type policyReader struct{ *tctReader }
+
 // Policy gives what the site's policy descriptor says (7): the one at the root
 // of the origin, else in the folder of the endpoint, else the one that the
 // list has last named. The reader asks once in 24 hours. What the descriptor
@@ -26,7 +29,7 @@ import (
 // has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
 // understood. The caller must not change the policy, and decides what it means
 // for the caller. It is part of [protocol.PolicyReader].
-func (r *reader00) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy00(ctx) }
+func (r policyReader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy00(ctx) }
 
 func (r *tctReader) policy00(ctx context.Context) (*millrace.Policy, error) {
 	if r.Err != nil {

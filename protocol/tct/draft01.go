@@ -1,10 +1,9 @@
 package tct
 
 import (
-	"net/http"
-
 	"github.com/millrace/millrace"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -12,19 +11,44 @@ import (
 // in its errors and rule ids.
 const name01 = "tct-01"
 
-// source01 is where the specification is published.
-const source01 = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/"
+// docName01 is the name of M-URLs, each in the folder of its page.
+const docName01 = "/llm.json"
 
 // draft01 is what draft-01 has of its own.
 var draft01 = &draft{
-	Name:       name01,
-	Names:      docName01,
-	Vary:       "Accept-Encoding", // 1.7.2, G.1.1
-	Encode:     encode01,
-	AppendItem: appendItem01,
-	Holds:      func(_ *document, body []byte, hash string) bool { return isHashOf(body, hash) },
-	Lists:      announcedLists,
-	Rules: ruleNames{
+	Number:    "01",
+	Date:      "2025-11-14",
+	Name:      name01,
+	Names:     docName01,
+	List:      "/llm-pages",
+	ListItems: 50_000,
+	PageLink:  millrace.Link{HTML: true}, // 1.4.2
+	Vary:      "Accept-Encoding",         // 1.7.2, G.1.1
+	Profile:   profileName,
+	Members: []member{ // in the order of RFC 8785
+		{"author", textMember, docAuthor},
+		{"canonical_url", requiredMember, docURL},
+		{"content", requiredMember, docContent},
+		{"description", textMember, docDescription},
+		{"hash", hashMember, nil},
+		{"language", textMember, docLanguage},
+		{"modified", timeMember, docModified},
+		{"profile", profileMember, nil},
+		{"published", timeMember, docPublished},
+		{"structured_data", schemaMember, nil},
+		{"title", requiredMember, docTitle},
+	},
+	Items:       []string{"cUrl", "mUrl", "etag"},
+	Hash:        func(_ *document, body []byte) string { return hashPrefix + canon.SHA256Hex(body) }, // 1.6.2
+	ListVersion: 1,
+	ListHead:    listHead,
+	ListTail:    listTail,
+	ListBreak:   "\n",
+	Holds:       func(_ *document, body []byte, hash string) bool { return isHashOf(body, hash) },
+	Own:         isOwn01,
+	TagMember:   "etag",
+	Rules:       rules01,
+	RuleNames: ruleNames{
 		Items:          "1.7.1/items",
 		Parity:         "1.7.3/parity",
 		Object:         "1.5.1/valid-json",
@@ -40,24 +64,4 @@ var draft01 = &draft{
 }
 
 // Draft01 describes draft-01.
-func Draft01() protocol.Protocol {
-	return protocol.Protocol{
-		Name:         name01,
-		Label:        "TCT 01",
-		Title:        "The Collaboration Tunnel Protocol (TCT)",
-		Version:      "draft-jurkovikj-collab-tunnel-01",
-		Date:         "2025-11-14",
-		Source:       source01,
-		Entry:        []string{"/"},
-		Home:         "/llm-pages.json",
-		HomeLink:     millrace.Link{Rel: "index", Type: "application/json"},
-		Carry:        draft01.Carry,
-		Tagger:       draft01.Tagger(),
-		NewPublisher: newPublisher01,
-		Rules:        rules01,
-		Probe:        draft01.probe,
-		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			return draft01.NewReader(client, endpoint, o)
-		},
-	}
-}
+func Draft01() protocol.Protocol { return draft01.Protocol() }

@@ -1,8 +1,6 @@
 package tct
 
 import (
-	"context"
-	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/check"
@@ -41,9 +39,8 @@ import (
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
 //	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
 //	1.10   the concerned SHOULD limit entries: who is concerned is not on the wire
-func rules01() []check.Rule {
+func rules01(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := (&checker{draft: draft01, TagMember: "etag", FindLists: findLists, Own: isOwn01}).Rule
 	return []check.Rule{
 		rule("1.4.1", "index-link", must, "The final response of the origin's root has a Link with rel=index and type=application/json that leads to the M-Sitemap.", checkIndexLink),
 		rule("1.4.1", "m-sitemap", must, "The publisher exposes an M-Sitemap where its root says.", checkExposed),
@@ -102,37 +99,6 @@ func rules01() []check.Rule {
 		rule("1.10", "etag-intact", should, "No intermediary strips or rewrites strong ETags.", checkTagIntact),
 		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", checkVary("Accept-Encoding")),
 	}
-}
-
-// findLists finds the lists that the root announces. A site without them, and with an
-// M-Sitemap somewhere near, has the protocol too: not as the draft wants it.
-func findLists(ctx context.Context, s *siteContext) error {
-	index := indexLinks(s)
-	s.AddHosts(index...)
-	if err := s.AddLists(ctx, index, looksLikeList); err != nil || len(s.Lists) > 0 {
-		return err
-	}
-	here, err := s.Target.Get(ctx, s.Target.Site())
-	if err != nil {
-		return err
-	}
-	var near []string
-	for _, l := range append(responseLinks(s.Root, true), responseLinks(here, true)...) {
-		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
-			near = append(near, l.URL)
-		}
-	}
-	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
-}
-
-// indexLinks returns where the root's own index links lead.
-func indexLinks(s *siteContext) (index []string) {
-	for _, l := range responseLinks(s.Root, false) {
-		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
-			index = append(index, l.URL)
-		}
-	}
-	return index
 }
 
 // isOwn01 reports whether the hash of a document has this draft's form.

@@ -26,7 +26,7 @@ func checked01(t *testing.T, h http.Handler, site string, o *check.TargetOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	return protocoltest.Checked(t, name01, rules01(), target), target
+	return protocoltest.Checked(t, name01, Draft01().Rules(), target), target
 }
 
 func TestCheckGoodSite01(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCheckFaults01(t *testing.T) {
 func TestCheckFaultsPublished01(t *testing.T) {
 	p := Draft01()
 	p.Rules = func() []check.Rule {
-		return slices.DeleteFunc(rules01(), func(r check.Rule) bool { return r.ID == name01+"/1.10/https" })
+		return slices.DeleteFunc(Draft01().Rules(), func(r check.Rule) bool { return r.ID == name01+"/1.10/https" })
 	}
 	var faults []protocoltest.Fault
 	for _, f := range checkFaults01 {
@@ -67,7 +67,7 @@ func TestRules01(t *testing.T) {
 	for _, f := range checkFaults01 {
 		faults = append(faults, name01+"/"+f.rule)
 	}
-	protocoltest.WellFormed(t, name01, rules01(), faults)
+	protocoltest.WellFormed(t, name01, Draft01().Rules(), faults)
 }
 
 // Every section that a rule names is a heading of the draft.
@@ -77,7 +77,7 @@ func TestRuleSections01(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range rules01() {
+	for _, r := range Draft01().Rules() {
 		if !bytes.Contains(draft, []byte("\n"+r.Section+".  ")) {
 			t.Errorf("the draft has no section %s", r.Section)
 		}
@@ -110,7 +110,7 @@ func TestCheckAbsent01(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := checked01(t, h, goodSite01+"/", nil)
-			if got := r.Protocols[name01]; got.Found || got.NotRun != len(rules01()) || len(r.Findings) != 0 || r.Failed() {
+			if got := r.Protocols[name01]; got.Found || got.NotRun != len(Draft01().Rules()) || len(r.Findings) != 0 || r.Failed() {
 				t.Errorf("got %+v", got)
 				protocoltest.Explain(t, r)
 			}
@@ -206,7 +206,7 @@ func TestCheckStaysOnSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: rules01()}}, nil); err != nil {
+	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: Draft01().Rules()}}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,7 +223,7 @@ func TestCheckBrokenConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: rules01()}}, nil)
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: name01, Rules: Draft01().Rules()}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

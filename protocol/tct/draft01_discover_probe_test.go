@@ -49,12 +49,12 @@ func (s *shelf) add(path, name string, n int) {
 	for i := range n {
 		u := fmt.Sprintf("%s/%s/%06d", s.URL, name, i)
 		d := &document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
-		body, hash := encode01(d)
+		body, hash := draft01.Encode(d)
 		s.docs[fmt.Sprintf("/%s/%06d/llm.json", name, i)] = string(body)
 		if b = append(b, ","...); i == 0 {
 			b = b[:0]
 		}
-		b = appendItem01(b, &listItem{CURL: u, MURL: u + "/llm.json", ETag: hash})
+		b = draft01.appendItem(b, &listItem{CURL: u, MURL: u + "/llm.json", ETag: hash})
 	}
 	s.docs[path] = listHead + string(b) + listTail
 }

@@ -73,7 +73,7 @@ func FuzzScanList01(f *testing.F) {
 				again = append(again, ',')
 			}
 			items[i].ContentHash = ""
-			again = appendItem01(again, &items[i])
+			again = draft01.appendItem(again, &items[i])
 		}
 		i := 0
 		err = draft01.ScanList(strings.NewReader(string(again)+listTail), 0, func(_ int, it *listItem, err error) bool {

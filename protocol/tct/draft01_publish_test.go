@@ -43,7 +43,7 @@ func view01(pages []*millrace.Page) *protocoltest.View {
 func large01(t *testing.T, v millrace.View, items int) map[string]*millrace.Document {
 	t.Helper()
 	out := map[string]*millrace.Document{}
-	for d, err := range newPublisher01(&protocol.PublisherOptions{ListItems: items}).All(t.Context(), v) {
+	for d, err := range draft01.NewPublisher(&protocol.PublisherOptions{ListItems: items}).All(t.Context(), v) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func body01(t *testing.T, d *millrace.Document) string {
 
 func TestDocumentHeader01(t *testing.T) {
 	v := view01([]*millrace.Page{{URL: "/x/", Modified: time.Unix(1700000000, 0), Known: millrace.AllFields}})
-	d, err := newPublisher01(nil).Find(t.Context(), v, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
+	d, err := draft01.NewPublisher(nil).Find(t.Context(), v, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestDocumentHeader01(t *testing.T) {
 // under a tag that is not theirs.
 func TestWriteVerifies01(t *testing.T) {
 	v := view01([]*millrace.Page{{URL: "/x/", Title: "One"}})
-	d, err := newPublisher01(nil).Find(t.Context(), lying01{v}, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
+	d, err := draft01.NewPublisher(nil).Find(t.Context(), lying01{v}, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestShards(t *testing.T) {
 	for _, c := range []struct{ pages, items, want int }{
 		{1, 8, 1}, {8, 8, 1}, {9, 8, 2}, {14, 8, 2}, {15, 8, 4}, {100, 8, 16}, {1_000_000, 50_000, 32}, {3, 1, 4}, {100_000_000, 50_000, maxShards},
 	} {
-		p := newPublisher01(&protocol.PublisherOptions{ListItems: c.items}).(*publisher01)
+		p := draft01.NewPublisher(&protocol.PublisherOptions{ListItems: c.items}).(*publisher)
 		if got := p.shards(millrace.Site{Pages: c.pages}); got != c.want {
 			t.Errorf("%d pages in lists of %d: %d lists, want %d", c.pages, c.items, got, c.want)
 		}
@@ -215,7 +215,7 @@ func TestOverview01(t *testing.T) {
 	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base01+`","mUrl":"`+base01+`llm.json","etag":"`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
-	links, err := newPublisher01(nil).Advertise(v).Page(t.Context(), "/")
+	links, err := draft01.NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base01+"llm.json" {
 		t.Errorf("%v %v", links, err)
 	}
@@ -245,7 +245,7 @@ func TestOverview01(t *testing.T) {
 func TestAnnounce01(t *testing.T) {
 	site := millrace.Site{Base: base01, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, append(pages01(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Draft01().Tagger)
-	n := newPublisher01(&protocol.PublisherOptions{ListItems: 12}).Advertise(v)
+	n := draft01.NewPublisher(&protocol.PublisherOptions{ListItems: 12}).Advertise(v)
 	var root []string
 	for _, l := range n.Root {
 		root = append(root, l.String())
@@ -261,7 +261,7 @@ func TestAnnounce01(t *testing.T) {
 	if err != nil || !cmp.Equal(links, []millrace.Link{{URL: "https://docs.example/m/p/3/llm.json", Rel: "alternate", Type: "application/json", HTML: true}}) {
 		t.Errorf("%v %v", links, err)
 	}
-	beside := newPublisher01(&protocol.PublisherOptions{Protocols: []string{"scp", "tct-00"}}).Advertise(v)
+	beside := draft01.NewPublisher(&protocol.PublisherOptions{Protocols: []string{"scp", "tct-00"}}).Advertise(v)
 	if links, err := beside.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || !links[0].HTML || links[0].NoField {
 		t.Errorf("beside draft-00: %v %v", links, err)
 	}
@@ -277,13 +277,13 @@ func TestFindFails01(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := view01(pages01(3))
-	if _, err := newPublisher01(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
+	if _, err := draft01.NewPublisher(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := newPublisher01(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
+	if _, err := draft01.NewPublisher(nil).Advertise(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for _, err := range newPublisher01(nil).All(ctx, v) {
+	for _, err := range draft01.NewPublisher(nil).All(ctx, v) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -292,7 +292,7 @@ func TestFindFails01(t *testing.T) {
 
 func BenchmarkFind(b *testing.B) {
 	v := view01(pages01(1000))
-	p := newPublisher01(nil)
+	p := draft01.NewPublisher(nil)
 	r := httptest.NewRequest(http.MethodGet, "http://docs/p/500/llm.json", nil)
 	for b.Loop() {
 		if _, err := p.Find(b.Context(), v, r); err != nil {
@@ -311,7 +311,7 @@ func TestHomeRedirects01(t *testing.T) {
 	if len(docs) != 1 || strings.Count(body01(t, list), `"cUrl"`) != 29 {
 		t.Errorf("%d documents: %s", len(docs), body01(t, list))
 	}
-	if links, err := newPublisher01(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+	if links, err := draft01.NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
 	// A target without a tag, such as a listing, has a document all the same, numbered as any other.
@@ -323,7 +323,7 @@ func TestHomeRedirects01(t *testing.T) {
 	if d == nil || !strings.Contains(body01(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body01(t, docs["/llm-pages.json"]), listHead+"\n"+`{"cUrl":"`+base01+`posts/","mUrl":"`+base01+`posts/~2/llm.json"`) {
 		t.Fatalf("large documents: %v", docs)
 	}
-	if links, err := newPublisher01(nil).Advertise(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base01+d.Path[1:] {
+	if links, err := draft01.NewPublisher(nil).Advertise(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base01+d.Path[1:] {
 		t.Errorf("links of the home page: %v %v", links, err)
 	}
 }

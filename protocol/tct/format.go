@@ -3,21 +3,23 @@ package tct
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// document is what an M-URL says, but for its profile, which is constant, and
-// its hash, which follows from the rest. "" and nil mean absent; the members
-// after Content are not required.
+// document is what an M-URL says, but for its profile, which is constant, and its
+// hash. "" and nil mean absent; the members after Content are not required.
 type document struct {
-	CanonicalURL string // canonical_url: the C-URL
+	CanonicalURL string // the C-URL
 	Title        string
-	Content      string // plain text
+	Content      string
 
+	ContentType    string            // media type of Content; "" = plain text
 	Language       string            // BCP 47
 	Published      string            // RFC 3339, UTC, whole seconds
 	Modified       string            // the same
@@ -32,56 +34,143 @@ func (d *document) Extended() bool {
 		len(d.StructuredData) > 0
 }
 
+// member is a member of a draft's documents.
+type member struct {
+	Name string
+	Kind kind
+	Of   func(d *document) *string // nil = by its kind
+}
+
+// kind is what a member is.
+type kind uint8
+
+// The kinds of members.
+const (
+	textMember      kind = iota // a string, left out if it is empty
+	requiredMember              // a string
+	timeMember                  // a time, left out if it is unknown
+	personMember                // an object with a name, left out without one
+	profileMember               // of the draft
+	hashMember                  // of the document
+	schemaMember                // an array of objects, left out if there are none
+	oneSchemaMember             // the same, or an object if there is one
+)
+
+// The members of documents that are strings.
+func docURL(d *document) *string         { return &d.CanonicalURL }
+func docTitle(d *document) *string       { return &d.Title }
+func docContent(d *document) *string     { return &d.Content }
+func docType(d *document) *string        { return &d.ContentType }
+func docLanguage(d *document) *string    { return &d.Language }
+func docPublished(d *document) *string   { return &d.Published }
+func docModified(d *document) *string    { return &d.Modified }
+func docDescription(d *document) *string { return &d.Description }
+func docAuthor(d *document) *string      { return &d.Author }
+
+// Encode returns a document as it is served, and its hash: the member, or that of the
+// bytes where documents have no such member.
+func (d *draft) Encode(doc *document) (body []byte, sum string) {
+	dst := make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
+	dst = append(dst, '{')
+	at, name := 0, ""
+	for _, m := range d.Members {
+		n := len(dst)
+		switch m.Kind {
+		case hashMember:
+			at, name = n, m.Name
+		case profileMember:
+			dst = canon.AppendMember(dst, m.Name, d.Profile)
+		case schemaMember, oneSchemaMember:
+			if len(doc.StructuredData) > 0 {
+				dst = append(canon.AppendString(dst, m.Name), ':')
+				dst = appendObjects(dst, doc.StructuredData, m.Kind == oneSchemaMember)
+			}
+		default:
+			value := *m.Of(doc)
+			switch {
+			case value == "" && m.Kind != requiredMember:
+			case m.Kind == personMember:
+				dst = append(canon.AppendString(dst, m.Name), ":{"...)
+				dst = append(canon.AppendMember(dst, "name", value), '}')
+			default:
+				dst = canon.AppendMember(dst, m.Name, value)
+			}
+		}
+		if len(dst) > n {
+			dst = append(dst, ',')
+		}
+	}
+	dst[len(dst)-1] = '}'
+	sum = d.Hash(doc, dst)
+	if name == "" {
+		return dst, sum
+	}
+	own := canon.AppendMember(nil, name, sum)
+	if at == len(dst) { // behind the last of the others
+		return slices.Insert(dst, at-1, append([]byte{','}, own...)...), sum
+	}
+	return slices.Insert(dst, at, append(own, ',')...), sum
+}
+
 // jsonLimits bound a document.
 var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
 // errRequired is a required member that a document lacks.
 var errRequired = errors.New("the member is required")
 
-// decode reads a document and gives its hash member as it is. A member that is
-// not required and not of its type counts as absent. Errors are
-// [*millrace.FormatError] without protocol, URL and section, with [errRequired]
-// for a member that is missing or a [*DraftError], or ErrTooLarge.
-func decode(body []byte) (d *document, hash string, err error) {
-	var w struct {
-		CanonicalURL *string    `json:"canonical_url"`
-		Title        *string    `json:"title"`
-		Content      *string    `json:"content"`
-		Hash         *string    `json:"hash"`
-		Profile      jsonio.Raw `json:"profile"`
-
-		Language       jsonio.Raw `json:"language"`
-		Published      jsonio.Raw `json:"published"`
-		Modified       jsonio.Raw `json:"modified"`
-		Description    jsonio.Raw `json:"description"`
-		Author         jsonio.Raw `json:"author"`
-		StructuredData jsonio.Raw `json:"structured_data"`
+// Decode reads a document of the draft, or of one that it reads as well, and returns
+// its hash: the member as it is, or that of the bytes where documents have no such
+// member; "" = the draft has neither. A member that is not required and not of its
+// type counts as absent. Errors are [*millrace.FormatError] without the URL, with
+// [errRequired] for a member that is missing or a [*draftError], or ErrTooLarge.
+func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
+	var members map[string]jsonio.Raw
+	if err := jsonio.Unmarshal(body, &jsonLimits, &members); err != nil {
+		return nil, "", d.FormatError(err, "", section(d.RuleNames.Object))
 	}
-	if err := jsonio.Unmarshal(body, &jsonLimits, &w); err != nil {
-		return nil, "", err
+	its, err := d.ofDocument(rawString(members["profile"]))
+	if err != nil {
+		return nil, "", d.FormatError(err, "", section(d.RuleNames.Object))
 	}
-	if err := checkDraft(rawString(w.Profile), ""); err != nil {
-		return nil, "", err
-	}
-	for _, m := range []struct {
-		name  string
-		value *string
-	}{{"canonical_url", w.CanonicalURL}, {"title", w.Title}, {"content", w.Content}, {"hash", w.Hash}} {
-		if m.value == nil {
-			return nil, "", &millrace.FormatError{Position: "/" + m.name, Err: errRequired}
+	doc = new(document)
+	own := false
+	for _, m := range its.Members {
+		raw, there := members[m.Name]
+		var s string
+		is := there && jsonio.Unmarshal(raw, &jsonLimits, &s) == nil
+		switch m.Kind {
+		case requiredMember, hashMember:
+			if !there || raw.Kind() == 'n' {
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Err: errRequired}, "", section(d.RuleNames.CanonicalURL))
+			}
+			if !is {
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is no string"}, "", section(d.RuleNames.Object))
+			}
+			if m.Kind == hashMember {
+				sum, own = s, true
+			} else {
+				*m.Of(doc) = s
+			}
+		case textMember:
+			*m.Of(doc) = s
+		case timeMember:
+			*m.Of(doc) = kit.FormatTime(parseTime(s))
+		case personMember:
+			var who struct {
+				Name jsonio.Raw `json:"name"`
+			}
+			if !is && jsonio.Unmarshal(raw, &jsonLimits, &who) == nil {
+				s = rawString(who.Name)
+			}
+			*m.Of(doc) = s
+		case schemaMember, oneSchemaMember:
+			doc.StructuredData = rawObjects(raw)
 		}
 	}
-	return &document{
-		CanonicalURL:   *w.CanonicalURL,
-		Title:          *w.Title,
-		Content:        *w.Content,
-		Language:       rawString(w.Language),
-		Published:      kit.FormatTime(parseTime(rawString(w.Published))),
-		Modified:       kit.FormatTime(parseTime(rawString(w.Modified))),
-		Description:    rawString(w.Description),
-		Author:         rawString(w.Author),
-		StructuredData: rawObjects(w.StructuredData),
-	}, *w.Hash, nil
+	if !own && its.Hash != nil {
+		sum = its.Hash(doc, body)
+	}
+	return doc, sum, nil
 }
 
 // rawString gives the value of a JSON string, "" for anything else.
@@ -119,8 +208,11 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// appendObjects appends an array of objects.
-func appendObjects(dst []byte, objects []json.RawMessage) []byte {
+// appendObjects appends an array of objects, or the object that is alone.
+func appendObjects(dst []byte, objects []json.RawMessage, alone bool) []byte {
+	if alone && len(objects) == 1 {
+		return append(dst, objects[0]...)
+	}
 	sep := byte('[')
 	for _, raw := range objects {
 		dst = append(append(dst, sep), raw...)

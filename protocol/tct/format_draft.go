@@ -6,36 +6,61 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// draftError is the error of a list or document of another draft than those that
-// are read here.
+// draftError is the error of a list or document of another draft than the one that
+// is read.
 type draftError struct{ Draft string } // such as "draft-03"
 
 // Error says which draft it is.
-func (e *draftError) Error() string { return "it is of " + e.Draft + " of TCT, which is not supported" }
+func (e *draftError) Error() string { return "it is of " + e.Draft + " of TCT" }
 
 // ErrorCode returns "other-draft".
 func (e *draftError) ErrorCode() string { return "other-draft" }
 
+// lastDraft is the last draft that is read and published.
+const lastDraft = "03"
+
 // profileOf finds the draft in a profile of draft-03 and later, which is a URI.
 var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
 
-// otherDraft returns the later draft that a profile and the version of a list, as
-// JSON, are of: "" for draft-00, draft-01 and what is of no draft. Draft-02 has the
-// profile of those before it in lists of version 2.
-func otherDraft(profile, version string) string {
+// numberOf returns the number of the draft that a profile and the version of a list,
+// as JSON, are of: "" for draft-00, draft-01 and what is of no draft. Draft-02 has
+// the profile of those before it, in lists of version 2.
+func numberOf(profile, version string) string {
 	if m := profileOf.FindStringSubmatch(profile); m != nil && m[1] > "01" {
-		return "draft-" + m[1]
+		return m[1]
 	}
-	if profile == "tct-1" && version == "2" {
-		return "draft-02"
+	if profile == profileName && version == "2" {
+		return "02"
 	}
 	return ""
 }
 
-// checkDraft returns a [*millrace.FormatError] with a [*DraftError] for a later draft.
-func checkDraft(profile, version string) error {
-	if d := otherDraft(profile, version); d != "" {
-		return &millrace.FormatError{Err: &draftError{d}}
+// ofList returns the draft that a list is of: d, or one that its reader reads as well.
+// The error is a [*millrace.FormatError] with a [*draftError].
+func (d *draft) ofList(profile, version string) (*draft, error) {
+	n := numberOf(profile, version)
+	for _, its := range []*draft{d, d.Also} {
+		if its != nil && (n == its.Number || n == "" && its.ListVersion == 1) {
+			return its, nil
+		}
 	}
-	return nil
+	return nil, otherDraft(n)
+}
+
+// ofDocument is [draft.ofList] for a document, which has no version.
+func (d *draft) ofDocument(profile string) (*draft, error) {
+	n := numberOf(profile, "")
+	for _, its := range []*draft{d, d.Also} {
+		if its != nil && (n == its.Number || n == "" && its.Profile == profileName) {
+			return its, nil
+		}
+	}
+	return nil, otherDraft(n)
+}
+
+func otherDraft(number string) error {
+	if number == "" {
+		return &millrace.FormatError{Err: &draftError{"draft-00, draft-01 or none"}}
+	}
+	return &millrace.FormatError{Err: &draftError{"draft-" + number}}
 }

@@ -1,6 +1,7 @@
 package tct
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,13 +19,15 @@ var (
 	errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 )
 
-// listItem is one entry of a list. A reader takes either draft's name of the tag.
+// listItem is one entry of a list. A reader takes any draft's name of the tag.
 type listItem struct {
 	CURL        string `json:"cUrl"`        // the page
 	MURL        string `json:"mUrl"`        // its document
 	Modified    date   `json:"modified"`    // draft-00
 	ContentHash string `json:"contentHash"` // draft-00: the document's ETag without quotes
-	ETag        string `json:"etag"`        // draft-01: the same
+	ETag        string `json:"etag"`        // draft-01 and later: the same
+
+	LastModified date `json:"lastModified"` // draft-03
 }
 
 // date is a time as RFC 3339 has it. It is but a hint: what is no string counts
@@ -56,67 +59,146 @@ func (it *listItem) Version() string {
 	return `"` + v + `"`
 }
 
-// walk walks a list in flat memory and gives each item to visit with its index,
-// or the reason why it is no item; visit may end the walk. version is the list's
-// own, nil if it has none, and items whether there is such a member: what was
-// visited counts only if these will do. Errors are those of [jsonio.Reader], or a
-// [*millrace.FormatError] with a [*DraftError].
-func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (version jsonio.Raw, items bool, err error) {
-	var profile string
+// appendItem appends an item as JSON, with the members of the draft.
+func (d *draft) appendItem(dst []byte, it *listItem) []byte {
+	dst = append(dst, '{')
+	for _, name := range d.Items {
+		if value := it.member(name); value != "" {
+			dst = append(canon.AppendMember(dst, name, value), ',')
+		}
+	}
+	dst[len(dst)-1] = '}'
+	return dst
+}
+
+// member returns the member of a name.
+func (it *listItem) member(name string) string {
+	switch name {
+	case "cUrl":
+		return it.CURL
+	case "mUrl":
+		return it.MURL
+	case "contentHash":
+		return it.ContentHash
+	case "etag":
+		return it.ETag
+	}
+	return string(cmp.Or(it.Modified, it.LastModified))
+}
+
+// listTop is what a list says beside its items.
+type listTop struct {
+	Version jsonio.Raw // nil = it has none
+	Profile string
+	Items   bool     // there is such a member
+	Lists   []string // of an index: the lists that it names
+	Index   bool     // there is a member sitemaps
+}
+
+// walk walks a list in flat memory and calls visit with each item and its index,
+// or the reason why it is no item; visit may end the walk. What was visited counts
+// only if what the list says besides will do. Errors are those of [jsonio.Reader].
+func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (top listTop, err error) {
 	for name, err := range r.Members() {
 		if err != nil {
-			return version, items, err
+			return top, err
 		}
 		switch name {
 		case "version":
-			if version, err = r.Raw(); err != nil {
-				return version, items, err
+			if top.Version, err = r.Raw(); err != nil {
+				return top, err
 			}
 		case "profile":
 			raw, err := r.Raw()
 			if err != nil {
-				return version, items, err
+				return top, err
 			}
-			profile = rawString(raw)
+			top.Profile = rawString(raw)
+		case "sitemaps":
+			raw, err := r.Raw()
+			if err != nil {
+				return top, err
+			}
+			top.Index, top.Lists = true, indexed(raw)
 		case "items":
-			items = true
+			top.Items = true
 			for i, err := range r.Elements() {
 				if err != nil {
-					return version, items, err
+					return top, err
 				}
 				var it listItem
 				if err := r.Decode(&it); !visit(i, &it, err) {
-					return version, items, nil
+					return top, nil
 				}
 			}
 		}
 	}
-	return version, items, checkDraft(profile, string(version))
+	return top, nil
 }
 
-// ScanList walks a list of at most size bytes in flat memory and gives each item to
-// visit with its index, or the reason why it is no item; visit may end the walk. If
+// indexError is the error of a list of lists.
+type indexError struct{ Lists []string }
+
+// Error says what it is.
+func (*indexError) Error() string { return "it is an index of lists" }
+
+// indexed returns the lists that an index names: each is a string, or an object with
+// one string that is an absolute URL. The text of the draft, with the members of the
+// entries, was not at hand.
+func indexed(raw jsonio.Raw) (lists []string) {
+	var entries []jsonio.Raw
+	if jsonio.Unmarshal(raw, &jsonLimits, &entries) != nil {
+		return nil
+	}
+	for _, e := range entries {
+		var found []string
+		var members map[string]jsonio.Raw
+		if jsonio.Unmarshal(e, &jsonLimits, &members) != nil {
+			members = map[string]jsonio.Raw{"": e}
+		}
+		for _, m := range members {
+			if u, err := canon.URL(rawString(m)); err == nil {
+				found = append(found, u)
+			}
+		}
+		if len(found) == 1 {
+			lists = append(lists, found[0])
+		}
+	}
+	return lists
+}
+
+// ScanList walks a list of at most size bytes in flat memory and calls visit with each
+// item and its index, or the reason why it is no item; visit may end the walk. If
 // size is zero, 1 GiB. What was visited counts only if ScanList returns nil: the
-// version may come after the items. Errors wrap ErrNoList, ErrVersion, ErrTooLarge
-// or a [*millrace.FormatError] without the list's URL.
+// version may come after the items. Errors wrap [errNoList], [errVersion],
+// ErrTooLarge, an [*indexError] or a [*millrace.FormatError] without the list's URL.
 func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
-	at := section(d.Rules.Items)
-	version, items, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
+	at := section(d.RuleNames.Items)
+	top, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
 		return visit(i, it, d.FormatError(err, "", at))
 	})
-	if _, other := errors.AsType[*draftError](err); other {
-		return d.FormatError(err, "", at)
+	if err == nil && top.Profile != "" && top.Profile == d.IndexProfile {
+		return &indexError{top.Lists}
 	}
-	n, bad := strconv.ParseFloat(string(version), 64)
+	its, other := d.ofList(top.Profile, string(top.Version))
+	if other != nil && (err == nil || top.Profile != "") {
+		return d.FormatError(other, "", at)
+	} else if other != nil {
+		its = d
+	}
+	n, bad := strconv.ParseFloat(string(top.Version), 64)
 	switch {
-	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:
+	case top.Version == nil && !top.Items, top.Version != nil && (bad != nil || n != float64(int64(n))), err == nil && !top.Items:
 		return errNoList
-	case version != nil && n != 1 && items:
-		return fmt.Errorf("%w: %s", errVersion, version)
-	case version != nil && n != 1:
+	case top.Version != nil && n != float64(its.ListVersion) && top.Items:
+		return fmt.Errorf("%w: %s", errVersion, top.Version)
+	case top.Version != nil && n != float64(its.ListVersion):
 		return errNoList
-	case err == nil && version == nil && !d.VersionOptional:
+	case err == nil && top.Version == nil && !its.VersionOptional:
 		err = &millrace.FormatError{Position: "/version", Err: errRequired}
+	case err == nil && top.Index && its.IndexProfile != "":
+		err = &millrace.FormatError{Position: "/sitemaps", Reason: "a list with this member is no list"}
 	}
 	return d.FormatError(err, "", at)
 }

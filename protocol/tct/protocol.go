@@ -1,12 +1,12 @@
 package tct
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/protocol"
 )
@@ -16,40 +16,79 @@ const (
 	mediaType    = "application/json"                // of lists and documents
 	contentType  = "application/json; charset=utf-8" // of lists and documents
 	cacheControl = "max-age=0, must-revalidate"      // of lists and documents
-	profileName  = "tct-1"                           // of lists and documents
+	profileName  = "tct-1"                           // of lists and documents, before draft-03
 	hashPrefix   = "sha256-"                         // of ETags
+)
+
+// What encloses the items of a list before draft-03.
+const (
+	listHead = `{"version":1,"profile":"` + profileName + `","items":[`
+	listTail = "]}"
 )
 
 // draft is what one draft of TCT has of its own. A publisher, a reader and a
 // checker of any draft are made of it.
 type draft struct {
-	Name  string        // the protocol's name, such as "tct-00"
-	Names docname.Names // of the M-URLs
-	Vary  string        // the Vary field of lists and documents
+	Number string        // of the draft, such as "00"
+	Date   string        // of its text, YYYY-MM-DD; "" = it has none
+	Name   string        // the protocol's name, such as "tct-00"
+	Names  docname.Names // of the M-URLs
+	Vary   string        // the Vary field of lists and documents
 
-	// Encode returns a document as it is served, and its hash member.
-	Encode func(d *document) (body []byte, hash string)
-	// AppendItem appends an item of a list as JSON.
-	AppendItem func(dst []byte, it *listItem) []byte
-	// Holds reports whether a hash member is that of a document, and of its bytes.
-	Holds    func(d *document, body []byte, hash string) bool
+	// List is the path of the list without ".json", and ListItems the most items that a
+	// list has unless the options say otherwise.
+	List      string
+	ListItems int
+	PageLink  millrace.Link // the members of a page's link to its M-URL that say where it is
+	// Once returns what a site has once, beside its lists; policy may be nil. Public are
+	// the paths of what it may return.
+	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
+	Public     []string
+	PolicyPath string // of the policy descriptor, to which the list leads
+
+	// Members are those of documents, and Items those of a list's items, in the order
+	// in which they are written. Profile is the draft's name or URI in both.
+	Members []member
+	Items   []string
+	Profile string
+	// Hash returns the hash of a document from its bytes without their hash member. If
+	// nil, its ETag says nothing about it.
+	Hash func(doc *document, body []byte) string
+	// Holds reports whether a hash member is that of a document, and of its bytes; nil
+	// = documents have no such member.
+	Holds    func(doc *document, body []byte, hash string) bool
 	BareHash bool // the hash member has no "sha256-"
-	// Content returns the content of a document from its title and its text, and
-	// Text the text from title and content. If nil, the content is the text.
-	Content, Text func(title, content string) string
+	// Content returns the content of a document, which has its title, from the blocks
+	// of the page, and Blocks the blocks from a document. If nil, the content is plain
+	// text.
+	Content     func(doc *document, blocks []millrace.Block) string
+	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
+	ContentType string              // media type of the content, if documents say it
+	Prepare     func(doc *document) // makes of a document what the draft allows; nil = it is left as it is
 
-	// Lists returns where the lists of a site may be, and what it costs to know.
-	Lists   func(ctx context.Context, r *tctReader) ([]listState, protocol.Cost, error)
-	OneList bool // a site has one list: the first of them that is there
-	// Begin is called before the lists of a site are looked for, and Listed with the
-	// response of each list that has changed; nil = there is nothing to do.
-	Begin  func(ctx context.Context, r *tctReader) error
-	Listed func(ctx context.Context, r *tctReader, resp *http.Response) error
+	ListVersion        int    // the version of a list
+	ListHead, ListTail string // around the items of a list
+	ListBreak          string // before each item of a list
 
+	// Also is an earlier draft that the reader reads as well, and IndexProfile the
+	// profile of a list of lists.
+	Also         *draft
+	IndexProfile string
+
+	// OneList: a site has one list of all pages, which begins with the home page: the
+	// first that is there at a fixed place. Else the root leads to the lists.
+	OneList         bool
 	Handshake       bool // pages lead to their documents: see [protocol.ReaderOptions]
 	VersionOptional bool // a list needs no version
 	HTMLFirst       bool // links of a page's HTML are looked at before its Link fields
-	Rules           ruleNames
+	RuleNames       ruleNames
+
+	// Rules returns the rules of the draft, in the order of its sections.
+	Rules     func(rule newRule) []check.Rule
+	TagMember string // the member of a list's item that has the ETag
+	// Own reports whether the document of an M-URL that a page links to is of this
+	// draft: a JSON alternate may be anything.
+	Own func(p *seenPage) bool
 }
 
 // ruleNames are the rules of a draft that a reader names in errors and notes, by
@@ -67,30 +106,44 @@ type ruleNames struct {
 	NotModified          string
 }
 
+// Source returns where the draft is published.
+func (d *draft) Source() string {
+	return "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/" + d.Number + "/"
+}
+
+// Protocol describes the draft.
+func (d *draft) Protocol() protocol.Protocol {
+	p := protocol.Protocol{
+		Name:         d.Name,
+		Label:        "TCT " + d.Number,
+		Title:        "The Collaboration Tunnel Protocol (TCT)",
+		Version:      "draft-jurkovikj-collab-tunnel-" + d.Number,
+		Date:         d.Date,
+		Source:       d.Source(),
+		Home:         d.List + ".json",
+		Carry:        d.Carry,
+		Tagger:       d.Tagger(),
+		NewPublisher: d.NewPublisher,
+		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
+		Probe:        d.probe,
+		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
+			if r := d.NewReader(client, endpoint, o); d.PolicyPath == "" {
+				return r
+			} else {
+				return policyReader{r}
+			}
+		},
+	}
+	if p.Entry = []string{p.Home}; !d.OneList {
+		p.Entry, p.HomeLink = []string{"/"}, millrace.Link{Rel: "index", Type: mediaType}
+	}
+	return p
+}
+
 // section returns the section of a rule.
 func section(rule string) string {
 	s, _, _ := strings.Cut(rule, "/")
 	return s
-}
-
-// Document returns the document of a page of a View of site, nil for a page that
-// has no document.
-func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
-	doc := documentOf(site, p)
-	if doc != nil && d.Content != nil {
-		doc.Content = d.Content(doc.Title, doc.Content)
-	}
-	return doc
-}
-
-// Page returns what a document says.
-func (d *draft) Page(doc *document) *millrace.Page {
-	if d.Text != nil {
-		plain := *doc
-		plain.Content = d.Text(doc.Title, doc.Content)
-		doc = &plain
-	}
-	return doc.page()
 }
 
 // Carry returns what a reader makes of the page's document, nil for a page that
@@ -118,17 +171,6 @@ func (d *draft) Tagger() millrace.Tagger {
 func (d *draft) tag(doc *document) string {
 	_, hash := d.Encode(doc)
 	return tagOf(hash)
-}
-
-// Decode reads a document, and returns its hash member as it is. Errors are
-// [*millrace.FormatError] without the URL, or ErrTooLarge.
-func (d *draft) Decode(body []byte) (doc *document, hash string, err error) {
-	doc, hash, err = decode(body)
-	rule := d.Rules.Object
-	if errors.Is(err, errRequired) {
-		rule = d.Rules.CanonicalURL
-	}
-	return doc, hash, d.FormatError(err, "", section(rule))
 }
 
 // FormatError fills in the protocol, the URL and the section of a

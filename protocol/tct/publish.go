@@ -2,18 +2,79 @@ package tct
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
 )
+
+// publisher serves, all under the documents' base, the lists of a draft, the
+// documents that it has once, and M-URLs by its names.
+type publisher struct {
+	*draft
+	policy    *millrace.Policy // nil = none
+	listItems int              // most in one list
+}
+
+// NewPublisher returns the publisher of the draft; nil options are the zero value.
+func (d *draft) NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
+	if o == nil {
+		o = new(protocol.PublisherOptions)
+	}
+	return &publisher{draft: d, policy: o.Policy, listItems: max(1, cmp.Or(o.ListItems, d.ListItems))}
+}
+
+// Find returns the document that a request names.
+func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+	name := r.URL.EscapedPath()
+	if r.URL.RawQuery == "" && slices.Contains(p.Public, name) {
+		for _, doc := range p.Once(p.draft, v.Site(), p.policy) {
+			if doc.Path == name {
+				return doc, nil
+			}
+		}
+	}
+	return p.draft.Find(ctx, v, r)
+}
+
+// All yields the lists, the overview of a site without a home page, what a site has
+// once, and every page's document.
+func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		site := v.Site()
+		docs, err := p.lists(ctx, v)
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: list: %w", p.Name, err))
+			return
+		}
+		if p.Once != nil {
+			docs = append(docs, p.Once(p.draft, site, p.policy)...)
+		}
+		for _, doc := range docs {
+			if !yield(doc, nil) {
+				return
+			}
+		}
+		for t, err := range v.Tags(ctx, p.Name, "") {
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: all documents: %w", p.Name, err))
+				return
+			}
+			if !yield(p.murl(v, site, t), nil) {
+				return
+			}
+		}
+	}
+}
 
 // Find returns the M-URL that a request names.
 func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
@@ -36,67 +97,6 @@ func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 		}
 	}
 	return nil, fmt.Errorf("%s: %s: %w", d.Name, shortened(name), millrace.ErrNotFound)
-}
-
-// All yields the lists, which get the overview of a site without a home page, that
-// overview, the other documents that the site has once, and every M-URL.
-func (d *draft) All(
-	ctx context.Context, v millrace.View, lists func(*overview) ([]*millrace.Document, error), once ...*millrace.Document,
-) iter.Seq2[*millrace.Document, error] {
-	return func(yield func(*millrace.Document, error) bool) {
-		site := v.Site()
-		over, err := d.overview(ctx, v)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		docs, err := lists(over)
-		if err != nil {
-			yield(nil, fmt.Errorf("%s: list: %w", d.Name, err))
-			return
-		}
-		if over != nil {
-			docs = append(docs, d.overviewDocument(over))
-		}
-		for _, doc := range append(docs, once...) {
-			if !yield(doc, nil) {
-				return
-			}
-		}
-		for t, err := range v.Tags(ctx, d.Name, "") {
-			if err != nil {
-				yield(nil, fmt.Errorf("%s: all documents: %w", d.Name, err))
-				return
-			}
-			if !yield(d.murl(v, site, t), nil) {
-				return
-			}
-		}
-	}
-}
-
-// Alternate returns [millrace.Advertisement].Page: it gives the link of a page to its
-// M-URL, with the members of l.
-func (d *draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Context, identity string) ([]millrace.Link, error) {
-	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
-	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
-		var path string
-		t, err := v.Tag(ctx, d.Name, identity)
-		if err == nil {
-			path = d.path(v.Site(), t)
-		} else if identity == homeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
-			path, err = d.overviewPath(ctx, v)
-		}
-		if errors.Is(err, millrace.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		l := l
-		l.URL, l.Rel, l.Type = docs+path, "alternate", mediaType
-		return []millrace.Link{l}, nil
-	}
 }
 
 // path returns the path of a page's M-URL under the documents' base.

@@ -2,8 +2,11 @@ package tct
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -11,25 +14,107 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// listHead and ListTail enclose the items of a list.
-const (
-	listHead = `{"version":1,"profile":"` + profileName + `","items":[`
-	listTail = "]}"
-)
+// maxShards keeps the root's Link fields, one for each list, under what
+// servers and clients take as a header: 5 KB.
+const maxShards = 64
+
+// shards returns the number of lists: a power of two, with space for a tenth more
+// pages than there are, since a hash does not fill all of them alike.
+func (p *publisher) shards(site millrace.Site) int {
+	n := 1
+	for !p.OneList && site.Pages > p.listItems && n < maxShards && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
+		n *= 2
+	}
+	return n
+}
+
+// listName returns the path of one list. It changes with the number of lists:
+// clients that remember the lists of another number then find none, rather than
+// one that seems to have lost half its pages.
+func (d *draft) listName(i, shards int) string {
+	if shards == 1 {
+		return d.List + ".json"
+	}
+	return d.List + "-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
+}
+
+// shardOf returns the list of a page: FNV-1a (64 bits) of its identity, folded,
+// because its low bits alone depend on few bits of each byte.
+func shardOf(identity string, shards int) int {
+	h := uint64(14695981039346656037)
+	for i := range len(identity) {
+		h = (h ^ uint64(identity[i])) * 1099511628211
+	}
+	h ^= h >> 32
+	h ^= h >> 16
+	return int(h & uint64(shards-1))
+}
+
+// lists returns the lists, and the overview of a site without a home page. The items
+// are in the order of identities; an overview, and the home page where a site has one
+// list, come first.
+func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
+	site := v.Site()
+	over, err := p.overview(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	var home *millrace.Tag
+	if p.OneList {
+		t, err := p.Home(ctx, v)
+		if err == nil {
+			home = &t
+		} else if !errors.Is(err, millrace.ErrNotFound) {
+			return nil, err
+		}
+	}
+	h := p.Header(site.Time)
+	if p.policy != nil && p.PolicyPath != "" {
+		h["Link"] = []string{millrace.Link{URL: rooted(site, p.PolicyPath), Rel: "describedby"}.String()}
+	}
+	shards := p.shards(site)
+	var out []*millrace.Document
+	for i := range shards {
+		first, in := over, func(identity string) bool { return shardOf(identity, shards) == i }
+		if i > 0 {
+			first = nil
+		}
+		if shards == 1 {
+			in = nil
+		}
+		parts := p.parts(v, first, home, in)
+		out = append(out, &millrace.Document{
+			Path: p.listName(i, shards), Header: h, OneTag: true, Large: true, PageCount: int64(site.Pages / shards),
+			Parts: parts, Write: parts.Write,
+		})
+	}
+	if over != nil {
+		out = append(out, p.overviewDocument(over))
+	}
+	return out, nil
+}
+
+// rooted returns the path of a document from the root of its host.
+func rooted(site millrace.Site, name string) string {
+	if u, err := url.Parse(site.EndpointBase); err == nil {
+		return strings.TrimSuffix(u.EscapedPath(), "/") + name
+	}
+	return name
+}
 
 // first is the key of the item that a list begins with. Identities are after it.
 const first = " "
 
-// List returns the parts of a list: the item of the overview or of the page first,
+// parts returns the parts of a list: the item of the overview or of the page first,
 // if there is one, and the pages that in reports true of, in the order of
 // identities. in may be nil.
-func (d *draft) List(v millrace.View, over *overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
+func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	var buf []byte
 	item := func(curl, path, modified, tag string) []byte {
 		it := listItem{CURL: curl, MURL: docs + path, Modified: date(modified), ContentHash: tag, ETag: tag}
-		buf = d.AppendItem(buf[:0], &it)
+		buf = d.appendItem(buf[:0], &it)
 		return buf
 	}
 	page := func(t millrace.Tag) []byte { return item(t.URL, d.path(site, t), kit.FormatTime(t.Modified), t.Value) }
@@ -39,7 +124,7 @@ func (d *draft) List(v millrace.View, over *overview, home *millrace.Tag, in fun
 	}
 	return &millrace.Parts{
 		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.EndpointBase, homeURL, over != nil),
-		Head:    []byte(listHead + "\n"), Between: []byte(",\n"), Tail: []byte(listTail), Empty: []byte(listHead + listTail),
+		Head:    []byte(d.ListHead + d.ListBreak), Between: []byte("," + d.ListBreak), Tail: []byte(d.ListTail), Empty: []byte(d.ListHead + d.ListTail),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				if key < first {

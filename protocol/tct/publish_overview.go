@@ -105,10 +105,8 @@ func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error
 			}
 		}
 	}
-	o.Content, o.Modified = canon.ValidUTF8(b.String()), kit.FormatTime(modified)
-	if d.Content != nil {
-		o.Content = d.Content(o.Title, o.Content)
-	}
+	o.Modified = kit.FormatTime(modified)
+	o.Content = d.content(&o.document, millrace.TextBlocks(b.String()))
 	o.tag = d.tag(&o.document)
 	return o, nil
 }

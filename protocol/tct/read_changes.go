@@ -62,14 +62,14 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield fu
 	now, is := r.Now(), was
 	var whole bool
 	for remembered := r.Remembers(was.Found); ; remembered = false {
-		if !remembered && r.d.Begin != nil {
-			if err := r.d.Begin(ctx, r); err != nil {
+		if !remembered && r.d.PolicyPath != "" {
+			if err := begin(ctx, r); err != nil {
 				return err
 			}
 		}
 		found := was.Lists
 		if !remembered || r.d.OneList {
-			there, _, err := r.d.Lists(ctx, r)
+			there, _, err := r.Lists(ctx)
 			if err != nil {
 				return err
 			}
@@ -284,8 +284,8 @@ func (r *tctReader) loadOne(ctx context.Context, l listState) (*listFile, error)
 		return nil, r.announced(err)
 	}
 	_ = resp.Body.Close() // one answer at a time
-	if r.d.Listed != nil {
-		if err := r.d.Listed(ctx, r, resp); err != nil {
+	if r.d.PolicyPath != "" {
+		if err := described(ctx, r, resp); err != nil {
 			f.Close()
 			return nil, err
 		}

@@ -117,7 +117,7 @@ func (r *tctReader) listError(at string, err error) error {
 	case errors.Is(err, errNoList):
 		return fmt.Errorf("%s: list %s: %w", r.d.Name, at, err)
 	}
-	return r.d.FormatError(err, at, section(r.d.Rules.Items))
+	return r.d.FormatError(err, at, section(r.d.RuleNames.Items))
 }
 
 // isOtherDocument reports whether an error says that a URL has another document than a
@@ -163,7 +163,7 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, yield fun
 	if err != nil {
 		return err
 	}
-	at := section(r.d.Rules.Items)
+	at := section(r.d.RuleNames.Items)
 	named := map[string]bool{} // of those in f.twice
 	var stop error
 	err = r.d.ScanList(body, r.Options.MaxList, func(i int, it *listItem, err error) bool {

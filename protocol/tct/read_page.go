@@ -49,7 +49,7 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 		return fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
 	}
 	if !slices.Contains(links, murl) {
-		return r.Bad(have.URL, r.d.Rules.Alternate, "its HTML does not lead to "+murl, nil)
+		return r.Bad(have.URL, r.d.RuleNames.Alternate, "its HTML does not lead to "+murl, nil)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Pa
 	}
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
 	for i, target := range links[:min(len(links), maxAlternates)] {
-		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.Rules.Alternate, "it is on another origin than its page", nil)
+		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.RuleNames.Alternate, "it is on another origin than its page", nil)
 		if canon.Origin(target) == canon.Origin(final) {
 			p, e = r.machine(ctx, target, have.Version, have.URL, final)
 		}
@@ -135,11 +135,11 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	defer resp.Body.Close()
 	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, r.Bad(murl, r.d.Rules.Parity, "it redirects to another origin: "+canon.Origin(final), nil)
+		return nil, r.Bad(murl, r.d.RuleNames.Parity, "it redirects to another origin: "+canon.Origin(final), nil)
 	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
-			return nil, r.Bad(murl, r.d.Rules.NotModified, "304 for a request without a condition", nil)
+			return nil, r.Bad(murl, r.d.RuleNames.NotModified, "304 for a request without a condition", nil)
 		}
 		r.parity(murl, version)
 	}
@@ -149,7 +149,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	etag := resp.Header.Get("ETag")
 	if millrace.SameVersion(etag, version) {
 		// The server knows the validator and sends the body all the same.
-		r.Note(r.d.Rules.NotModified, murl, "the whole document for a validator that still holds")
+		r.Note(r.d.RuleNames.NotModified, murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
 	body, err := fetch.ReadBody(resp, jsonLimits.Size)
@@ -166,7 +166,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	holds := r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
 		// It was found by a link, and not by a list of this draft.
-		return nil, r.Bad(murl, r.d.Rules.CanonicalURL, "it is a document of another draft", nil)
+		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "it is a document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
 	if !confirmed && fields.Get("Cache-Control") == "" {
@@ -184,7 +184,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 // document makes a page of a response. What would make it another page or no
 // document is an error; what is only odd is a note.
 func (r *tctReader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
-	rules := &r.d.Rules
+	rules := &r.d.RuleNames
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
 		return nil, r.Bad(murl, rules.CanonicalURL, "canonical_url", err)
@@ -242,7 +242,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.Note(r.d.Rules.Parity, murl, "the list says "+shortened(listed)+", the document "+shortened(version))
+		r.Note(r.d.RuleNames.Parity, murl, "the list says "+shortened(listed)+", the document "+shortened(version))
 	}
 }
 
@@ -255,9 +255,9 @@ func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
 	}
 	switch best {
 	case otherURL:
-		return r.Bad(murl, r.d.Rules.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
+		return r.Bad(murl, r.d.RuleNames.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
 	case nearURL:
-		r.Note(r.d.Rules.CanonicalLink, murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
+		r.Note(r.d.RuleNames.CanonicalLink, murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil
 }

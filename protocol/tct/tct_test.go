@@ -21,7 +21,7 @@ func TestExtendedMembers(t *testing.T) {
 		{`"published":"9999-12-31T23:59:59-14:00"`, ""},
 		{`"published":"yesterday"`, ""},
 	} {
-		d, _, err := decode([]byte("{" + core + "," + c.member + "}"))
+		d, _, err := draft01.Decode([]byte("{" + core + "," + c.member + "}"))
 		if err != nil || d.Published != c.want {
 			t.Errorf("%s is read as %q, want %q (%v)", c.member, d.Published, c.want, err)
 		}
@@ -35,7 +35,7 @@ func TestExtendedMembers(t *testing.T) {
 		{`"x"`, nil},
 		{`[]`, nil},
 	} {
-		d, _, err := decode([]byte("{" + core + `,"structured_data":` + c.data + "}"))
+		d, _, err := draft01.Decode([]byte("{" + core + `,"structured_data":` + c.data + "}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,15 +57,15 @@ func TestExtendedMembers(t *testing.T) {
 func TestWalk(t *testing.T) {
 	const doc = `{"items":[{"cUrl":"a","modified":5,"x":[]},{"cUrl":"b","modified":"2026-01-02"},{"cUrl":7}],"version":1.0}`
 	var got []listItem
-	version, items, err := walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *listItem, err error) bool {
+	top, err := walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *listItem, err error) bool {
 		if (err != nil) != (i == 2) {
 			t.Errorf("item %d: %v", i, err)
 		}
 		got = append(got, *it)
 		return true
 	})
-	if string(version) != "1.0" || !items || err != nil {
-		t.Errorf("version %s, items %t: %v", version, items, err)
+	if string(top.Version) != "1.0" || !top.Items || err != nil {
+		t.Errorf("%+v: %v", top, err)
 	}
 	if diff := cmp.Diff([]listItem{{CURL: "a"}, {CURL: "b", Modified: "2026-01-02"}, {}}, got); diff != "" {
 		t.Error("(-want +got):\n" + diff)
@@ -107,18 +107,18 @@ func TestCompare(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"canonical_url":"https://e.com/","title":"T","content":"C","hash":"","structured_data":[{"b":1.0}],"published":"2026-01-02"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, _, err := decode(body)
+		d, _, err := draft01.Decode(body)
 		if err != nil {
 			if _, ok := errors.AsType[*millrace.FormatError](err); !ok && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatal(err)
 			}
 			return
 		}
-		once := documentOf(millrace.Site{}, d.page())
+		once := draft01.Document(millrace.Site{}, draft01.Page(d))
 		if once == nil || strings.TrimSpace(once.Title) == "" {
 			return // its URL is none
 		}
-		if diff := cmp.Diff(once, documentOf(millrace.Site{}, once.page())); diff != "" {
+		if diff := cmp.Diff(once, draft01.Document(millrace.Site{}, draft01.Page(once))); diff != "" {
 			t.Fatalf("%q (-once +twice):\n%s", body, diff)
 		}
 	})

@@ -1,0 +1,235 @@
+package tct
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	probeBytes = 256 << 10 // of a list or document, as it is sent
+	samples    = 3         // documents that are fetched
+	// maxItems is the most that a list is taken to have, whatever its server says.
+	maxItems = 1 << 28
+)
+
+// maxProbed is how many of a site's lists are probed; the others are taken to be
+// like them.
+const maxProbed = 4
+
+// probe finds the lists as a reader does, and probes them and a few documents. What
+// is no list is passed over.
+func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	r := d.NewReader(client, endpoint, o)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	lists, cost, err := r.Lists(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.PolicyPath != "" {
+		cost.Requests++ // the policy
+	}
+	p := r.NewProbe()
+	var other error
+	for len(lists) > 0 && p.Lists < maxProbed {
+		at := lists[0].URL
+		lists = lists[1:]
+		resp, err := r.GetList(ctx, listState{URL: at}) //nolint:bodyclose // List closes it
+		if err == nil {
+			err = r.announced(p.List(resp, at))
+		}
+		if err != nil && !isOtherDocument(err) {
+			return nil, err
+		}
+		if other = cmp.Or(other, err); d.OneList {
+			if err == nil {
+				lists = nil
+			} else {
+				cost.Requests++
+			}
+		}
+	}
+	if p.Lists == 0 {
+		return nil, r.noList(other)
+	}
+	offer, err := p.Offer(ctx, len(lists), cost)
+	if err == nil && d.Handshake && r.Options.Handshake {
+		offer.Each.Requests++
+		offer.First.Requests += int64(p.Items)
+	}
+	return offer, err
+}
+
+// siteProbe is what the beginnings of a site's lists, and some of its documents, say
+// about the cost of reading the site.
+type siteProbe struct {
+	r     *tctReader
+	Entry string // the first list
+	Lists int    // that were probed
+	Items int    // that they have
+
+	bytes    int64      // that they have, as they are sent
+	unending bool       // one goes on, and its server does not say how far: Items and bytes are those seen
+	guessed  bool       // one goes on: Items is by the length of its beginning
+	free     int        // of the lists, those that have validators
+	items    []listItem // of the first list that has some
+
+	documents int             // that were fetched
+	document  int64           // bytes of one as it is sent, on average
+	known     millrace.Fields // of the documents
+	mismatch  int             // of the documents, those with another validator than the list names: each is fetched whenever the list changes
+}
+
+// NewProbe starts a probe of the reader's site.
+func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
+
+// List probes a list, which the response is of, and closes the response. An error of
+// the beginning of a longer list counts only if that beginning has no items.
+func (p *siteProbe) List(resp *http.Response, at string) error {
+	defer resp.Body.Close()
+	b, err := fetch.ReadBeginning(resp, probeBytes)
+	if err != nil {
+		return p.r.listError(at, err)
+	}
+	n, origins := 0, originsOf(resp, at)
+	var items []listItem
+	err = p.r.d.ScanList(bytes.NewReader(b.Content), 0, func(_ int, it *listItem, err error) bool {
+		if err == nil {
+			if is, bad := it.Check(origins); bad == nil {
+				n++
+				items = append(items, listItem{MURL: is.MURL, ETag: is.Version()})
+			}
+		}
+		return true
+	})
+	if err != nil && (b.Whole || n == 0) {
+		return p.r.listError(at, err)
+	}
+	size := b.Size
+	switch {
+	case b.Whole:
+	case size < 0:
+		p.unending = true
+		size = b.Read
+	default:
+		p.guessed = true
+		n = int(min(maxItems, float64(n)*float64(size)/float64(b.Read)))
+	}
+	p.Entry = cmp.Or(p.Entry, at)
+	p.Lists++
+	p.Items += n
+	p.bytes += size
+	if fetch.ValidatorsOf(resp) != (fetch.Validators{}) {
+		p.free++
+	}
+	if len(p.items) == 0 {
+		p.items = items
+	}
+	return nil
+}
+
+// sample fetches a few documents of the first list. The error is that of the first
+// of them, if none of them is a document.
+func (p *siteProbe) sample(ctx context.Context) error {
+	n := len(p.items)
+	at := []int{n / 2, 0, n - 1}[:min(n, samples)]
+	var first error
+	var size int64
+	for _, i := range at {
+		b, tag, err := p.fetch(ctx, p.items[i].MURL)
+		if err == nil && b.Whole {
+			var d *document
+			if d, _, err = p.r.d.Decode(b.Content); err == nil {
+				p.known |= p.r.d.Page(d).Known
+			}
+		}
+		if err != nil {
+			if errors.Is(err, millrace.ErrUnavailable) {
+				return err
+			}
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		p.documents++
+		if tag != "" && !millrace.SameVersion(tag, p.items[i].ETag) {
+			p.mismatch++
+		}
+		size += min(max(b.Size, b.Read), 4<<30)
+	}
+	if p.documents == 0 {
+		return first
+	}
+	p.document = size / int64(p.documents)
+	if p.known == 0 {
+		p.known = coreFields
+	}
+	return nil
+}
+
+func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning, tag string, err error) {
+	resp, err := p.r.Get(ctx, murl, mediaType, fetch.Validators{})
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, "", err
+	}
+	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
+		return nil, "", fmt.Errorf("%s: it redirects to another origin: %w", murl, millrace.ErrInvalid)
+	}
+	b, err = fetch.ReadBeginning(resp, probeBytes)
+	return b, resp.Header.Get("ETag"), err
+}
+
+// Offer fetches a few documents, and says what the site offers. rest is the number
+// of lists that were not probed, and discovery what comes before the lists.
+func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
+	if err := p.sample(ctx); err != nil {
+		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)
+	}
+	all := p.Lists + rest
+	pages, lists := int64(p.Items*all/p.Lists), protocol.Cost{Requests: int64(all), Bytes: p.bytes * int64(all) / int64(p.Lists)}
+	offer := &protocol.Offer{
+		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: millrace.DetailText, Fields: p.known, Deletes: true, Basis: p.basis(),
+		Still: protocol.Cost{Requests: lists.Requests},
+		Moved: lists,
+		Each:  protocol.Cost{Requests: 1, Bytes: p.document},
+	}
+	offer.First = discovery.Add(lists, 1).Add(offer.Each, pages)
+	offer.Moved.Requests += pages * int64(p.mismatch) / int64(max(1, p.documents))
+	if p.free < p.Lists {
+		offer.Still.Bytes = lists.Bytes
+	}
+	if p.unending {
+		offer.Pages, offer.Estimated = -1, false
+	}
+	return offer, nil
+}
+
+// basis says what an offer is computed from.
+func (p *siteProbe) basis() string {
+	s := "the list"
+	if p.guessed || p.unending {
+		s = "the beginning of the list"
+	}
+	if p.unending {
+		s += ", which is longer"
+	}
+	if p.documents < p.Items {
+		s += fmt.Sprintf(", and %d of its documents", p.documents)
+	}
+	return s
+}
