@@ -80,31 +80,21 @@ type list struct {
 	fetch.Validators
 }
 
-func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
-
-var (
-	errStop  = errors.New("stopped")                     // a consumer that wants no more
-	errWhole = errors.New("the list must be read whole") // what the deltas say is not enough
-)
+var errWhole = errors.New("the list must be read whole") // what the deltas say is not enough
 
 // Changes yields the pages of the list if it has changed, or of its deltas
 // since the last day that was seen (E.8), and a milestone. A site without a
 // list is ErrNotFound. Before anything else, unless that was done in the last 24
 // hours, it gets the policy (E.6); see [Reader.Policy].
 func (r *Reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		run := &run{Reader: r, yield: yield}
-		if err := run.changes(ctx, since); err != nil && !errors.Is(err, errStop) {
-			yield(millrace.Change{}, err)
-		}
-	}
+	return kit.Stream(func(y kit.Yield) error { return (&run{Reader: r, Yield: y}).changes(ctx, since) })
 }
 
 // run is one reading of the stream.
 type run struct {
 	*Reader
+	kit.Yield
 	is     cursor
-	yield  func(millrace.Change, error) bool
 	robots map[string]*fetch.Robots // by origin
 }
 
@@ -133,7 +123,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	defer f.close()
 	r.is.List = f.list
 	if f.spool == nil {
-		return r.mark(false)
+		return r.Mark(r.is, false, "")
 	}
 	r.heed(f)
 	seen := past(parseTime(f.head.Generated), now)
@@ -144,7 +134,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if err := r.pages(ctx, f, false); err != nil {
 		return err
 	}
-	return r.mark(true)
+	return r.Mark(r.is, true, "")
 }
 
 // heed keeps to the rate that a document asks for (E.7), and to that of the
@@ -170,14 +160,6 @@ func (r *run) heed(f *listFile) {
 	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
 		r.Note("reader/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
 	}
-}
-
-func (r *run) mark(whole bool) error {
-	m := &millrace.Checkpoint{Cursor: r.is.encode(), Complete: whole}
-	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
-		return errStop
-	}
-	return nil
 }
 
 // past gives a time that is not known, or in the future, as now.

@@ -49,7 +49,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	}
 	switch {
 	case resp.StatusCode == http.StatusNotModified, resp.StatusCode == http.StatusOK && v.ETag != "" && v.ETag == r.is.List.ETag:
-		return r.mark(false)
+		return r.Mark(r.is, false, "")
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
 		return errWhole
 	case dated && last.Before(r.is.Seen): // what was applied since is undone, as by a backup
@@ -93,7 +93,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		}
 	}
 	r.is.List.Validators, r.is.Seen = v, past(newest, now)
-	return r.mark(false)
+	return r.Mark(r.is, false, "")
 }
 
 // again looks at the delta of the day that was seen last, which has been read

@@ -284,7 +284,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 			if c, err := canon.URL(u); err == nil {
 				u = c
 			}
-			stop = r.skip(&millrace.SkipError{URL: u, Err: at(bad, f.URL, i)})
+			stop = r.Give(millrace.Change{}, &millrace.SkipError{URL: u, Err: at(bad, f.URL, i)})
 			return stop == nil
 		}
 		stop = r.take(ctx, f, e, delta)
@@ -334,33 +334,19 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	ref := millrace.Ref{URL: e.URL}
 	switch {
 	case why != nil && delta:
-		return r.change(millrace.Change{Kind: millrace.Delete, Ref: ref, Time: parseTime(e.Lastmod)})
+		return r.Give(millrace.Change{Kind: millrace.Delete, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
 	case why != nil:
-		return r.skip(&millrace.SkipError{URL: e.URL, Err: why, Absent: true})
+		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
 		// The version is in that of the page, which the list cannot know.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
-		return r.change(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)})
+		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
 	}
 	p := e.page()
 	ref.Version = e.version()
 	p.Version = ref.Version
-	return r.change(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified})
-}
-
-func (r *run) change(c millrace.Change) error {
-	if !r.yield(c, nil) {
-		return errStop
-	}
-	return nil
-}
-
-func (r *run) skip(why *millrace.SkipError) error {
-	if !r.yield(millrace.Change{}, why) {
-		return errStop
-	}
-	return nil
+	return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified}, nil)
 }
 
 // version tells one state of the page from another: it moves when the checksum

@@ -4,7 +4,6 @@ package kit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,16 +42,6 @@ func Accept(types string, v fetch.Validators) http.Header {
 	h := http.Header{"Accept": {types}}
 	v.Set(h)
 	return h
-}
-
-// Cursor encodes the state of a reader, which is made of strings, numbers and
-// times.
-func Cursor(state any) millrace.Cursor {
-	b, err := json.Marshal(state)
-	if err != nil {
-		panic("kit: a cursor does not encode: " + err.Error())
-	}
-	return millrace.Cursor(b)
 }
 
 // FormatURL sets the URL of a format error.

@@ -97,8 +97,6 @@ type file struct {
 	fetch.Validators
 }
 
-func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
-
 // keptTombstones is how many deletions the specification recommends to keep
 // (3.4): a reply with as many may be the end of a longer list.
 const keptTombstones = 1000
@@ -106,27 +104,20 @@ const keptTombstones = 1000
 // run is one reading of the stream.
 type run struct {
 	*reader
+	kit.Yield
 	was, is cursor
-	yield   func(millrace.Change, error) bool
 	named   bool // pages have been named that what comes next need not know of
 }
 
-var (
-	errStop   = errors.New("stopped")                     // a consumer that wants no more
-	errResync = errors.New("the index must be read anew") // what a token says is not enough
-)
+var errResync = errors.New("the index must be read anew") // what a token says is not enough
 
 // Changes yields what the index names, or what has changed since, and a
 // milestone that stands for all of it.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, errStop) {
-			yield(millrace.Change{}, err)
-		}
-	}
+	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
 
-func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Yield) error {
 	run, now, err := r.begin(ctx, since, yield)
 	if err != nil {
 		return err
@@ -144,8 +135,8 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 
 // begin starts a reading from a cursor, with the feed that is remembered, or
 // that is found.
-func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) (*run, time.Time, error) {
-	now, run := r.Now(), &run{reader: r, yield: yield}
+func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yield) (*run, time.Time, error) {
+	now, run := r.Now(), &run{reader: r, Yield: yield}
 	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Feed.Endpoint != "" }); err != nil {
 		return nil, now, err
 	}
@@ -208,7 +199,7 @@ func (r *run) poll(ctx context.Context) error {
 	c.Polls++
 	err := r.since(ctx, c.Token, c.ETag, func(reply *changes, etag string) error {
 		if reply == nil {
-			return r.mark(c, false)
+			return r.Mark(c, false, "")
 		}
 		s := &reply.Sync
 		if s.DeletedTracking != nil && !*s.DeletedTracking && c.Told {
@@ -227,7 +218,7 @@ func (r *run) poll(ctx context.Context) error {
 			c.ETag = etag
 		}
 		c.Token = s.SyncToken
-		return r.mark(c, false)
+		return r.Mark(c, false, "")
 	})
 	if gone(err) {
 		return errResync
@@ -262,7 +253,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 			r.Note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
 		case !listed[u]:
 			c := millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}, Time: parseTime(gone.DeletedAt)}
-			if err := r.change(ctx, c); err != nil {
+			if err := r.give(ctx, c, nil); err != nil {
 				return err
 			}
 		}
@@ -278,31 +269,17 @@ func (r *run) name(ctx context.Context, it *item, section string) error {
 		ref.Location, err = r.documentAt(it.Document, r.is.Feed)
 	}
 	if err != nil {
-		if !r.yield(millrace.Change{}, &millrace.SkipError{URL: cmp.Or(u, it.URL), Err: err}) {
-			return errStop
-		}
-		return ctx.Err()
+		return r.give(ctx, millrace.Change{}, &millrace.SkipError{URL: cmp.Or(u, it.URL), Err: err})
 	}
 	r.named = true
-	return r.change(ctx, millrace.Change{Kind: millrace.Put, Ref: ref})
+	return r.give(ctx, millrace.Change{Kind: millrace.Put, Ref: ref}, nil)
 }
 
-func (r *run) change(ctx context.Context, c millrace.Change) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	if !r.yield(c, nil) {
-		return errStop
-	}
-	return nil
-}
-
-func (r *run) mark(c cursor, whole bool) error {
-	m := &millrace.Checkpoint{Cursor: c.encode(), Complete: whole}
-	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
-		return errStop
-	}
-	return nil
+	return r.Give(c, err)
 }
 
 // urlOf gives the URL of a page that the feed names.

@@ -29,19 +29,20 @@ const (
 // its index has a token, if it says so, or if it has told of one; with a feed of
 // files it does not.
 func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
+	return kit.Stream(func(y kit.Yield) error {
 		gone, next, err := r.deletions(ctx, since, from)
 		if err != nil {
-			yield(millrace.Change{}, err)
-			return
+			return err
 		}
 		for _, u := range slices.Sorted(maps.Keys(gone)) {
-			if !yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}, Time: gone[u]}, nil) {
-				return
+			if err := y.Give(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}, Time: gone[u]}, nil); err != nil {
+				return err
 			}
 		}
-		yield(millrace.Change{Kind: millrace.KindCheckpoint, Time: next.AsOf, Checkpoint: &millrace.Checkpoint{Cursor: next.encode()}}, nil)
-	}
+		m := kit.Checkpoint(*next, false, "")
+		m.Time = next.AsOf
+		return y.Give(m, nil)
+	})
 }
 
 // deletions gives the pages that are gone, each with the time when it went, and

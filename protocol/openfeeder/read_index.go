@@ -97,7 +97,7 @@ func (r *run) whole(ctx context.Context, alone bool) error {
 	if !complete {
 		c.Told, c.Polls = false, r.o.Compare // the next time all over
 	}
-	return r.mark(c, complete)
+	return r.Mark(c, complete, "")
 }
 
 func (r *run) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }

@@ -27,7 +27,7 @@ func (r *run) static(ctx context.Context) error {
 		changed = x != nil
 	}
 	if !changed {
-		return r.mark(r.is, false)
+		return r.Mark(r.is, false, "")
 	}
 	c := cursor{Root: r.is.Root, Found: r.is.Found, Feed: r.is.Feed}
 	whole := true
@@ -51,7 +51,7 @@ func (r *run) static(ctx context.Context) error {
 	if i := slices.IndexFunc(c.Files, func(f file) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
 		c.Files = nil // it cannot be asked whether it has changed
 	}
-	return r.mark(c, whole)
+	return r.Mark(c, whole, "")
 }
 
 // staticNext gives where a static index goes on, "" at its end.

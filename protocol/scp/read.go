@@ -101,8 +101,6 @@ type held struct {
 
 const maxHeld = 8 // files of a section
 
-func (c cursor) encode() millrace.Cursor { return kit.Cursor(c) }
-
 // section gives what was applied of a section, nothing for one that is new.
 func (c cursor) section(name string) applied {
 	for _, s := range c.Sections {
@@ -127,9 +125,9 @@ func (c cursor) with(s applied) cursor {
 // run is one reading of the stream.
 type run struct {
 	*reader
+	kit.Yield
 	now   time.Time
 	was   cursor
-	yield func(millrace.Change, error) bool
 	left  int64           // bytes that may still be fetched
 	sites []string        // origins that the pages may have
 	hosts map[string]bool // of collections that were noted
@@ -141,18 +139,11 @@ type run struct {
 // Changes yields the pages of the collections that are new since a cursor, and
 // a milestone after each section.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, errStop) {
-			yield(millrace.Change{}, err)
-		}
-	}
+	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
 
-// errStop is a consumer that wants no more.
-var errStop = errors.New("stopped")
-
-func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
-	run := &run{reader: r, now: r.o.Now().UTC(), yield: yield, left: r.o.Quota, sites: []string{r.Root}, hosts: map[string]bool{}}
+func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Yield) error {
+	run := &run{reader: r, now: r.o.Now().UTC(), Yield: yield, left: r.o.Quota, sites: []string{r.Root}, hosts: map[string]bool{}}
 	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Sitemap != "" }); err != nil {
 		return err
 	}
@@ -246,14 +237,9 @@ func remote(ctx context.Context, err error) error {
 }
 
 func (r *run) mark(c cursor, whole bool, section string) error {
-	return r.give(millrace.Change{Kind: millrace.KindCheckpoint, Time: r.told, Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section}}, nil)
-}
-
-func (r *run) give(c millrace.Change, err error) error {
-	if !r.yield(c, err) {
-		return errStop
-	}
-	return nil
+	m := kit.Checkpoint(c, whole, section)
+	m.Time = r.told
+	return r.Give(m, nil)
 }
 
 // get asks for a canonical URL and gives the response, whose URL is that after

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // read applies what a sitemap offers. Sections are in Ref.Section; those of
@@ -35,7 +36,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 		}
 	}
 	err := r.sections(ctx, f, names, is, anew)
-	if errors.Is(err, errStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
+	if errors.Is(err, kit.ErrStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
 		return err
 	}
 	// Fallback Strategy: the parts, before the whole is given up.
@@ -57,7 +58,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 		was := r.was.section(name)
 		so, all, err := r.section(ctx, f, was, anew)
 		if err != nil {
-			if errors.Is(err, errStop) || fatal(ctx, err) {
+			if errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 				return err
 			}
 			if len(names) > 1 {
@@ -120,7 +121,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is
 		is = was
 	default:
 		is, err = r.deltas(ctx, deltas, was)
-		if err == nil || snapshot == nil || !snapshot.generated.After(is.Generated) || errors.Is(err, errStop) || fatal(ctx, err) {
+		if err == nil || snapshot == nil || !snapshot.generated.After(is.Generated) || errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, false, err
 		}
 		r.Note(ruleOf(err), deltas[0].files[0].url, "the snapshot is read in place of the deltas: "+err.Error())
@@ -162,7 +163,7 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 	for _, d := range later(deltas, is.Generated) {
 		whole = whole && !d.since.After(is.Generated)
 		so, err := r.deltas(ctx, []*offered{d}, is.unconditional(d))
-		if errors.Is(err, errStop) || fatal(ctx, err) {
+		if errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, false, err
 		}
 		if err != nil { // the pages before it stand

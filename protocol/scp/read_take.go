@@ -23,7 +23,7 @@ func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error
 			have = was.Files[k]
 		}
 		is, err := r.takeFile(ctx, o, f, have, was)
-		if err == nil || errors.Is(err, errStop) || errors.Is(err, millrace.ErrUnmodified) || fatal(ctx, err) {
+		if err == nil || errors.Is(err, kit.ErrStop) || errors.Is(err, millrace.ErrUnmodified) || fatal(ctx, err) {
 			return is, err
 		}
 		refused = cmp.Or(refused, err)
@@ -200,7 +200,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 				Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version, Section: section}, Page: p, Newer: newer, Time: p.Modified,
 			}
 		}
-		if err := r.give(change, err); err != nil {
+		if err := r.Give(change, err); err != nil {
 			return err
 		}
 	}

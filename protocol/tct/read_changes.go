@@ -24,13 +24,6 @@ type cursor struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-func (c cursor) encode() millrace.Cursor {
-	if c.Root == "" {
-		return "" // from the start
-	}
-	return kit.Cursor(c)
-}
-
 func (c cursor) urls() []string {
 	out := make([]string, len(c.Lists))
 	for i, l := range c.Lists {
@@ -45,14 +38,10 @@ func (c cursor) urls() []string {
 // comes one that says to start over: a client that has applied only some of them holds
 // pages of sections that no cursor knows.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		if err := r.changes(ctx, since, yield); err != nil {
-			yield(millrace.Change{}, err)
-		}
-	}
+	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
 
-func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yield) error {
 	was := cursor{Root: r.Root}
 	if err := r.Resume(since, &was, func() bool { return was.Root == r.Root && len(was.Lists) > 0 }); err != nil {
 		return err
@@ -99,7 +88,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield fu
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
-		return r.yieldEach(ctx, files, whole, was, is, yield)
+		return r.yieldEach(ctx, files, whole, was, is, y)
 	}
 	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
 		// A list among others than before says nothing by its 304 alone.
@@ -110,10 +99,12 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, yield fu
 		}
 		is.Lists = listsOf(files, lagging)
 	}
-	if since != "" && !yield(mark(cursor{}, false, ""), nil) {
-		return nil
+	if since != "" {
+		if err := y.Mark(cursor{}, false, ""); err != nil {
+			return err
+		}
 	}
-	return r.yieldAll(ctx, files, whole, is, yield)
+	return r.yieldAll(ctx, files, whole, is, y)
 }
 
 // listsOf gives the lists of files, with their validators unless they are to be
@@ -139,23 +130,18 @@ func unconditional(lists []listState) []listState {
 }
 
 // yieldAll yields the items of all lists and one milestone.
-func (r *tctReader) yieldAll(
-	ctx context.Context, files []*listFile, whole bool, is cursor, yield func(millrace.Change, error) bool,
-) error {
+func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, whole bool, is cursor, y kit.Yield) error {
 	for _, f := range files {
-		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
-			return unlessStop(err)
+		if err := r.Items(ctx, f, sectionOf(f, files), y); err != nil {
+			return err
 		}
 	}
-	yield(mark(is, whole, ""), nil)
-	return nil
+	return y.Mark(is, whole, "")
 }
 
 // yieldEach yields the items of each list that has changed, with a milestone
 // whose cursor covers what has been yielded up to it.
-func (r *tctReader) yieldEach(
-	ctx context.Context, files []*listFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
-) error {
+func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, whole bool, was, is cursor, y kit.Yield) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
 	for i, f := range files {
@@ -166,19 +152,18 @@ func (r *tctReader) yieldEach(
 		}
 	}
 	if last < 0 {
-		yield(mark(is, false, ""), nil)
-		return nil
+		return y.Mark(is, false, "")
 	}
 	for i, f := range files {
 		if !f.Changed() {
 			continue
 		}
-		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
-			return unlessStop(err)
+		if err := r.Items(ctx, f, sectionOf(f, files), y); err != nil {
+			return err
 		}
 		so.Lists[i] = is.Lists[i]
-		if !yield(mark(so, whole, sectionOf(f, files)), nil) {
-			return nil
+		if err := y.Mark(so, whole, sectionOf(f, files)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -190,20 +175,6 @@ func sectionOf(f *listFile, files []*listFile) string {
 		return f.URL
 	}
 	return ""
-}
-
-func unlessStop(err error) error {
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
-}
-
-func mark(c cursor, whole bool, section string) millrace.Change {
-	return millrace.Change{
-		Kind:       millrace.KindCheckpoint,
-		Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section},
-	}
 }
 
 func closeAll(files []*listFile) {

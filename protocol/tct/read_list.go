@@ -17,9 +17,6 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// errStop is the error of [tctReader.Items] when the consumer wants no more.
-var errStop = errors.New("stopped")
-
 // downloadTime is how long a list may take.
 const downloadTime = 15 * time.Minute
 
@@ -157,8 +154,8 @@ func (r *tctReader) verify(f *listFile) error {
 }
 
 // Items yields the items of a list that has changed, each as a change of the given
-// section. The error is [errStop] if yield returns false.
-func (r *tctReader) Items(ctx context.Context, f *listFile, of string, yield func(millrace.Change, error) bool) error {
+// section.
+func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yield) error {
 	body, err := f.spool.Reader()
 	if err != nil {
 		return err
@@ -182,19 +179,15 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, yield fun
 				named[it.CURL] = true
 			}
 		}
-		var ok bool
 		if err != nil {
-			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
+			stop = y.Give(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
 			r.listed.Add(it.MURL, it.Version())
-			ok = yield(millrace.Change{Kind: millrace.Put, Time: parseTime(string(it.Modified)), Ref: millrace.Ref{
+			stop = y.Give(millrace.Change{Kind: millrace.Put, Time: parseTime(string(it.Modified)), Ref: millrace.Ref{
 				URL: it.CURL, Version: it.Version(), Location: it.MURL, Section: of,
 			}}, nil)
 		}
-		if !ok {
-			stop = errStop
-		}
-		return ok
+		return stop == nil
 	})
 	if stop != nil {
 		return stop

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxProbes is how many pages are asked for Markdown, whatever the forms of their
@@ -282,11 +283,11 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 				}
 			}
 			if left--; left == 0 {
-				return errStop
+				return kit.ErrStop
 			}
 			return nil
 		})
-		if len(pages) == maxProbes && (err == nil || errors.Is(err, errStop)) {
+		if len(pages) == maxProbes && (err == nil || errors.Is(err, kit.ErrStop)) {
 			break
 		}
 	}

@@ -80,15 +80,7 @@ type feedState struct {
 	Top     string    `json:"top,omitempty"`  // marks of the entries that have its time
 }
 
-func (c cursor) encode() millrace.Cursor {
-	if c.Root == "" {
-		return "" // from the start
-	}
-	return kit.Cursor(c)
-}
-
 var (
-	errStop  = errors.New("stopped")                    // a consumer that wants no more
 	errWhole = errors.New("the sitemaps must be asked") // what the feed says is not enough
 	errMoved = errors.New("there are other sitemaps")   // than those that were read
 )
@@ -98,23 +90,20 @@ var (
 // them: where the sitemaps are the cursor's, one for each that has changed,
 // otherwise one for all. Pages of other sites are left out, with a note.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
+	return kit.Stream(func(y kit.Yield) error {
 		r.mu.Lock()
 		r.vain = nil // of one run: pages that were gone then tell nothing of now
 		r.mu.Unlock()
-		run := &run{reader: r, yield: yield}
-		if err := run.changes(ctx, since); err != nil && !errors.Is(err, errStop) {
-			yield(millrace.Change{}, err)
-		}
-	}
+		return (&run{reader: r, Yield: y}).changes(ctx, since)
+	})
 }
 
 // run is one reading of the stream.
 type run struct {
 	*reader
+	kit.Yield
 	was, is cursor
 	so      cursor // of the last milestone
-	yield   func(millrace.Change, error) bool
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
 	usual     bool      // nobody names them: the first that is there is the one
@@ -142,7 +131,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if f := r.is.Feed; f != nil && f.Trusted {
 		err := r.catchUp(ctx)
 		if err == nil && remembered {
-			return r.mark(r.is, false)
+			return r.mark(r.is, false, "")
 		}
 		if err != nil && !errors.Is(err, errWhole) {
 			return err
@@ -163,17 +152,10 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	return nil
 }
 
-// mark yields a milestone for everything.
-func (r *run) mark(c cursor, whole bool) error {
-	return r.milestone(&millrace.Checkpoint{Cursor: c.encode(), Complete: whole}, c)
-}
-
-func (r *run) milestone(m *millrace.Checkpoint, c cursor) error {
+// mark yields a checkpoint.
+func (r *run) mark(c cursor, whole bool, section string) error {
 	r.so = c
-	if !r.yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}, nil) {
-		return errStop
-	}
-	return nil
+	return r.Mark(c, whole, section)
 }
 
 // settle waits until the pages that were named have been asked for, as everybody
@@ -183,7 +165,7 @@ func (r *run) milestone(m *millrace.Checkpoint, c cursor) error {
 // whose pages are always older than its lists say is believed when a second
 // reading finds exactly the same.
 func (r *run) settle() (odd uint64, err error) {
-	if err := r.mark(r.so, false); err != nil {
+	if err := r.mark(r.so, false, ""); err != nil {
 		return 0, err
 	}
 	r.mu.Lock()
@@ -206,11 +188,7 @@ func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
 		r.listed.Add(u, state)
 	}
-	c := millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}
-	if !r.yield(c, nil) {
-		return errStop
-	}
-	return nil
+	return r.Give(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
 }
 
 // own gives a page that a list at a URL names, false for one of another site.

@@ -157,8 +157,8 @@ func (r *run) putUnseen() error {
 		if _, ok := r.feed.seen[e.URL]; ok || r.feed.named[e.URL] {
 			continue
 		}
-		if !r.yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil) {
-			return errStop
+		if err := r.Give(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -299,8 +299,8 @@ func (r *run) catchUp(ctx context.Context) error {
 		if t, again := there[e.URL]; again && !t.Before(e.Updated) {
 			continue
 		}
-		if !r.yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil) {
-			return errStop
+		if err := r.Give(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
+			return err
 		}
 	}
 	done := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Limits of the sitemaps of a site.
@@ -71,14 +72,14 @@ func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 	var children []string
 	err = f.entries(r.o.MaxList, func(e sitemap.Entry) error {
 		if f.Index = e.Sitemap; !e.Sitemap {
-			return errStop
+			return kit.ErrStop
 		}
 		if u, err := canon.Resolve(f.at, e.URL); err == nil && (r.here(u) != "" || canon.Origin(u) == canon.Origin(l.URL)) {
 			children = append(children, u)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errStop) && !f.Index {
+	if err != nil && !errors.Is(err, kit.ErrStop) && !f.Index {
 		f.close()
 		return nil, nil, fmt.Errorf("%s: sitemap %s: %w", Name, l.URL, err)
 	}

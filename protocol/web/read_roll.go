@@ -76,7 +76,7 @@ func (r *run) roll(ctx context.Context, named []string) error {
 	if len(r.was.Lists) > 0 && !same {
 		// No section of before says what has gone: whoever has applied only some of
 		// what comes starts over.
-		if err := r.mark(cursor{}, false); err != nil {
+		if err := r.mark(cursor{}, false, ""); err != nil {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 		r.again()
 		whole = false // what an old list does not name may be new
 	}
-	return r.mark(r.is, whole)
+	return r.mark(r.is, whole, "")
 }
 
 // again makes the next reading look at everything once more.
@@ -204,8 +204,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 			return err
 		}
 		if last != nil {
-			last.Cursor = so.encode()
-			if err := r.milestone(last, so); err != nil {
+			if err := r.mark(so, last.Complete, last.Section); err != nil {
 				return err
 			}
 		}
@@ -222,7 +221,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 		}
 	}
 	if last == nil {
-		return r.mark(r.is, false)
+		return r.mark(r.is, false, "")
 	}
 	if r.is.Odd = total; total != 0 && total != r.was.Odd {
 		feed := r.was.Feed
@@ -230,8 +229,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 			r.is.Feed = &feedState{URL: feed.URL, Trusted: feed.Trusted, Since: feed.Since, Top: feed.Top}
 		}
 	}
-	last.Cursor = r.is.encode()
-	return r.milestone(last, r.is)
+	return r.mark(r.is, last.Complete, last.Section)
 }
 
 // pages yields what a sitemap names. It is false if some of it could not be

@@ -1,0 +1,55 @@
+package kit_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
+)
+
+// A stream ends with the error of its source, and without one where its consumer stops.
+func TestStream(t *testing.T) {
+	lost := errors.New("lost")
+	stream := kit.Stream(func(y kit.Yield) error {
+		if err := y.Mark(struct{ At int }{1}, true, "a"); err != nil {
+			return err
+		}
+		return lost
+	})
+	var last error
+	for c, err := range stream {
+		if err == nil && (c.Checkpoint.Cursor != `{"At":1}` || c.Checkpoint.Section != "a" || !c.Checkpoint.Complete) {
+			t.Errorf("%+v", c.Checkpoint)
+		}
+		last = err
+	}
+	if !errors.Is(last, lost) {
+		t.Error(last)
+	}
+	for range stream {
+		break
+	}
+	if c := kit.Cursor(struct{ At int }{}); c != "" {
+		t.Errorf("the start is %q", c)
+	}
+}
+
+// A cursor of another site is a conflict, and so is what is no cursor.
+func TestResume(t *testing.T) {
+	r := kit.NewReader("x", nil, "https://example.com/a", new(protocol.ReaderOptions))
+	for since, want := range map[millrace.Cursor]error{
+		"": nil, `{"root":"https://example.com/"}`: nil, `{"root":"https://example.org/"}`: millrace.ErrConflict, "x": millrace.ErrConflict,
+	} {
+		var is struct {
+			Root string `json:"root"`
+		}
+		if err := r.Resume(since, &is, func() bool { return is.Root == r.Root }); !errors.Is(err, want) {
+			t.Errorf("%q: %v", since, err)
+		}
+	}
+	if r = kit.NewReader("x", nil, "x", new(protocol.ReaderOptions)); !errors.Is(r.Resume("", nil, nil), millrace.ErrInvalid) {
+		t.Error(r.Err)
+	}
+}

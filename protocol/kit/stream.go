@@ -1,0 +1,59 @@
+package kit
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"reflect"
+
+	"github.com/millrace/millrace"
+)
+
+// ErrStop is the error of a consumer that wants no more changes.
+var ErrStop = errors.New("stopped")
+
+// Yield is the consumer of the changes of a source.
+type Yield func(millrace.Change, error) bool
+
+// Stream returns the changes that f yields, and its error as the last of them, unless
+// that is [ErrStop].
+func Stream(f func(y Yield) error) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		if err := f(yield); err != nil && !errors.Is(err, ErrStop) {
+			yield(millrace.Change{}, err)
+		}
+	}
+}
+
+// Give yields a change, or the error in its place. It returns [ErrStop] if the
+// consumer wants no more.
+func (y Yield) Give(c millrace.Change, err error) error {
+	if !y(c, err) {
+		return ErrStop
+	}
+	return nil
+}
+
+// Mark yields a [Checkpoint].
+func (y Yield) Mark(state any, complete bool, section string) error {
+	return y.Give(Checkpoint(state, complete, section), nil)
+}
+
+// Checkpoint returns a checkpoint with the [Cursor] of a state.
+func Checkpoint(state any, complete bool, section string) millrace.Change {
+	m := &millrace.Checkpoint{Cursor: Cursor(state), Complete: complete, Section: section}
+	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}
+}
+
+// Cursor encodes the state of a reader, which is made of strings, numbers and times.
+// The zero value is the cursor of the start, "".
+func Cursor(state any) millrace.Cursor {
+	if reflect.ValueOf(state).IsZero() {
+		return ""
+	}
+	b, err := json.Marshal(state)
+	if err != nil {
+		panic("kit: a cursor does not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
