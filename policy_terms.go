@@ -52,6 +52,22 @@ type RateHints struct {
 	Note      string  // more about it, in words
 }
 
+// Refuses reports whether the policy says that the content may not be used for a
+// purpose. Without a policy, nothing is refused.
+func (p *Policy) Refuses(purpose Purpose) bool {
+	if p == nil {
+		return false
+	}
+	allowed, said := p.Purposes[purpose]
+	return said && !allowed
+}
+
+// Approves reports whether the policy approves the agent with a product token, in
+// any case, by name.
+func (p *Policy) Approves(token string) bool {
+	return p != nil && slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
+}
+
 // Validate says what no document could say: a member that is no URL, a purpose
 // that nobody knows, a number below zero, a time that has no four-digit year,
 // text that is not one line. It names every such member; errors are

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -156,7 +157,14 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	g.mu.Lock()
 	others := slices.Clone(g.terms)
 	g.mu.Unlock()
-	if t, said := robotsTerms(robots, g.root, others); said {
+	// The other documents are newer, as a robots.txt counts for a day, and say more.
+	t := protocol.Terms{URL: g.root.Scheme + "://" + g.root.Host + "/robots.txt", Policy: policy.ReadRobots(robots), Names: policy.RobotsNames}
+	for _, o := range others {
+		for purpose := range o.Policy.Purposes {
+			delete(t.Policy.Purposes, purpose)
+		}
+	}
+	if len(t.Policy.Purposes) > 0 {
 		return g.add(t)
 	}
 	g.mu.Lock()
@@ -187,7 +195,7 @@ func innermost(err error) error {
 // purpose. What is not said is not forbidden.
 func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	for _, t := range terms {
-		if allowed, said := t.Policy.Purposes[g.purpose]; said && !allowed {
+		if t.Policy.Refuses(g.purpose) {
 			return &forbiddenError{g.purpose, t.URL, t.Names.Purposes[g.purpose], t.Policy.Contact}
 		}
 	}

@@ -354,7 +354,7 @@ func (l *look) refusal(unread error) string {
 	defer l.mu.Unlock()
 	l.site.Terms = slices.Clone(l.terms)
 	for _, t := range l.terms {
-		if allowed, said := t.Policy.Purposes[l.Purpose]; said && !allowed {
+		if t.Policy.Refuses(l.Purpose) {
 			return fmt.Sprintf("%s does not allow %s (%s)", t.URL, l.Purpose, cmp.Or(t.Names.Purposes[l.Purpose], string(l.Purpose)))
 		}
 	}

@@ -2,6 +2,8 @@
 // machines read what the content of a site may be used for, and reads it back.
 //
 //	format                 writer          reader
+//	robots.txt             [Robots.Write]  [ReadRobots]
+//	Content-Signal, -Usage [Header.Write]  [ReadHeader]
 //	TCT draft-00           [WriteTCT]      [ReadTCT]
 //	ARC                    [WriteARC]      [ReadARC]
 //

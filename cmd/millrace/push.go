@@ -42,10 +42,8 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + room.Name)
 		}
 	}
-	if c.IndexNow && policy != nil {
-		if may, said := policy.Purposes[millrace.Search]; said && !may {
-			return usageError("--indexnow: the policy forbids the use for search, so there is nothing to tell search engines")
-		}
+	if c.IndexNow && policy.Refuses(millrace.Search) {
+		return usageError("--indexnow: the policy forbids the use for search, so there is nothing to tell search engines")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package access
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +93,7 @@ func byPolicy(p *millrace.Policy) []Rule {
 	}
 	var out []Rule
 	for _, purpose := range []bots.Purpose{bots.Training, bots.Search, bots.User} {
-		if allowed, said := p.Purposes[purpose.Of()]; said && !allowed {
+		if p.Refuses(purpose.Of()) {
 			out = append(out, Rule{Name: string(purpose), Action: do})
 		}
 	}
@@ -113,9 +112,6 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		return nil, nil
 	}
 	c := &botRules{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
-	approved := func(b *bots.Bot) bool {
-		return p != nil && slices.ContainsFunc(p.Consumers, func(name string) bool { return strings.EqualFold(name, b.Token) })
-	}
 	// From the least specific to the most, so that the last one counts.
 	bySpecificity := make([][]*rule, 4)
 	seen := make(map[string]bool)
@@ -170,7 +166,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		for _, b := range table.Named(r.Name) {
 			own := c.byBot[b]
 			switch {
-			case approved(b) || b.Of() == "":
+			case p.Approves(b.Token) || b.Of() == "":
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
 			case own.Action < at.Action && (own.Action == Allow || own.Action == Limit):

@@ -79,13 +79,10 @@ func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 		d.hear(ctx, p)
 	}
 	p.compare()
-	if p.Policy != nil && p.Gate != nil && p.Gate.Bots != nil {
+	if p.Gate != nil && p.Gate.Bots != nil {
 		for _, purpose := range purposes {
-			if allowed, said := p.Policy.Purposes[purpose]; said && !allowed {
-				tokens := slices.DeleteFunc(p.Gate.Bots.Crawlers(purpose), func(token string) bool {
-					return slices.ContainsFunc(p.Policy.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
-				})
-				p.Refuse = append(p.Refuse, refusedPurpose{purpose, tokens})
+			if p.Policy.Refuses(purpose) {
+				p.Refuse = append(p.Refuse, refusedPurpose{purpose, slices.DeleteFunc(p.Gate.Bots.Crawlers(purpose), p.Policy.Approves)})
 			}
 		}
 	}

@@ -38,8 +38,8 @@ func (w *response) WriteHeader(status int) {
 		if status != http.StatusNotModified {
 			w.SetRateLimit(w.Header())
 		}
-		if w.g != nil && w.g.terms != nil && status < 400 && !w.silent {
-			w.g.terms.SetFields(w.Header())
+		if w.g != nil && w.g.header != nil && status < 400 && !w.silent {
+			w.g.header.Write(w.Header())
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)

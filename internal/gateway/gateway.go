@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/proxy"
-	"github.com/millrace/millrace/internal/robots"
 	"github.com/millrace/millrace/internal/sites"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/store"
 )
 
@@ -104,7 +104,7 @@ type Gateway struct {
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
-	terms    *robots.Terms    // nil = the policy says nothing
+	header   *policy.Header   // nil = the policy says nothing
 	site     *sites.Documents // nil = there is no press
 	pages    *proxy.Pages     // nil = there is no press
 	o        Options
@@ -156,10 +156,10 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.Access.Bots != nil {
 		crawlers = o.Access.Bots.Crawlers
 	}
-	g.terms = robots.New(o.Policy, crawlers, g.guard.Refused())
+	g.header = policy.NewHeader(o.Policy)
 	if press != nil {
 		so := &sites.Options{
-			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Terms: g.terms, Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
+			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Robots: policy.NewRobots(o.Policy, crawlers, g.guard.Refused()), Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
 		}
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)

@@ -67,6 +67,14 @@ func TestRobots(t *testing.T) {
 			t.Errorf("Disallow: %s: %s", rule, w.Body)
 		}
 	}
+	// A policy that refuses both uses by AI lets no machine at the documents.
+	for _, answers := range []bool{true, false} {
+		o := Options{Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: answers}}}
+		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: /\n"), rooms: []edition.Room{{Name: "noter", Publisher: noter{}}}, o: o}.gateway(t)
+		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "\nAllow: /notes\n") != answers {
+			t.Errorf("answering is allowed, %t: %s", answers, w.Body)
+		}
+	}
 	if w := ask(setup{base: "https://x.test/blog/", rooms: rooms}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
 		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: it is at the root
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/internal/robots"
 	"github.com/millrace/millrace/internal/subrequest"
+	"github.com/millrace/millrace/policy"
 )
 
 // Some documents have names that are the same for all who make them, so that a
@@ -41,7 +41,7 @@ type Options struct {
 	// does not, and only what is below Base is the site's.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
-	Terms        *robots.Terms // the policy in the words of robots.txt; nil = it says nothing
+	Robots       *policy.Robots // what robots.txt says of the policy; nil = nothing
 	Visibility   millrace.Visibility
 	Signer       edition.Signer // nil = documents are not signed
 	Log          *slog.Logger
@@ -115,7 +115,7 @@ func (d *Documents) Composed(ctx context.Context) []string {
 		return nil
 	}
 	var out []string
-	if d.o.Base == "" && (len(d.robotsLines(ed, "")) > 0 || d.o.Terms != nil) {
+	if d.o.Base == "" && (len(d.robotsLines(ed, "")) > 0 || d.o.Robots != nil) {
 		out = append(out, RobotsPath)
 	}
 	if d.o.Base == "" && len(Entries(ed)) > 0 {

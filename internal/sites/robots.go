@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 )
@@ -33,7 +34,7 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 // nothing to add: then the site answers by itself.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)
-	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Terms == nil {
+	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Robots == nil {
 		return false, nil
 	}
 	text := ""
@@ -42,7 +43,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	page := own.Status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.Body.Bytes()), "text/html")
 	switch {
 	case own.Missing() || page:
-		if d.o.Terms == nil {
+		if d.o.Robots == nil {
 			text = "User-agent: *\nDisallow:\n"
 		}
 	case own.Status == http.StatusOK && !own.Cut:
@@ -50,10 +51,10 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	default:
 		return false, nil // the site answers by itself
 	}
-	if d.o.Terms != nil {
-		text = d.o.Terms.Apply(text)
+	if d.o.Robots != nil {
+		text = d.o.Robots.Write(text)
 	}
-	text = d.o.Terms.Allow(text, patterns)
+	text = d.o.Robots.Allow(text, patterns)
 	lines := d.robotsLines(ed, text)
 	if d.o.Origin != nil && d.docs == d.o.Base {
 		lines = append(lines, d.mapOf(ed, r).lines(d, r)...)
@@ -92,7 +93,7 @@ func withLines(text string, lines []string) string {
 // patterns returns the patterns of what the protocols' clients fetch, as paths of
 // the host.
 func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
-	if d.o.Terms.RefusesAI() {
+	if d.o.Policy.Refuses(millrace.AIInput) && d.o.Policy.Refuses(millrace.AITrain) {
 		return nil
 	}
 	for _, n := range ed.Advertisements {

@@ -1,4 +1,4 @@
-package robots
+package policy
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 )
 
 // What a robots.txt with our lines lets whom fetch.
-func TestAllowing(t *testing.T) {
+func TestRobotsAllow(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}
-	training := New(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
+	training := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
 		if p == millrace.AITrain {
 			return []string{"GPTBot"}
 		}
@@ -21,7 +21,7 @@ func TestAllowing(t *testing.T) {
 	const entries = "/.well-known/openfeeder.json /openfeeder?page=2 /openfeeder/events /a/llm.json /"
 	for _, c := range []struct {
 		name, own     string
-		u             *Terms
+		u             *Robots
 		agent         string
 		allow, refuse string
 	}{
@@ -35,15 +35,15 @@ func TestAllowing(t *testing.T) {
 		{"refused by name", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "GPTBot", "", entries + " /a/"},
 		{"others", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "Other", entries, "/a/"},
 		{"refused by the policy", "User-agent: *\nDisallow: /\n", training, "GPTBot", "", entries + " /a/"},
-		{"refused by --bot", "User-agent: *\nDisallow: /\n", New(nil, nil, []string{"BadBot"}), "BadBot", "", entries},
-		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", New(nil, nil, []string{"*"}), "", "", entries},
+		{"refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, nil, []string{"BadBot"}), "BadBot", "", entries},
+		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, nil, []string{"*"}), "", "", entries},
 		{"not refused by the policy", "User-agent: *\nDisallow: /\n", training, "Other", entries, "/a/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			text := c.own
 			if c.u != nil {
-				text = c.u.Apply(text)
+				text = c.u.Write(text)
 			}
 			text = c.u.Allow(text, patterns)
 			robots := fetch.ParseRobots([]byte(text), c.agent)
@@ -66,19 +66,5 @@ func TestAllowing(t *testing.T) {
 				}
 			}
 		})
-	}
-	for _, c := range []struct {
-		input, train any
-		refused      bool
-	}{{false, false, true}, {false, nil, false}, {true, false, false}, {nil, nil, false}} {
-		p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.Search: true}}
-		for purpose, v := range map[millrace.Purpose]any{millrace.AIInput: c.input, millrace.AITrain: c.train} {
-			if allowed, said := v.(bool); said {
-				p.Purposes[purpose] = allowed
-			}
-		}
-		if got := New(p, nil, nil).RefusesAI(); got != c.refused {
-			t.Errorf("%+v: %t", c, got)
-		}
 	}
 }

@@ -1,10 +1,9 @@
-package robots
+package policy
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -20,14 +19,8 @@ import (
 //
 // Where a part of the site is refused, the documents of its pages stay refused.
 
-// RefusesAI reports whether the policy refuses both uses by AI.
-func (u *Terms) RefusesAI() bool {
-	refused := func(p millrace.Purpose) bool { allowed, said := u.allowed[p]; return said && !allowed }
-	return u != nil && refused(millrace.AIInput) && refused(millrace.AITrain)
-}
-
 // Allow returns a robots.txt whose groups allow the patterns.
-func (u *Terms) Allow(text string, patterns []string) string {
+func (u *Robots) Allow(text string, patterns []string) string {
 	if len(patterns) == 0 {
 		return text
 	}

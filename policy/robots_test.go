@@ -1,4 +1,4 @@
-package robots
+package policy
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ func crawlers(p millrace.Purpose) []string {
 	}[p]
 }
 
-func TestGovern(t *testing.T) {
+func TestRobots(t *testing.T) {
 	noTrain := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}}
 	const says = "Content-Signal: search=yes, ai-train=no\nContent-Usage: search=y, train-ai=n\n"
 	const refused = "\n# These come for what the policy of this site refuses.\nUser-agent: TrainBot\nUser-agent: Both-Bot\n" + says + "Disallow: /\n"
@@ -61,11 +61,11 @@ func TestGovern(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := New(c.policy, crawlers, nil).Apply(c.own)
+			got := NewRobots(c.policy, crawlers, nil).Write(c.own)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
-			if again := New(c.policy, crawlers, nil).Apply(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
+			if again := NewRobots(c.policy, crawlers, nil).Write(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
 				// Whoever puts the file that we serve into the site gets no other.
 				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
 					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
@@ -75,24 +75,24 @@ func TestGovern(t *testing.T) {
 			}
 		})
 	}
-	if New(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers, nil) != nil || New(nil, crawlers, nil) != nil {
+	if NewRobots(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers, nil) != nil || NewRobots(nil, crawlers, nil) != nil {
 		t.Error("a policy without purposes and rates says something")
 	}
 }
 
 // Whatever a site's own file says: who comes for what is refused may have
 // nothing, and nobody may have more than the site allows.
-func FuzzGovern(f *testing.F) {
+func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a\n\nUser-agent: TrainBot\nAllow: /\n")
 	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")
 	f.Add("Disallow: /\nuser-agent : trainbot\nallow:/a\n\n\nContent-Signal: search=no\nUser-agent: *")
 	f.Add("\uFEFFUser-agent: *\r\rDisallow: /a # b\rContent-Usage: /a train-ai=y\n")
-	u := New(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers, nil)
+	u := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers, nil)
 	f.Fuzz(func(t *testing.T, own string) {
 		if len(own) > 10_000 || strings.ContainsRune(own, 0) {
 			return
 		}
-		got := u.Apply(own)
+		got := u.Write(own)
 		for _, path := range []string{"/", "/a", "/b?c"} {
 			for _, token := range []string{"TrainBot", "Both-Bot"} {
 				if fetch.ParseRobots([]byte(got), token).Allowed(path) {

@@ -1,4 +1,4 @@
-package robots
+package policy
 
 import (
 	"math"
@@ -6,11 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
 )
 
-// A robots.txt is composed of the site's own, of what the policy says, and of
-// the lines of the protocols. What the site's own file says stays as it is,
-// unless the policy is stricter:
+// Robots is what a policy says in robots.txt. It is safe for concurrent use.
+//
+// The file is composed of the site's own, of what the policy says, and of the lines
+// of the protocols. What the site's own file says stays as it is, unless the policy
+// is stricter:
 //
 //   - every group says what the content may be used for, since a crawler reads
 //     one group alone;
@@ -18,6 +24,64 @@ import (
 //     they are taken out of the others, as of two rules that fit a path equally
 //     the one that allows would count (RFC 9309, section 2.2.2);
 //   - what a group says itself of uses and delays counts where it is stricter.
+type Robots struct {
+	says    preferences
+	refused map[string]bool // product tokens, in lower case, of crawlers that come for what is refused
+	tokens  []string        // the same, as they are written, in order
+	delay   float64         // seconds between two requests; 0 = nothing is said
+}
+
+// NewRobots returns what a policy says in robots.txt, nil if that is nothing.
+// crawlers, which may be nil, gives the product tokens of the crawlers for a purpose.
+// refused are the tokens of crawlers that are refused whatever the policy says.
+func NewRobots(p *millrace.Policy, crawlers func(millrace.Purpose) []string, refused []string) *Robots {
+	u := &Robots{refused: make(map[string]bool)}
+	if p != nil {
+		u.says = p.Purposes
+		if r := p.Rate.PerSecond; r > 0 && r <= 1 {
+			u.delay = math.Ceil(1 / r)
+		}
+	}
+	for _, w := range purposes {
+		if crawlers != nil && p.Refuses(w.purpose) {
+			u.refuse(slices.DeleteFunc(slices.Clone(crawlers(w.purpose)), p.Approves))
+		}
+	}
+	u.refuse(refused)
+	if len(u.says) == 0 && u.delay == 0 && len(u.tokens) == 0 {
+		return nil
+	}
+	return u
+}
+
+// refuse adds product tokens to those that are refused.
+func (u *Robots) refuse(tokens []string) {
+	for _, token := range tokens {
+		if lower := strings.ToLower(token); !u.refused[lower] {
+			u.refused[lower] = true
+			u.tokens = append(u.tokens, token)
+		}
+	}
+}
+
+// RobotsNames name the records that bind readers.
+var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
+	millrace.AIInput: "ai-input of Content-Signal or Content-Usage", millrace.AITrain: "ai-train of Content-Signal or Content-Usage",
+	millrace.Search: "search of Content-Signal or Content-Usage",
+}}
+
+// ReadRobots returns what a robots.txt says about the use of the whole site, in the
+// group of the reader. It leaves out what is said of a part of the site, and the
+// delay between requests, which the client keeps.
+func ReadRobots(file *fetch.Robots) *millrace.Policy {
+	var lists []string
+	for _, r := range file.Records() {
+		if r.Name == "content-signal" || r.Name == "content-usage" && !strings.HasPrefix(r.Value, "/") {
+			lists = append(lists, r.Value)
+		}
+	}
+	return &millrace.Policy{Purposes: readPreferences(lists...)}
+}
 
 // record is one line of a robots.txt.
 type record struct {
@@ -51,8 +115,8 @@ func parseRecords(text string) []record {
 
 const recordAgent = "user-agent"
 
-// ownWords are what the groups of a crawler say themselves.
-type ownWords struct {
+// groupWords are what the groups of a crawler say themselves.
+type groupWords struct {
 	says  preferences
 	other []string // preferences in other words
 	delay float64  // seconds
@@ -77,8 +141,8 @@ func (r record) token() string {
 }
 
 // groupsSay collects what the groups say of each crawler.
-func groupsSay(records []record) map[string]*ownWords {
-	say := make(map[string]*ownWords)
+func groupsSay(records []record) map[string]*groupWords {
+	say := make(map[string]*groupWords)
 	var agents []string
 	inRules := false
 	for _, r := range records {
@@ -88,7 +152,7 @@ func groupsSay(records []record) map[string]*ownWords {
 			}
 			agents = append(agents, r.token())
 			if say[r.token()] == nil {
-				say[r.token()] = &ownWords{says: make(preferences)}
+				say[r.token()] = new(groupWords)
 			}
 			continue
 		}
@@ -100,13 +164,13 @@ func groupsSay(records []record) map[string]*ownWords {
 	return say
 }
 
-func (own *ownWords) add(r record) {
+func (own *groupWords) add(r record) {
 	switch r.name {
 	case "content-signal":
-		own.says.add(r.value)
+		own.says = own.says.and(readPreferences(r.value))
 	case "content-usage":
 		if !strings.HasPrefix(r.value, "/") { // of a part of the site
-			own.says.add(r.value)
+			own.says = own.says.and(readPreferences(r.value))
 			own.other = append(own.other, r.value)
 		}
 	case "crawl-delay":
@@ -116,15 +180,9 @@ func (own *ownWords) add(r record) {
 	}
 }
 
-// and gives what two crawlers that share a group say.
-func (own *ownWords) and(o *ownWords) *ownWords {
-	out := &ownWords{says: make(preferences), other: slices.Clone(own.other), delay: max(own.delay, o.delay)}
-	for _, from := range []*ownWords{own, o} {
-		for p, yes := range from.says {
-			was, said := out.says[p]
-			out.says[p] = yes && (was || !said)
-		}
-	}
+// and returns what two crawlers that share a group say.
+func (own *groupWords) and(o *groupWords) *groupWords {
+	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay)}
 	for _, v := range o.other {
 		if !slices.Contains(out.other, v) {
 			out.other = append(out.other, v)
@@ -133,12 +191,12 @@ func (own *ownWords) and(o *ownWords) *ownWords {
 	return out
 }
 
-// Apply returns a robots.txt with what the policy says in each of its groups.
-func (u *Terms) Apply(text string) string {
+// Write returns a robots.txt with what the policy says in each of its groups.
+func (u *Robots) Write(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
-	var own *ownWords // of the crawlers named last; nil = it is written, or there are none
+	var own *groupWords // of the crawlers named last; nil = it is written, or there are none
 	named, live := false, false
 	inRules := false // there was a rule since the last crawler was named
 	flush := func() {
@@ -160,7 +218,7 @@ func (u *Terms) Apply(text string) string {
 			}
 			live = true
 			if own == nil {
-				own = new(ownWords)
+				own = new(groupWords)
 			}
 			own = own.and(say[r.token()])
 			b.WriteString(r.text + "\n")
@@ -181,14 +239,14 @@ func (u *Terms) Apply(text string) string {
 	flush()
 	if say["*"] == nil {
 		blank(&b)
-		b.WriteString("User-agent: *\n" + u.group(new(ownWords)) + "Disallow:\n")
+		b.WriteString("User-agent: *\n" + u.group(new(groupWords)) + "Disallow:\n")
 	}
 	if len(u.tokens) == 0 {
 		return b.String()
 	}
 	blank(&b)
 	b.WriteString("# These come for what the policy of this site refuses.\n")
-	all := new(ownWords)
+	all := new(groupWords)
 	for _, token := range u.tokens {
 		b.WriteString("User-agent: " + token + "\n")
 		if o := say[strings.ToLower(token)]; o != nil {
@@ -199,19 +257,34 @@ func (u *Terms) Apply(text string) string {
 	return b.String()
 }
 
-// rule gives a record of a group. What the group says as a whole stands at its
+// group returns the records of a group that say what the policy says, with what
+// the group says itself.
+func (u *Robots) group(own *groupWords) string {
+	var b strings.Builder
+	if signal, usage := u.says.and(own.says).words(); signal != "" {
+		b.WriteString(fieldSignal + ": " + signal + "\n")
+		b.WriteString(fieldUsage + ": " + usage + unknown(own.other...) + "\n")
+	}
+	if delay := max(u.delay, own.delay); delay > 0 {
+		b.WriteString("Crawl-delay: " + strconv.FormatFloat(delay, 'f', -1, 64) + "\n")
+	}
+	return b.String()
+}
+
+// rule returns a record of a group. What the group says as a whole stands at its
 // beginning; what it says of a part of the site cannot allow what is refused.
-func (u *Terms) rule(r record) string {
+func (u *Robots) rule(r record) string {
 	switch {
-	case r.name == "content-signal" && u.signal != nil, r.name == "crawl-delay":
+	case r.name == "content-signal" && len(u.says) > 0, r.name == "crawl-delay":
 		return ""
-	case r.name != "content-usage" || u.signal == nil:
+	case r.name != "content-usage" || len(u.says) == 0:
 		return r.text + "\n"
 	case !strings.HasPrefix(r.value, "/"):
 		return ""
 	}
 	path, list, _ := strings.Cut(r.value, " ")
-	return fieldUsage + ": " + path + " " + u.words(Preferences(list)).usage + unknown([]string{list}) + "\n"
+	_, usage := u.says.and(readPreferences(list)).words()
+	return fieldUsage + ": " + path + " " + usage + unknown(list) + "\n"
 }
 
 // blank ends a paragraph.

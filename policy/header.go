@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// The header fields, whose names are those of the records of robots.txt.
+const (
+	fieldSignal = "Content-Signal"
+	fieldUsage  = "Content-Usage"
+)
+
+// purposes are the words for each purpose, in the order in which they are written:
+// those of Content-Signal, which are those of the vocabulary, and those of
+// Content-Usage (draft-ietf-aipref-vocab, which has no word for answering yet; a
+// word that a reader does not know says nothing to it).
+var purposes = []struct {
+	purpose millrace.Purpose
+	usage   string
+}{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
+
+// Header is what a policy says in header fields. It is safe for concurrent use.
+type Header struct {
+	says          preferences
+	signal, usage []string // the values of both fields
+}
+
+// NewHeader returns the header fields of a policy, nil if it speaks of no purpose.
+func NewHeader(p *millrace.Policy) *Header {
+	if p == nil || len(p.Purposes) == 0 {
+		return nil
+	}
+	h := &Header{says: p.Purposes}
+	signal, usage := h.says.words()
+	h.signal, h.usage = []string{signal}, []string{usage}
+	return h
+}
+
+// Write sets Content-Signal and Content-Usage of a response. What the response
+// says itself counts where it is stricter.
+func (h *Header) Write(to http.Header) {
+	if to[fieldSignal] == nil && to[fieldUsage] == nil {
+		to[fieldSignal], to[fieldUsage] = h.signal, h.usage
+		return
+	}
+	signal, usage := h.says.and(ReadHeader(to).Purposes).words()
+	to[fieldSignal], to[fieldUsage] = []string{signal}, []string{usage + unknown(to[fieldUsage]...)}
+}
+
+// ReadHeader returns what Content-Signal and Content-Usage of a response say.
+func ReadHeader(h http.Header) *millrace.Policy {
+	return &millrace.Policy{Purposes: readPreferences(slices.Concat(h[fieldSignal], h[fieldUsage])...)}
+}
+
+// preferences say of purposes whether they are allowed.
+type preferences map[millrace.Purpose]bool
+
+// readPreferences reads lists of either field, such as "search=yes, ai-train=no"
+// or "train-ai=n"; nil = they say nothing. What one of them refuses is refused.
+func readPreferences(lists ...string) (p preferences) {
+	for pref := range strings.SplitSeq(strings.ToLower(strings.Join(lists, ",")), ",") {
+		name, value, _ := strings.Cut(pref, "=")
+		value, _, _ = strings.Cut(value, ";") // parameters
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		no := value == "no" || value == "n"
+		for _, w := range purposes {
+			if (name == string(w.purpose) || name == w.usage) && (no || value == "yes" || value == "y") {
+				p = p.and(preferences{w.purpose: !no})
+			}
+		}
+	}
+	return p
+}
+
+// and returns what both say: a refusal counts.
+func (p preferences) and(o preferences) preferences {
+	if len(o) == 0 {
+		return p
+	}
+	both := make(preferences)
+	for _, from := range []preferences{p, o} {
+		for purpose, yes := range from {
+			was, said := both[purpose]
+			both[purpose] = yes && (was || !said)
+		}
+	}
+	return both
+}
+
+// words returns the values of the two fields.
+func (p preferences) words() (signal, usage string) {
+	var s, u []string
+	for _, w := range purposes {
+		if yes, said := p[w.purpose]; said && yes {
+			s, u = append(s, string(w.purpose)+"=yes"), append(u, w.usage+"=y")
+		} else if said {
+			s, u = append(s, string(w.purpose)+"=no"), append(u, w.usage+"=n")
+		}
+	}
+	return strings.Join(s, ", "), strings.Join(u, ", ")
+}
+
+// unknown returns the preferences of Content-Usage that have other words, as they
+// are.
+func unknown(lists ...string) string {
+	var b strings.Builder
+	for pref := range strings.SplitSeq(strings.Join(lists, ","), ",") {
+		pref = strings.TrimSpace(pref)
+		name, _, _ := strings.Cut(pref, "=")
+		known := false
+		for _, w := range purposes {
+			known = known || strings.EqualFold(name, w.usage)
+		}
+		if pref != "" && !known {
+			b.WriteString(", " + pref)
+		}
+	}
+	return b.String()
+}

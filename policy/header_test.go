@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// What header fields and robots.txt say of purposes is read as it was written.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, purposes := range []map[millrace.Purpose]bool{
+		nil, {millrace.Search: true}, {millrace.AIInput: false}, {millrace.Search: true, millrace.AIInput: true, millrace.AITrain: false},
+	} {
+		p := &millrace.Policy{Purposes: purposes, Rate: millrace.RateHints{PerSecond: 1}}
+		h := make(http.Header)
+		if f := NewHeader(p); f != nil {
+			f.Write(h)
+		}
+		if d := cmp.Diff(purposes, ReadHeader(h).Purposes); d != "" {
+			t.Errorf("%v (-written +read):\n%s", h, d)
+		}
+		text := NewRobots(p, nil, nil).Write("")
+		if d := cmp.Diff(purposes, ReadRobots(fetch.ParseRobots([]byte(text), "millrace")).Purposes); d != "" {
+			t.Errorf("%s (-written +read):\n%s", text, d)
+		}
+	}
+}
+
+// The stricter of what the response and the policy say counts.
+func TestHeaderWrite(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"Content-Signal": {"search=no, ai-train=yes"}, "Content-Usage": {"bots=n;x=1", "TRAIN-AI=y"}}
+	NewHeader(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.Search: true, millrace.AITrain: false}}).Write(h)
+	want := http.Header{"Content-Signal": {"search=no, ai-train=no"}, "Content-Usage": {"search=n, train-ai=n, bots=n;x=1"}}
+	if d := cmp.Diff(want, h); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
