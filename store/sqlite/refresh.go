@@ -335,7 +335,11 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 				return err
 			}
 		}
-		if err := w.setTag(t.Protocol, it.new.url, row); err != nil {
+		set := w.setTag
+		if it.old.seq == 0 { // Compact drops entries after tags
+			set = w.addTag
+		}
+		if err := set(t.Protocol, it.new.url, row); err != nil {
 			return err
 		}
 	}

@@ -48,9 +48,18 @@ func (w *work) setTag(room, url string, t tagRow) error {
 			return err
 		}
 	}
+	t.named = old.named
+	return w.addTag(room, url, t)
+}
+
+// addTag adds the tag of a page that has none, unless its value is empty.
+func (w *work) addTag(room, url string, t tagRow) error {
+	if t.value == "" {
+		return nil
+	}
 	w.tagged[room]++
 	return w.exec("INSERT INTO tag (log, room, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
-		w.id, room, url, t.seq, t.n, t.modified, old.named, t.value)
+		w.id, room, url, t.seq, t.n, t.modified, t.named, t.value)
 }
 
 // endTag ends the tag of a page, which the published view has shown if it had

@@ -58,10 +58,16 @@ func (n Names) replace(b []byte, from, to string) []byte {
 		return b
 	}
 	old := []byte(`"` + from)
-	if !bytes.Contains(b, old) {
+	i := bytes.Index(b, old)
+	if i < 0 {
 		return b
 	}
-	return bytes.ReplaceAll(b, old, []byte(`"`+to))
+	out := make([]byte, 0, len(b)+len(b)/8)
+	for ; i >= 0; i = bytes.Index(b, old) {
+		out = append(append(append(out, b[:i]...), '"'), to...)
+		b = b[i+len(old):]
+	}
+	return append(out, b...)
 }
 
 // Generation returns the name of a publication and the fingerprint of its
