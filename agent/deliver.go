@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/outbox"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 )
 
 const (
@@ -165,7 +165,7 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	if err != nil || len(r.Terms) == 0 {
 		return nil, err
 	}
-	return json.Marshal(terms.Statements(r.Terms))
+	return json.Marshal(policy.Statements(r.Terms))
 }
 
 // skip marks the present state of a site as delivered to a new receiver with

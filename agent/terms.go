@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -23,9 +23,9 @@ func PolicyOf(docs []protocol.Terms) *Policy {
 	if len(docs) == 0 {
 		return nil
 	}
-	p, urls := terms.Merge(docs)
+	p := policy.Merge(docs)
 	return &Policy{
-		Documents: urls, Terms: p.Terms, Contact: p.Contact, Requirements: terms.Requirements(p.Requirements),
+		Documents: p.Documents, Terms: p.Terms, Contact: p.Contact, Requirements: policy.Requirements(p.Requirements),
 		PerSecond: p.Rate.PerSecond, PerDay: p.Rate.PerDay, Retention: p.Retention.Seconds(), Access: p.Access, Approved: p.Consumers,
 	}
 }

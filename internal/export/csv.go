@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -17,6 +19,9 @@ var columns = []string{
 	"site", "url", "title", "description", "summary", "author", "published", "modified", "language", "section", "tags", "kind", "revision", "unconfirmed",
 	"license", "attribution", "link_back", "notice", "ai_input", "ai_train", "search", "contact", "payment", "terms",
 }
+
+// purposes lists what policies tell apart, in the order of columns.
+var purposes = []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search}
 
 // CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after one
 // with the names of the columns. Every cell is in quotation marks and on one
@@ -57,7 +62,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 // termCells gives what a site says about the use of its content; a site that
 // says nothing has empty cells.
 func termCells(docs []protocol.Terms) []string {
-	m := merge(docs)
+	m := policy.Merge(docs)
 	asked := func(yes bool) string {
 		if len(docs) == 0 {
 			return ""
@@ -73,7 +78,7 @@ func termCells(docs []protocol.Terms) []string {
 		}
 		cells = append(cells, cell)
 	}
-	return append(cells, m.Contact, m.Payment, strings.Join(m.documents, " "))
+	return append(cells, m.Contact, m.Payment, strings.Join(m.Documents, " "))
 }
 
 // appendRecord appends a record. Quotation marks around every cell keep a cell

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/policy"
 )
 
 // Whatever a page is called, its file is a safe name below its site's folder.
@@ -44,7 +45,7 @@ func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\n\"\\\x00\u0085\u2028\ufeff\U000e0001\xff", "]: #")
 	f.Add("\t'%@`!&*|>", "\r\n---\r\n")
 	f.Fuzz(func(t *testing.T, title, tag string) {
-		b := appendMarkdown(nil, "https://mill.example/", &millrace.Page{URL: "https://mill.example/", Title: title, Tags: []string{tag}}, merge(nil))
+		b := appendMarkdown(nil, "https://mill.example/", &millrace.Page{URL: "https://mill.example/", Title: title, Tags: []string{tag}}, policy.Merge(nil))
 		head, rest, ok := strings.Cut(strings.TrimPrefix(string(b), "---\n"), "\n---\n")
 		if !ok || rest != "" || !utf8.Valid(b) {
 			t.Fatalf("%q", b)

@@ -9,17 +9,17 @@ import (
 	"io"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 )
 
 // line is a page in JSON Lines: what millrace extract prints of a page, with
 // where it is from.
 type line struct {
 	*millrace.Page
-	Text     string            `json:"text"`
-	Site     string            `json:"site"`
-	Revision string            `json:"revision"` // moves with every change of the page
-	Terms    []terms.Statement `json:"terms,omitempty"`
+	Text     string             `json:"text"`
+	Site     string             `json:"site"`
+	Revision string             `json:"revision"` // moves with every change of the page
+	Terms    []policy.Statement `json:"terms,omitempty"`
 }
 
 // Lines writes a JSON object a line for each page.
@@ -29,10 +29,10 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 	enc.SetEscapeHTML(false)
 	var c Counts
 	var of *Site
-	var said []terms.Statement
+	var said []policy.Statement
 	err := each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, said = e.site, terms.Statements(e.site.Terms)
+			of, said = e.site, policy.Statements(e.site.Terms)
 		}
 		c.Pages++
 		p := sound(e.page)
@@ -60,7 +60,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	base, said := site.View.Site().Base, terms.Statements(site.Terms)
+	base, said := site.View.Site().Base, policy.Statements(site.Terms)
 	var c Counts
 	change := func(ch millrace.Change) error {
 		var p *millrace.Page

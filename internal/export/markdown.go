@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/millrace/millrace/policy"
 )
 
 // Tree says where Markdown goes.
@@ -40,11 +42,11 @@ func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts,
 	}()
 	exported := make(map[string]bool)
 	var of *Site
-	var terms *merged
+	var terms *policy.Merged
 	var b []byte
 	err = each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, terms = e.site, merge(e.site.Terms)
+			of, terms = e.site, policy.Merge(e.site.Terms)
 		}
 		c.Pages++
 		b = appendMarkdown(b[:0], e.base, e.page, terms)

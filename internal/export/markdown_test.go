@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -276,7 +277,7 @@ func TestMarkdownKilled(t *testing.T) {
 				break
 			}
 			// An older state of the page: other bytes than the next export has.
-			b := appendMarkdown(nil, "https://mill.example/", p, merge(nil))
+			b := appendMarkdown(nil, "https://mill.example/", p, policy.Merge(nil))
 			if err := o.write("mill.example/"+fileName("https://mill.example/", p.URL), p.URL, append(b, "older\n"...)); err != nil {
 				t.Fatal(err)
 			}

@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/policy"
 )
 
 // appendMarkdown appends a page as a file of Markdown: front matter in YAML, then
 // its content. Fields that the page does not have are left out.
-func appendMarkdown(b []byte, base string, p *millrace.Page, m *merged) []byte {
+func appendMarkdown(b []byte, base string, p *millrace.Page, m *policy.Merged) []byte {
 	b = append(b, "---\n"...)
 	for _, f := range [][2]string{
 		{"title", p.Title},
@@ -47,7 +48,7 @@ func appendMarkdown(b []byte, base string, p *millrace.Page, m *merged) []byte {
 }
 
 // appendTerms appends what the site says about the use of its content.
-func appendTerms(b []byte, m *merged) []byte {
+func appendTerms(b []byte, m *policy.Merged) []byte {
 	b = appendField(b, "license", m.Terms)
 	for _, r := range []struct {
 		name string
@@ -77,7 +78,7 @@ func appendTerms(b []byte, m *merged) []byte {
 	b = appendField(b, "access", m.Access)
 	b = appendField(b, "contact", m.Contact)
 	b = appendField(b, "payment", m.Payment)
-	return appendList(b, "terms", m.documents)
+	return appendList(b, "terms", m.Documents)
 }
 
 func appendField(b []byte, name, s string) []byte {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 )
 
 // The files of Parquet.
@@ -111,13 +111,13 @@ func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Count
 // rows writes the rows of both tables.
 func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table[pageRow], chunks *table[chunkRow]) error {
 	var of *Site
-	var m *merged
+	var m *policy.Merged
 	var all string
 	return each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, m, all = e.site, merge(e.site.Terms), ""
+			of, m, all = e.site, policy.Merge(e.site.Terms), ""
 			if len(e.site.Terms) > 0 {
-				b, err := plain(terms.Statements(e.site.Terms))
+				b, err := plain(policy.Statements(e.site.Terms))
 				if err != nil {
 					return err
 				}
@@ -151,7 +151,7 @@ func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table
 	})
 }
 
-func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, error) {
+func pageOf(base string, p *millrace.Page, m *policy.Merged, terms string) (*pageRow, error) {
 	row := &pageRow{
 		Site: base, URL: valid(p.URL), Title: valid(p.Title), Description: valid(p.Description), Summary: valid(p.Summary), Author: valid(p.Author),
 		Published: instant(p.Published), Modified: instant(p.Modified), Language: valid(p.Language), Section: valid(p.Section), Tags: valids(p.Tags),
@@ -170,7 +170,7 @@ func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, e
 	return row, err
 }
 
-func allowed(m *merged, p millrace.Purpose) *bool {
+func allowed(m *policy.Merged, p millrace.Purpose) *bool {
 	if yes, ok := m.Purposes[p]; ok {
 		return &yes
 	}

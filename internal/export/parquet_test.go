@@ -13,7 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 )
 
 // readBack reads the rows of a file.
@@ -47,7 +47,7 @@ func TestParquet(t *testing.T) {
 			for i := range sites {
 				all := ""
 				if len(sites[i].Terms) > 0 {
-					if all, err = plain(terms.Statements(sites[i].Terms)); err != nil {
+					if all, err = plain(policy.Statements(sites[i].Terms)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -56,7 +56,7 @@ func TestParquet(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					row, err := pageOf(base, p, merge(sites[i].Terms), all)
+					row, err := pageOf(base, p, policy.Merge(sites[i].Terms), all)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/terms"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -87,12 +87,12 @@ func date(t time.Time) string {
 
 // TermsOut is what answers say of the terms of a site.
 type TermsOut struct {
-	URL          string          `json:"url,omitempty" jsonschema:"the terms of use"`
-	Requirements []string        `json:"requirements,omitempty" jsonschema:"what is asked of those who use the content: attribution (credit the publisher), link-back (link to the page), notice (tell the publisher of commercial use)"`
-	Purposes     map[string]bool `json:"purposes,omitempty" jsonschema:"whether the content may be used for ai-input (answering with it), ai-train, search; nothing is said of a purpose that is not named"`
-	Contact      string          `json:"contact,omitempty" jsonschema:"whom to ask about licences"`
-	KeepSeconds  float64         `json:"keep_seconds,omitempty" jsonschema:"how long copies may be kept"`
-	Documents    []string        `json:"documents,omitempty" jsonschema:"the documents that say so"`
+	URL          string                    `json:"url,omitempty" jsonschema:"the terms of use"`
+	Requirements []string                  `json:"requirements,omitempty" jsonschema:"what is asked of those who use the content: attribution (credit the publisher), link-back (link to the page), notice (tell the publisher of commercial use)"`
+	Purposes     map[millrace.Purpose]bool `json:"purposes,omitempty" jsonschema:"whether the content may be used for ai-input (answering with it), ai-train, search; nothing is said of a purpose that is not named"`
+	Contact      string                    `json:"contact,omitempty" jsonschema:"whom to ask about licences"`
+	KeepSeconds  float64                   `json:"keep_seconds,omitempty" jsonschema:"how long copies may be kept"`
+	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that say so"`
 }
 
 // termsOf gives the terms of a site for an answer, the strictest of all its
@@ -101,17 +101,11 @@ func termsOf(docs []protocol.Terms) *TermsOut {
 	if len(docs) == 0 {
 		return nil
 	}
-	p, urls := terms.Merge(docs)
+	p := policy.Merge(docs)
 	out := &TermsOut{
-		URL: address(p.Terms), Contact: address(p.Contact), KeepSeconds: p.Retention.Seconds(), Requirements: terms.Requirements(p.Requirements),
+		URL: address(p.Terms), Contact: address(p.Contact), KeepSeconds: p.Retention.Seconds(), Requirements: policy.Requirements(p.Requirements), Purposes: p.Purposes,
 	}
-	for purpose, allowed := range p.Purposes {
-		if out.Purposes == nil {
-			out.Purposes = make(map[string]bool)
-		}
-		out.Purposes[string(purpose)] = allowed
-	}
-	for _, u := range urls {
+	for _, u := range p.Documents {
 		out.Documents = append(out.Documents, address(u))
 	}
 	return out
@@ -130,7 +124,7 @@ func (t *TermsOut) sentence() string {
 		parts = append(parts, "it asks for "+strings.Join(t.Requirements, ", ")+" of those who use it")
 	}
 	for _, p := range []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search} {
-		allowed, said := t.Purposes[string(p)]
+		allowed, said := t.Purposes[p]
 		switch {
 		case said && allowed:
 			parts = append(parts, string(p)+" is allowed")

@@ -63,7 +63,7 @@ func TestListSites(t *testing.T) {
 			Sections: out.Sites[0].Sections,
 			Terms: &TermsOut{
 				URL: mill + "terms", Requirements: []string{"attribution"}, Documents: []string{mill + "policy.json"},
-				Purposes: map[string]bool{"ai-input": true, "ai-train": false},
+				Purposes: map[millrace.Purpose]bool{"ai-input": true, "ai-train": false},
 			},
 		},
 		{Name: river, URL: river, Title: "The river", Pages: 1, Changed: out.Sites[1].Changed, Cursor: out.Sites[1].Cursor, Sections: out.Sites[1].Sections},

@@ -1,6 +1,4 @@
-// Package terms has the form in which exports and events say what the content of
-// a site may be used for.
-package terms
+package policy
 
 import (
 	"cmp"
@@ -10,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Statement is what a document says, in JSON.
+// Statement is what a document says, as JSON of exports and events.
 type Statement struct {
 	Document     string                    `json:"document"`
 	Terms        string                    `json:"terms,omitempty"` // URL of the terms of use
@@ -51,22 +49,24 @@ func Requirements(r millrace.Requirements) (names []string) {
 	return names
 }
 
-// Merge returns what documents say together, and their URLs: of texts the first
-// that is not empty, of purposes the one that forbids, all requirements, and the
-// lowest limits.
-func Merge(docs []protocol.Terms) (m millrace.Policy, urls []string) {
-	m.Purposes = make(map[millrace.Purpose]bool)
+// Merged is what the documents of a site say together.
+type Merged struct {
+	millrace.Policy
+	Documents []string // their URLs
+}
+
+// Merge returns what documents say together: of texts the first that is not empty,
+// of purposes the one that forbids, all requirements, and the lowest limits.
+func Merge(docs []protocol.Terms) *Merged {
+	m := new(Merged)
 	for _, t := range docs {
 		p := t.Policy
 		if t.URL != "" {
-			urls = append(urls, t.URL)
+			m.Documents = append(m.Documents, t.URL)
 		}
 		m.Terms, m.Contact = cmp.Or(m.Terms, p.Terms), cmp.Or(m.Contact, p.Contact)
 		m.Payment, m.Access = cmp.Or(m.Payment, p.Payment), cmp.Or(m.Access, p.Access)
-		for purpose, allowed := range p.Purposes {
-			before, said := m.Purposes[purpose]
-			m.Purposes[purpose] = allowed && (before || !said)
-		}
+		m.Purposes = preferences(m.Purposes).and(p.Purposes)
 		r := &m.Requirements
 		r.Attribution, r.LinkBack = r.Attribution || p.Requirements.Attribution, r.LinkBack || p.Requirements.LinkBack
 		r.Notice = r.Notice || p.Requirements.Notice
@@ -76,7 +76,7 @@ func Merge(docs []protocol.Terms) (m millrace.Policy, urls []string) {
 			m.Consumers = p.Consumers
 		}
 	}
-	return m, urls
+	return m
 }
 
 // lower returns the lower of two limits. Without a limit, they are zero.
