@@ -21,7 +21,7 @@ import (
 const applicationID = 0x6D696C78
 
 // format changes with the tables and with what they keep of a passage.
-const format = 1000*3 + search.Format
+const format = 1000*4 + search.Format
 
 var schema = []string{
 	`CREATE TABLE state (

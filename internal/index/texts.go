@@ -39,7 +39,7 @@ func (w *work) setTexts(page int64, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return w.x.coder.Grow(w.row, "texts", page)
+	return w.x.coder.Grow(w.row, page)
 }
 
 // textsOf reads the texts of a page.

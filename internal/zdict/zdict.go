@@ -19,21 +19,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Schema makes the table of the dictionaries.
+// Schema makes the table of the dictionaries and its index.
 const Schema = `CREATE TABLE dictionary (
-	made INTEGER PRIMARY KEY, -- when the records had come to this number
-	id   INTEGER NOT NULL UNIQUE,
-	data BLOB NOT NULL
-)`
+	id     INTEGER PRIMARY KEY,
+	series TEXT NOT NULL,    -- what it is for
+	made   INTEGER NOT NULL, -- when the records of the series had come to this number
+	data   BLOB NOT NULL
+);
+CREATE INDEX dictionary_series ON dictionary (series, made)`
 
 // Row runs a statement that reads one row of the file. Its error is
 // [sql.ErrNoRows] if there is none.
 type Row func(query string, args []any, dest ...any) error
 
-// Coder encodes and decodes the records of one file. The zero value can be used.
+// Coder encodes the records of one series of a file, and decodes those of any.
 // Decode is safe for concurrent use, also with the other methods, which need the
 // transaction that writes.
 type Coder struct {
+	// Series is the name of the table that has the records. Each series has
+	// dictionaries of its own.
+	Series string
+
 	enc  *zstd.Encoder
 	with uint32 // dictionary of enc, 0 = none
 	made int64  // when the newest dictionary was made, 0 = never
@@ -56,12 +62,12 @@ const (
 // are few of them: at 64 records, 512, 4096.
 func (c *Coder) due(n int64) bool { return n >= max(64, 8*c.made) }
 
-// Begin takes the newest dictionary of the file into use, also of another process. Each
-// transaction that encodes begins with it.
+// Begin takes the newest dictionary of the series into use, also of another
+// process. Each transaction that encodes begins with it.
 func (c *Coder) Begin(row Row) error {
 	var id uint32
 	c.made = 0
-	err := row("SELECT id, made FROM dictionary WHERE made > 0 ORDER BY made DESC LIMIT 1", nil, &id, &c.made)
+	err := row("SELECT id, made FROM dictionary WHERE series = ? ORDER BY made DESC LIMIT 1", []any{c.Series}, &id, &c.made)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -92,23 +98,40 @@ func (c *Coder) use(id uint32, dictionary []byte) error {
 	return err
 }
 
-// Grow follows the adding of record n of a table, which has the columns id and
+// Grow follows the adding of record n to the table, which has the columns id and
 // data. If it is time, Grow makes a dictionary of the records that there are.
-func (c *Coder) Grow(row Row, table string, n int64) error {
+func (c *Coder) Grow(row Row, n int64) error {
 	if !c.due(n) {
 		return nil
 	}
-	var dictionary []byte
+	records := make([][]byte, samples)
 	for i := range int64(samples) {
 		var frame []byte
-		if err := row("SELECT data FROM "+table+" WHERE id > ? ORDER BY id LIMIT 1", []any{i * (n - 1) / samples}, &frame); err != nil {
-			return err
+		err := row("SELECT data FROM "+c.Series+" WHERE id > ? ORDER BY id LIMIT 1", []any{i * (n - 1) / samples}, &frame)
+		if err == nil {
+			records[i], err = c.Decode(row, frame)
 		}
-		record, err := c.Decode(row, frame)
 		if err != nil {
 			return err
 		}
-		if more := int64(len(record)) - piece; more > 0 {
+	}
+	return c.learn(row, n, records)
+}
+
+// Learn makes a dictionary of records that are about to be encoded, unless the
+// series has one, or these are too few.
+func (c *Coder) Learn(row Row, records [][]byte) error {
+	if c.with != 0 || len(records) < samples/4 {
+		return nil
+	}
+	return c.learn(row, 0, records[:min(len(records), samples)])
+}
+
+// learn makes a dictionary of a piece of each record.
+func (c *Coder) learn(row Row, n int64, records [][]byte) error {
+	var dictionary []byte
+	for i, record := range records {
+		if more := len(record) - piece; more > 0 {
 			at := i * 7919 % (more + 1) // another place in each
 			record = record[at : at+piece]
 		}
@@ -119,8 +142,8 @@ func (c *Coder) Grow(row Row, table string, n int64) error {
 	}
 	sum := sha256.Sum256(dictionary)
 	id := 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
-	err := row("INSERT INTO dictionary (made, id, data) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET made = excluded.made RETURNING made",
-		[]any{n, id, c.Encode(nil, dictionary)}, &c.made)
+	err := row("INSERT INTO dictionary (id, series, made, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET made = excluded.made RETURNING made",
+		[]any{id, c.Series, n, c.Encode(nil, dictionary)}, &c.made)
 	if err != nil {
 		return err
 	}

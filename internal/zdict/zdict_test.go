@@ -38,10 +38,10 @@ func (f *file) row(query string, args []any, dest ...any) error {
 	case strings.HasPrefix(query, "SELECT data FROM record"):
 		*dest[0].(*[]byte) = f.records[args[0].(int64)]
 	case strings.HasPrefix(query, "INSERT INTO dictionary"):
-		f.newest = args[1].(uint32)
-		f.made = append(f.made, args[0].(int64))
-		f.dictionaries[f.newest] = args[2].([]byte)
-		*dest[0].(*int64) = args[0].(int64)
+		f.newest = args[0].(uint32)
+		f.made = append(f.made, args[2].(int64))
+		f.dictionaries[f.newest] = args[3].([]byte)
+		*dest[0].(*int64) = args[2].(int64)
 	default:
 		return errors.New(query)
 	}
@@ -50,7 +50,7 @@ func (f *file) row(query string, args []any, dest ...any) error {
 
 func (f *file) add(c *Coder, record []byte) error {
 	f.records = append(f.records, c.Encode(nil, record))
-	return c.Grow(f.row, "record", int64(len(f.records)))
+	return c.Grow(f.row, int64(len(f.records)))
 }
 
 func record(i int) []byte {
@@ -68,7 +68,7 @@ func record(i int) []byte {
 // distances, and each process reads all frames.
 func TestCoder(t *testing.T) {
 	f := newFile()
-	writers := make([]Coder, 2)
+	writers := []Coder{{Series: "record"}, {Series: "record"}}
 	const n = 4200
 	for i := range n {
 		w := &writers[i/30%2]
@@ -106,7 +106,7 @@ func TestCoder(t *testing.T) {
 // what the file has.
 func TestRollback(t *testing.T) {
 	f := newFile()
-	var c Coder
+	c := Coder{Series: "record"}
 	for round := range 3 {
 		if err := c.Begin(f.row); err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRollback(t *testing.T) {
 // What is damaged is an error, whichever byte it is, and never other content.
 func TestDamaged(t *testing.T) {
 	f := newFile()
-	var c Coder
+	c := Coder{Series: "record"}
 	if err := c.Begin(f.row); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 		a := &application{work: w, from: from}
 		err = a.row("SELECT id, cursor FROM source WHERE site = ? AND name = ?", []any{a.id, a.from}, &a.source, &a.cursor)
 		if err == nil || absent(err) {
-			err = a.store.coder.Begin(a.row)
+			err = a.store.bodies.Begin(a.row)
 		}
 		if err == nil {
 			tally, err = record.Apply(ctx, a, batch, s.names, w.now)

@@ -8,10 +8,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// decode decodes a body or an original. No rows may be open: it may read a
-// dictionary.
+// decode decodes a body, an original or a tag. No rows may be open: it may read
+// a dictionary.
 func (s *Store) decode(q querier, frame []byte) ([]byte, error) {
-	data, err := s.coder.Decode(q.row, frame)
+	data, err := s.bodies.Decode(q.row, frame)
 	if err != nil {
 		err = millrace.Coded("store-damaged", fmt.Errorf("%w: it is damaged: %w", millrace.ErrInvalid, err))
 	}
@@ -31,9 +31,9 @@ func (a *application) addBody(blocks []byte) (id int64, err error) {
 	if len(blocks) == 0 {
 		return 0, nil
 	}
-	a.packed = a.store.coder.Encode(a.packed[:0], blocks)
+	a.packed = a.store.bodies.Encode(a.packed[:0], blocks)
 	if err = a.row("INSERT INTO body (data) VALUES (?) RETURNING id", []any{a.packed}, &id); err == nil {
-		err = a.store.coder.Grow(a.row, "body", id)
+		err = a.store.bodies.Grow(a.row, id)
 	}
 	return id, err
 }
@@ -48,7 +48,7 @@ func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 		}
 		return 0, a.exec("DELETE FROM original WHERE id = ?", id)
 	}
-	a.packed = a.store.coder.Encode(a.packed[:0], original)
+	a.packed = a.store.bodies.Encode(a.packed[:0], original)
 	if id == 0 {
 		err := a.row("INSERT INTO original (data) VALUES (?) RETURNING id", []any{a.packed}, &id)
 		return id, err

@@ -43,7 +43,8 @@ type Store struct {
 	now    func() time.Time
 	writer *writer
 	read   *reader
-	coder  zdict.Coder
+	bodies zdict.Coder
+	tags   zdict.Coder
 	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
 }
 
@@ -70,7 +71,7 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 	if err := usable(path, o.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &Store{path: path, log: o.Logger, now: o.Now}
+	s := &Store{path: path, log: o.Logger, now: o.Now, bodies: zdict.Coder{Series: "body"}, tags: zdict.Coder{Series: "tag"}}
 	if err := s.open(ctx, o); err != nil {
 		_ = s.Close()
 		return nil, explain(what, err)

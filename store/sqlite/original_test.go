@@ -61,7 +61,7 @@ func TestDamagedOriginal(t *testing.T) {
 	if _, err := site.Apply(ctx, "one", []millrace.Change{c}); err != nil {
 		t.Fatal(err)
 	}
-	frame := site.store.coder.Encode(nil, c.Page.Original)
+	frame := site.store.bodies.Encode(nil, c.Page.Original)
 	for _, data := range [][]byte{[]byte("x"), {}, frame[1:], frame[:len(frame)-1]} {
 		err := site.store.writer.do(ctx, func(t *tx) error { return t.exec("UPDATE original SET data = ?", data) })
 		if err != nil {

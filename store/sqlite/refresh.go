@@ -263,6 +263,9 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 	}
 	r.done += len(rows)
 	return r.write(ctx, *was, g, func(w *work) error {
+		if err := w.learnTags(items); err != nil {
+			return err
+		}
 		for i := range items {
 			if err := r.enter(w, g, &items[i]); err != nil {
 				return fmt.Errorf("%s: %w", items[i].new.url, err)

@@ -120,24 +120,29 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 		}
 		last := v.log.names.Identity(after)
 		for n := firstChunk; ; n = min(2*n, chunk) {
-			tags := make([]millrace.Tag, 0, n)
+			tags, stored := make([]millrace.Tag, 0, n), make([][]byte, 0, n)
 			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
 				WHERE log = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
 				[]any{v.log.id, room, last, v.seq, v.seq, n}, func(scan scanner) error {
 					var t millrace.Tag
 					var modified int64
-					err := scan(&t.URL, &t.N, &modified, &t.Value)
+					var value []byte
+					err := scan(&t.URL, &t.N, &modified, &value)
 					t.Modified = record.Instant(modified)
-					tags = append(tags, t)
+					tags, stored = append(tags, t), append(stored, value)
 					return err
 				})
 			if err != nil {
 				yield(millrace.Tag{}, explain("tags of room "+room, err))
 				return
 			}
-			for _, t := range tags {
+			for i, t := range tags {
 				last = t.URL
 				t.URL = v.log.names.Absolute(t.URL)
+				if t.Value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored[i]); err != nil {
+					yield(millrace.Tag{}, explain("tags of room "+room, err))
+					return
+				}
 				if !yield(t, nil) {
 					return
 				}

@@ -24,7 +24,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 18
+const schemaVersion = 19
 
 // tables are the tables of a store.
 var tables = []string{
@@ -123,7 +123,7 @@ CREATE TABLE tag (
 	until    INTEGER NOT NULL,
 	n        INTEGER NOT NULL,
 	modified INTEGER NOT NULL,
-	value    TEXT NOT NULL,
+	value    BLOB NOT NULL, -- a long one is a frame of zdict
 	named    INTEGER NOT NULL DEFAULT 0, -- an edition has shown the tag, or an earlier one of the page
 	PRIMARY KEY (log, room, url, seq)
 ) WITHOUT ROWID;

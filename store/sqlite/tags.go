@@ -1,6 +1,51 @@
 package sqlite
 
-import "github.com/millrace/millrace"
+import (
+	"bytes"
+
+	"github.com/millrace/millrace"
+)
+
+// longTag is the most bytes of a tag that is stored as it is.
+const longTag = 128
+
+// isCoded reports whether the stored value of a tag is a frame. No value that is
+// stored as it is begins as a frame does.
+func isCoded(value []byte) bool { return bytes.HasPrefix(value, []byte("\x28\xb5\x2f\xfd")) }
+
+// learnTags prepares the coding of the tags that a transaction writes. The first
+// one that has many makes the dictionary of them.
+func (w *work) learnTags(items []item) error {
+	if err := w.store.tags.Begin(w.row); err != nil {
+		return err
+	}
+	var long [][]byte
+	for i := range items {
+		for _, value := range items[i].tags {
+			if len(value) > longTag {
+				long = append(long, []byte(value))
+			}
+		}
+	}
+	return w.store.tags.Learn(w.row, long)
+}
+
+// encodeTag returns the value of a tag as it is stored.
+func (w *work) encodeTag(value string) []byte {
+	if len(value) > longTag || isCoded([]byte(value)) {
+		return w.store.tags.Encode(nil, []byte(value))
+	}
+	return []byte(value)
+}
+
+// decodeTag is the inverse of encodeTag. No rows may be open.
+func (s *Store) decodeTag(q querier, stored []byte) (string, error) {
+	if !isCoded(stored) {
+		return string(stored), nil
+	}
+	value, err := s.decode(q, stored)
+	return string(value), err
+}
 
 // tagRow is the newest tag of a page in a room.
 type tagRow struct {
@@ -11,10 +56,14 @@ type tagRow struct {
 }
 
 func (w *work) tagOf(room, url string) (t tagRow, ok bool, err error) {
+	var stored []byte
 	err = w.row("SELECT seq, until, n, modified, named, value FROM tag WHERE log = ? AND room = ? AND url = ? ORDER BY seq DESC LIMIT 1",
-		[]any{w.id, room, url}, &t.seq, &t.until, &t.n, &t.modified, &t.named, &t.value)
+		[]any{w.id, room, url}, &t.seq, &t.until, &t.n, &t.modified, &t.named, &stored)
 	if absent(err) {
 		return t, false, nil
+	}
+	if err == nil {
+		t.value, err = w.store.decodeTag(w, stored)
 	}
 	return t, err == nil && t.until == forever, err
 }
@@ -39,7 +88,7 @@ func (w *work) setTag(room, url string, t tagRow) error {
 			w.tagged[room]++
 		}
 		return w.exec("UPDATE tag SET until = 1099511627775, n = ?, modified = ?, value = ? WHERE log = ? AND room = ? AND url = ? AND seq = ?",
-			t.n, t.modified, t.value, w.id, room, url, old.seq)
+			t.n, t.modified, w.encodeTag(t.value), w.id, room, url, old.seq)
 	case ok:
 		if err := w.endTag(room, url, t.seq); err != nil || t.value == "" {
 			return err
@@ -59,7 +108,7 @@ func (w *work) addTag(room, url string, t tagRow) error {
 	}
 	w.tagged[room]++
 	return w.exec("INSERT INTO tag (log, room, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
-		w.id, room, url, t.seq, t.n, t.modified, t.named, t.value)
+		w.id, room, url, t.seq, t.n, t.modified, t.named, w.encodeTag(t.value))
 }
 
 // endTag ends the tag of a page, which the published view has shown if it had

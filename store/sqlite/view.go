@@ -199,11 +199,15 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) {
 	identity := v.log.names.Identity(url)
 	var t tagRow
+	var stored []byte
 	err := errNoRow
 	if v.log.rooms[room] {
 		err = v.log.store.read.row(ctx, `SELECT until, n, modified, named, value FROM tag
 			WHERE log = ? AND room = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-			[]any{v.log.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &t.value)
+			[]any{v.log.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
+	}
+	if err == nil {
+		t.value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored)
 	}
 	if absent(err) || err == nil && t.until <= v.seq {
 		if err = v.whole(ctx); err == nil {
