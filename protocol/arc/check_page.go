@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,6 +15,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // refused reports whether a page answers that it is not for everybody.
@@ -61,15 +61,7 @@ func (p *seenPage) triedOut(own string) bool {
 
 // canonical gives what a page calls its own URL, "" if it says nothing.
 func canonical(resp *check.Response) string {
-	base, err := url.Parse(resp.URL)
-	if err != nil {
-		return ""
-	}
-	links := weblink.Header(resp.Header, base)
-	if weblink.IsHTML(resp.Header) {
-		links = append(links, weblink.HTML(bytes.NewReader(resp.Body), base).Links...)
-	}
-	for _, l := range links {
+	for _, l := range kit.HeadOf(resp).Links {
 		if l.Is("canonical", "") {
 			return l.URL
 		}
@@ -95,11 +87,9 @@ func checkRobots(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	said := slices.Clone(p.resp.Header.Values("X-Robots-Tag"))
-	if base, err := url.Parse(p.resp.URL); err == nil && weblink.IsHTML(p.resp.Header) {
-		for _, m := range weblink.HTML(bytes.NewReader(p.resp.Body), base).Metas {
-			if m.Name == "robots" {
-				said = append(said, m.Content)
-			}
+	for _, m := range kit.HeadOf(p.resp).Metas {
+		if m.Name == "robots" {
+			said = append(said, m.Content)
 		}
 	}
 	for _, directive := range said {

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // survey is what a site has of the protocol, as its rules share it. It is
@@ -130,12 +131,8 @@ func (s *survey) readHome() {
 	if err != nil || s.home.Status != http.StatusOK {
 		return
 	}
-	head := weblink.Head{}
-	if weblink.IsHTML(s.home.Header) {
-		head = weblink.HTML(bytes.NewReader(s.home.Body), base)
-	}
+	head := kit.HeadOf(s.home)
 	s.data = pointers(weblink.Head{Data: head.Data}, base)
-	head.Links = append(weblink.Header(s.home.Header, base), head.Links...)
 	s.linked = jsonFirst(pointers(head, base))
 }
 

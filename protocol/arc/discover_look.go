@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // looked is what a look at the beginning of a list has found.
 type looked struct {
-	list
+	kit.Resource
 	pages, bare int
 	fields      millrace.Fields
 	detail      millrace.Detail
@@ -40,18 +41,14 @@ type looked struct {
 // appraise finds the list as a reader does, looks at how it begins, and asks whether
 // it has deltas.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	ao := &ReaderOptions{}
-	if o != nil {
-		ao.ReaderOptions = *o
-	}
-	r := &run{Reader: NewReader(client, endpoint, ao)}
+	r := &run{Reader: NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	r.is.Root = r.Root
 	var l *looked
 	tries := int64(0)
-	err := r.find(ctx, list{}, func(at list) (err error) {
+	err := r.find(ctx, kit.Resource{}, func(at kit.Resource) (err error) {
 		tries++
 		l, err = r.lookAt(ctx, at)
 		return err
@@ -92,20 +89,17 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 }
 
 // lookAt looks at the beginning of what may be a list.
-func (r *run) lookAt(ctx context.Context, at list) (*looked, error) {
-	resp, err := r.Get(ctx, at.URL, listTypes, fetch.Validators{})
+func (r *run) lookAt(ctx context.Context, at kit.Resource) (*looked, error) {
+	resp, err := r.Open(ctx, "list", at.URL, listTypes, fetch.Validators{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: list: %w", Name, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: list: %w", Name, err)
-	}
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, at.URL, errNoList)
 	}
-	l := &looked{list: list{at.URL, fetch.ValidatorsOf(resp)}}
-	f := &listFile{origins: r.originsOf(l.list, resp)}
+	l := &looked{Resource: kit.Resource{URL: at.URL, Validators: fetch.ValidatorsOf(resp)}}
+	f := &listFile{origins: r.originsOf(l.Resource, resp)}
 	yaml := isYAML(resp)
 	b, err := fetch.ReadBeginning(resp, lookBytes)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Name is the protocol's name everywhere: on the command line, of its tags,
@@ -32,10 +33,7 @@ func Protocol() protocol.Protocol {
 		Rules:        Rules,
 		Probe:        appraise,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if o == nil {
-				o = new(protocol.ReaderOptions)
-			}
-			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
+			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 		},
 	}
 }

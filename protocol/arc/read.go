@@ -64,20 +64,14 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 
 // cursor is where the stream of a site stands.
 type cursor struct {
-	Root     string    `json:"root"`
-	Found    time.Time `json:"found"`          // when the site was last looked at as if for the first time
-	Home     string    `json:"home,omitempty"` // origin that the home page has redirected to, if that was asked
-	List     list      `json:"list"`
-	Whole    time.Time `json:"whole"`               // when the list was last read whole
-	Bytes    int64     `json:"bytes,omitempty"`     // that it had then
-	Seen     time.Time `json:"seen"`                // when what was applied last was generated
-	NoDeltas bool      `json:"no_deltas,omitempty"` // the site has none
-}
-
-// list is where the list is, with its validators.
-type list struct {
-	URL string `json:"url"`
-	fetch.Validators
+	Root     string       `json:"root"`
+	Found    time.Time    `json:"found"`          // when the site was last looked at as if for the first time
+	Home     string       `json:"home,omitempty"` // origin that the home page has redirected to, if that was asked
+	List     kit.Resource `json:"list"`
+	Whole    time.Time    `json:"whole"`               // when the list was last read whole
+	Bytes    int64        `json:"bytes,omitempty"`     // that it had then
+	Seen     time.Time    `json:"seen"`                // when what was applied last was generated
+	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has none
 }
 
 var errWhole = errors.New("the list must be read whole") // what the deltas say is not enough
@@ -121,7 +115,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	defer f.close()
-	r.is.List = f.list
+	r.is.List = f.Resource
 	if f.spool == nil {
 		return r.Mark(r.is, false, "")
 	}

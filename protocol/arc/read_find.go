@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxPlaces is how many addresses of robots.txt, and of the home page, are
@@ -66,22 +67,11 @@ func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 // robotsPlaces gives the ARC sitemaps that robots.txt names, those in JSON
 // first.
 func (r *run) robotsPlaces(ctx context.Context) ([]string, error) {
-	u, err := url.Parse(r.Root)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
-	}
 	robots, err := r.robotsOf(ctx, r.Root)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, line := range robots.Sitemaps() {
-		at, err := canon.Resolve(u, line)
-		if err == nil && isListName(at) && !slices.Contains(out, at) && r.secure(at) {
-			out = append(out, at)
-		}
-	}
-	return jsonFirst(out), nil
+	return jsonFirst(kit.Sitemaps(robots, r.Root, func(u string) bool { return isListName(u) && !kit.Downgrade(r.Root, u) })), nil
 }
 
 // isListName reports whether a sitemap that robots.txt names is one of ARC:
@@ -110,39 +100,25 @@ func jsonFirst(urls []string) []string {
 	return urls[:min(len(urls), maxPlaces)]
 }
 
-// secure reports whether an address may be asked: never http for an https site.
-func (r *Reader) secure(u string) bool {
-	return !strings.HasPrefix(r.Root, "https:") || strings.HasPrefix(u, "https:")
-}
-
 // homePlaces gives the ARC sitemaps that the home page names, those in JSON
 // first, and remembers where the home page is.
 func (r *run) homePlaces(ctx context.Context) ([]string, error) {
-	resp, err := r.Get(ctx, r.Root, "text/html, */*;q=0.1", fetch.Validators{})
+	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
-	}
 	base := resp.Request.URL
 	if final, err := canon.URL(base.String()); err == nil && canon.Origin(final) != canon.Origin(r.Root) {
 		r.is.Home = canon.Origin(final)
 	}
-	page := weblink.Head{Links: weblink.Header(resp.Header, base)}
-	if weblink.IsHTML(resp.Header) {
-		body, err := fetch.Decode(resp)
-		if err != nil {
-			return nil, fmt.Errorf("%s: discovery: %w", Name, err)
-		}
-		in := weblink.HTML(body, base)
-		_ = body.Close()
-		page.Links, page.Data = append(page.Links, in.Links...), in.Data
+	page, err := kit.ReadHead(resp)
+	if err != nil {
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
 	var out []string
 	for _, at := range pointers(page, base) {
-		if !slices.Contains(out, at) && r.secure(at) {
+		if !slices.Contains(out, at) && !kit.Downgrade(r.Root, at) {
 			out = append(out, at)
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/spool"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // listFile is a list, or a delta, as it was answered.
 type listFile struct {
-	list
+	kit.Resource
 	max     int64        // bytes that it may have
 	spool   *spool.Spool // as JSON; nil: it has not changed
 	bytes   int64        // that it had
@@ -46,13 +46,10 @@ func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// downloadTime is how long a list may take.
-const downloadTime = 15 * time.Minute
-
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
-func (r *run) load(ctx context.Context, was list) (f *listFile, err error) {
-	err = r.find(ctx, was, func(l list) (err error) {
+func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
+	err = r.find(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
 		return err
 	})
@@ -64,7 +61,7 @@ func (r *run) load(ctx context.Context, was list) (f *listFile, err error) {
 
 // find tries the list that is remembered, then where one may be, until one is
 // there.
-func (r *run) find(ctx context.Context, was list, try func(list) error) error {
+func (r *run) find(ctx context.Context, was kit.Resource, try func(kit.Resource) error) error {
 	var first, closed, other error
 	tried := map[string]bool{was.URL: true}
 	if was.URL != "" {
@@ -77,7 +74,7 @@ func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 	for at, err := range r.places(ctx) {
 		if err == nil && !tried[at] {
 			tried[at] = true
-			if err = try(list{URL: at}); err == nil || !isOther(err) {
+			if err = try(kit.Resource{URL: at}); err == nil || !isOther(err) {
 				return err
 			}
 		}
@@ -101,22 +98,19 @@ func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only
 // what is whole and valid (E.11).
-func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, error) {
-	resp, err := r.Get(fetch.Download(ctx, limit, downloadTime), l.URL, listTypes, l.Validators)
+func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFile, error) {
+	resp, err := r.Open(kit.Download(ctx, limit), "list", l.URL, listTypes, l.Validators)
+	if errors.Is(err, millrace.ErrUnmodified) && l.Conditional() {
+		return &listFile{Resource: l}, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: list: %w", Name, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotModified && l.Validators != (fetch.Validators{}) {
-		return &listFile{list: l}, nil
-	}
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: list: %w", Name, err)
-	}
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
 	}
-	f := &listFile{list: list{l.URL, fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed(), origins: r.originsOf(l, resp)}
+	f := &listFile{Resource: kit.Resource{URL: l.URL, Validators: fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed(), origins: r.originsOf(l, resp)}
 	body, err := fetch.Decode(resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -180,7 +174,7 @@ func (r *run) origins() []string {
 }
 
 // originsOf gives where the pages of a list that was answered may be.
-func (r *run) originsOf(l list, resp *http.Response) []string {
+func (r *run) originsOf(l kit.Resource, resp *http.Response) []string {
 	origins := r.origins()
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(origins, canon.Origin(l.URL)) {
 		origins = append(origins, canon.Origin(final)) // the site has moved

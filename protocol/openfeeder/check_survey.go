@@ -1,7 +1,6 @@
 package openfeeder
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -184,15 +182,8 @@ func (s *survey) pointed(ctx context.Context) (*said, error) {
 	if err != nil || root.err != nil {
 		return nil, err
 	}
-	base, err := url.Parse(root.resp.URL)
-	if err != nil {
-		return nil, err
-	}
-	targets := headerPointers(root.resp.Header, base)
-	if weblink.IsHTML(root.resp.Header) {
-		targets = append(targets, htmlPointers(bytes.NewReader(root.resp.Body), base)...)
-	}
-	for _, target := range targets[:min(len(targets), maxPointers)] {
+	named := targets(kit.HeadOf(root.resp))
+	for _, target := range named[:min(len(named), maxPointers)] {
 		if hostOf(target) != hostOf(root.resp.URL) {
 			continue
 		}

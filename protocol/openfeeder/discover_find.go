@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -112,7 +110,7 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
 	}
-	if strings.HasPrefix(f.Home, "https:") && strings.HasPrefix(f.Endpoint, "http:") {
+	if kit.Downgrade(f.Home, f.Endpoint) {
 		if !kit.SameOrigin(f.Alias, f.Endpoint) {
 			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "it is on http, and the site on https", Err: millrace.ErrForbidden}
 		}
@@ -162,7 +160,7 @@ func (f *feed) url(root, ref string) (string, error) {
 // pointers gives the addresses that the site's root points at as those of the
 // protocol: in Link fields, link elements and meta elements.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
-	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, "text/html, */*;q=0.1")
+	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, kit.HTMLTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +168,11 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, err
 	}
-	found := headerPointers(resp.Header, resp.Request.URL)
-	if weblink.IsHTML(resp.Header) {
-		body, err := fetch.Decode(resp)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, htmlPointers(body, resp.Request.URL)...)
-		_ = body.Close()
+	head, err := kit.ReadHead(resp)
+	if err != nil {
+		return nil, err
 	}
+	found := targets(head)
 	if len(found) == 0 && resp.Header.Get(versionHead) != "" {
 		found = append(found, r.Root+endpoint[1:])
 	}
@@ -186,7 +180,7 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	for _, u := range found {
 		switch {
 		case slices.Contains(out, u) || len(out) == maxPointers:
-		case strings.HasPrefix(r.Root, "https:") && strings.HasPrefix(u, "http:"):
+		case kit.Downgrade(r.Root, u):
 			r.Note("reader/https", u, "an http address of an https site is not asked")
 		default:
 			out = append(out, u)
@@ -195,33 +189,21 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// headerPointers gives the targets of Link fields of the protocol: of our
-// relation, or alternates by the title that others give it.
-func headerPointers(h http.Header, base *url.URL) []string {
-	return targets(weblink.Header(h, base))
-}
-
-// htmlPointers gives the targets of link elements, and of meta elements named
-// after the protocol, in the head of an HTML document at base.
-func htmlPointers(r io.Reader, base *url.URL) []string {
-	head := weblink.HTML(r, base)
-	out := targets(head.Links)
+// targets gives the targets of the links of the protocol: of our relation, or
+// alternates by the title that others give it; and of meta elements named after it.
+func targets(head weblink.Head) []string {
+	var out []string
+	for _, l := range head.Links {
+		if l.Is(relation, "") || l.Is("alternate", "") && strings.EqualFold(l.Title, relation) {
+			out = append(out, l.URL)
+		}
+	}
 	for _, m := range head.Metas {
 		if m.Name != relation || m.Content == "" {
 			continue
 		}
 		if u, err := canon.Resolve(head.Base, m.Content); err == nil {
 			out = append(out, u)
-		}
-	}
-	return out
-}
-
-func targets(links []weblink.Link) []string {
-	var out []string
-	for _, l := range links {
-		if l.Is(relation, "") || l.Is("alternate", "") && strings.EqualFold(l.Title, relation) {
-			out = append(out, l.URL)
 		}
 	}
 	return out

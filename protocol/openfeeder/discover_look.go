@@ -25,11 +25,7 @@ const (
 // appraise finds the feed as a reader does, looks at the first page of the
 // index and at the last, asks what has changed since now, and for a few pages.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	fo := &ReaderOptions{}
-	if o != nil {
-		fo.ReaderOptions = *o
-	}
-	r := newReader(client, endpoint, fo)
+	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -226,13 +222,13 @@ func (l *looked) sample(ctx context.Context, it *item) (int, error) {
 // static looks at a feed of files.
 func (l *looked) static(ctx context.Context) error {
 	var first *index
-	var f *file
+	var f *kit.Resource
 	page, err := l.spent(func() error {
 		head, body, err := l.get(ctx, l.feed.Endpoint, "")
 		if err != nil {
 			return l.wrap("index", err)
 		}
-		f = &file{URL: l.feed.Endpoint}
+		f = &kit.Resource{URL: l.feed.Endpoint}
 		f.ETag, f.Modified = head.header.Get("ETag"), head.header.Get("Last-Modified")
 		first, err = decodeIndex(body)
 		return kit.FormatURL(err, l.feed.Endpoint)

@@ -84,17 +84,11 @@ type cursor struct {
 	ETag string `json:"etag,omitempty"`
 	// Told says that the site tells of deletions. If it does not, Polls counts
 	// the replies since the index was last compared.
-	Told  bool   `json:"told,omitempty"`
-	Polls int    `json:"polls,omitempty"`
-	Files []file `json:"files,omitempty"` // of the index of a static feed
+	Told  bool           `json:"told,omitempty"`
+	Polls int            `json:"polls,omitempty"`
+	Files []kit.Resource `json:"files,omitempty"` // of the index of a static feed
 	// AsOf is the time of Token, of a cursor of deletions.
 	AsOf time.Time `json:"as_of,omitzero"`
-}
-
-// file is a part of a static index with its validators, verbatim.
-type file struct {
-	URL string `json:"url"`
-	fetch.Validators
 }
 
 // keptTombstones is how many deletions the specification recommends to keep

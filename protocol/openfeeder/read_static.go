@@ -32,7 +32,7 @@ func (r *run) static(ctx context.Context) error {
 	c := cursor{Root: r.is.Root, Found: r.is.Found, Feed: r.is.Feed}
 	whole := true
 	for target := r.is.Feed.Endpoint; target != ""; {
-		x, f, err := r.staticFile(ctx, file{URL: target})
+		x, f, err := r.staticFile(ctx, kit.Resource{URL: target})
 		if err != nil {
 			return err
 		}
@@ -48,20 +48,20 @@ func (r *run) static(ctx context.Context) error {
 			r.Note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages and no way to the others", x.TotalPages))
 		}
 	}
-	if i := slices.IndexFunc(c.Files, func(f file) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
+	if i := slices.IndexFunc(c.Files, func(f kit.Resource) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
 		c.Files = nil // it cannot be asked whether it has changed
 	}
 	return r.Mark(c, whole, "")
 }
 
 // staticNext gives where a static index goes on, "" at its end.
-func (r *run) staticNext(x *index, files []file) (string, error) {
+func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	if x.Next == "" {
 		return "", nil
 	}
 	last := files[len(files)-1].URL
 	next, err := r.documentAt(x.Next, r.is.Feed)
-	if err == nil && (len(files) == maxPages || slices.ContainsFunc(files, func(f file) bool { return f.URL == next })) {
+	if err == nil && (len(files) == maxPages || slices.ContainsFunc(files, func(f kit.Resource) bool { return f.URL == next })) {
 		err = errors.New("it has been read already")
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *run) staticNext(x *index, files []file) (string, error) {
 
 // staticFile gets a file of the index, and its validators; x is nil for one that
 // has not changed.
-func (r *reader) staticFile(ctx context.Context, f file) (x *index, is *file, err error) {
+func (r *reader) staticFile(ctx context.Context, f kit.Resource) (x *index, is *kit.Resource, err error) {
 	resp, err := r.ask(ctx, f.URL, f.Validators, mediaType)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: index: %w", Name, err)
@@ -91,7 +91,7 @@ func (r *reader) staticFile(ctx context.Context, f file) (x *index, is *file, er
 	if x, err = decodeIndex(body); err != nil {
 		return nil, nil, kit.FormatURL(err, f.URL)
 	}
-	return x, &file{URL: f.URL, Validators: fetch.ValidatorsOf(resp)}, nil
+	return x, &kit.Resource{URL: f.URL, Validators: fetch.ValidatorsOf(resp)}, nil
 }
 
 // documentAt gives the address of a file of a static feed: it is on the
@@ -113,10 +113,10 @@ func (r *reader) documentAt(ref string, f feed) (string, error) {
 
 // locate finds the file of a page by the index.
 func (r *reader) locate(ctx context.Context, f feed, page string) (string, error) {
-	var files []file
+	var files []kit.Resource
 	run := &run{reader: r, is: cursor{Feed: f}}
 	for target := f.Endpoint; target != ""; {
-		x, is, err := r.staticFile(ctx, file{URL: target})
+		x, is, err := r.staticFile(ctx, kit.Resource{URL: target})
 		if err != nil {
 			return "", err
 		}

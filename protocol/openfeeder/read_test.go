@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -475,11 +476,8 @@ func FuzzPointers(f *testing.F) {
 	f.Add(`</d.json>; rel="openfeeder", <x>; rel=a`, `<link rel=openfeeder href=x><meta name=openfeeder content=y>`)
 	f.Add(`<a>;rel="x\"`, `<base href="//b"><link title=OpenFeeder rel=alternate href="%zz">`)
 	f.Fuzz(func(t *testing.T, field, html string) {
-		base, err := url.Parse(strange + "/a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := append(headerPointers(http.Header{"Link": {field}}, base), htmlPointers(strings.NewReader(html), base)...)
+		head := http.Header{"Link": {field}, "Content-Type": {"text/html"}}
+		found := targets(kit.HeadOf(&check.Response{URL: strange + "/a", Header: head, Body: []byte(html)}))
 		for _, u := range found {
 			if !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
 				t.Errorf("%q", u)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -116,24 +115,14 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	for _, s := range robots.Sitemaps() {
-		u, err := canon.Resolve(root, s)
-		if err != nil || sitemap.IsOther(u) || slices.Contains(urls, u) || len(urls) == maxSitemaps {
-			continue
-		}
-		if downgrade(r.Root, u) {
+	urls = kit.Sitemaps(robots, r.Root, func(u string) bool {
+		down := kit.Downgrade(r.Root, u)
+		if down {
 			r.Note("security/sitemap-https", u, "an http sitemap of an https site is not read")
-			continue
 		}
-		urls = append(urls, u)
-	}
-	return urls, nil
-}
-
-// downgrade reports whether a step from one canonical URL to another leaves
-// https (protocols.md, section 0).
-func downgrade(from, to string) bool {
-	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
+		return !down && !sitemap.IsOther(u)
+	})
+	return urls[:min(len(urls), maxSitemaps)], nil
 }
 
 // sitemap reads one sitemap for its SCP elements. With validators it asks
@@ -179,7 +168,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			return nil, nil, err
 		}
 		reader.after++
-		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !downgrade(r.Root, u) {
+		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !kit.Downgrade(r.Root, u) {
 			children = append(children, u)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -23,11 +24,7 @@ const (
 
 // appraise finds the sitemap as a reader does, and goes by what its elements say.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	so := &ReaderOptions{}
-	if o != nil {
-		so.ReaderOptions = *o
-	}
-	r := newReader(client, endpoint, so)
+	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
 		return nil, r.Err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // sectionDiscovery is where the specification says how a sitemap speaks of SCP.
@@ -127,7 +128,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	switch {
 	case err != nil || e.Attr["url"] == "":
 		return bad("url", "sitemap/url", cmp.Or(err, errEmpty))
-	case downgrade(r.Root, u):
+	case kit.Downgrade(r.Root, u):
 		return bad("url", "security/https", errors.New("it leaves https for http"))
 	case !r.allowed(u):
 		return fmt.Errorf("%s: %w", hostOf(u), errHost)

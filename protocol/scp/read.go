@@ -85,18 +85,12 @@ type cursor struct {
 
 // applied is what has been applied of a section. Times have whole seconds.
 type applied struct {
-	Name      string    `json:"name"`
-	Snapshot  time.Time `json:"snapshot,omitzero"`  // when the last snapshot was generated
-	Generated time.Time `json:"generated,omitzero"` // and the newest collection
-	Deltas    int       `json:"deltas,omitempty"`   // since that snapshot
-	Pages     int       `json:"pages"`              // of that snapshot, as the sitemap counts them
-	Files     []held    `json:"files,omitempty"`    // the snapshot, and the last deltas
-}
-
-// held is a file that was applied, with its validators, verbatim.
-type held struct {
-	URL string `json:"url"`
-	fetch.Validators
+	Name      string         `json:"name"`
+	Snapshot  time.Time      `json:"snapshot,omitzero"`  // when the last snapshot was generated
+	Generated time.Time      `json:"generated,omitzero"` // and the newest collection
+	Deltas    int            `json:"deltas,omitempty"`   // since that snapshot
+	Pages     int            `json:"pages"`              // of that snapshot, as the sitemap counts them
+	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot, and the last deltas
 }
 
 const maxHeld = 8 // files of a section

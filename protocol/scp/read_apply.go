@@ -182,7 +182,7 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 
 // unconditional forgets the files of a collection.
 func (s applied) unconditional(o *offered) applied {
-	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(h held) bool {
+	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(h kit.Resource) bool {
 		return slices.ContainsFunc(o.files, func(f file) bool { return f.url == h.URL })
 	})
 	return s

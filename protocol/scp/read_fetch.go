@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -82,7 +83,7 @@ func (r *run) visit(at string) error {
 // cut goes on where it was (RFC 9110, section 14): by a range of the state that
 // a strong ETag names, else from the start. Its length is whatever came: the
 // file itself says where it ends.
-func (r *run) download(ctx context.Context, f file, have held) (_ *spool, err error) {
+func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool, err error) {
 	if f.size > r.left {
 		return nil, r.overQuota(f.url)
 	}
@@ -152,7 +153,7 @@ func (s *spool) restart() error {
 }
 
 // part asks for what is missing of a file. again: something still is.
-func (r *run) part(ctx context.Context, f file, have held, s *spool) (again bool, err error) {
+func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (again bool, err error) {
 	header := http.Header{"Accept": {contentType + ", */*;q=0.5"}, "Accept-Encoding": {"zstd, gzip"}}
 	if s.size > 0 {
 		header.Set("Range", "bytes="+strconv.FormatInt(s.size, 10)+"-")

@@ -18,8 +18,8 @@ import (
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	for i, f := range o.files {
-		have := held{URL: f.url}
-		if k := slices.IndexFunc(was.Files, func(h held) bool { return h.URL == f.url }); k >= 0 {
+		have := kit.Resource{URL: f.url}
+		if k := slices.IndexFunc(was.Files, func(h kit.Resource) bool { return h.URL == f.url }); k >= 0 {
 			have = was.Files[k]
 		}
 		is, err := r.takeFile(ctx, o, f, have, was)
@@ -34,7 +34,7 @@ func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error
 	return was, refused
 }
 
-func (r *run) takeFile(ctx context.Context, o *offered, f file, have held, was applied) (applied, error) {
+func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resource, was applied) (applied, error) {
 	s, err := r.download(ctx, f, have)
 	if err != nil {
 		return was, fmt.Errorf("%s: collection: %w", Name, err)
@@ -66,10 +66,10 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have held, was a
 	if o.delta {
 		is.Deltas++
 		is.Generated = newest(was.Generated, generated)
-		is.Files = append(is.Files, held{f.url, s.Validators})
+		is.Files = append(is.Files, kit.Resource{URL: f.url, Validators: s.Validators})
 	} else {
 		is.Snapshot, is.Generated, is.Deltas, is.Pages = generated, generated, 0, o.pages
-		is.Files = []held{{f.url, s.Validators}}
+		is.Files = []kit.Resource{{URL: f.url, Validators: s.Validators}}
 		if o.pages < 0 {
 			is.Pages = verdict.Pages
 		}

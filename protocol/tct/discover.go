@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Advertise returns how a site leads to its lists and its M-URLs. Where lists have no
@@ -70,35 +71,32 @@ func (d *draft) alternate(v millrace.View) func(ctx context.Context, identity st
 const maxLists = 1000
 
 // Lists returns where the lists of a site may be, and what it costs to know.
-func (r *tctReader) Lists(ctx context.Context) (found []listState, cost protocol.Cost, err error) {
+func (r *tctReader) Lists(ctx context.Context) (found []kit.Resource, cost protocol.Cost, err error) {
 	if !r.d.OneList {
 		return announcedLists(ctx, r)
 	}
 	for _, at := range r.places(r.d.List + ".json") {
-		found = append(found, listState{URL: at})
+		found = append(found, kit.Resource{URL: at})
 	}
 	return found, cost, nil
 }
 
 // announcedLists asks the origin's root for its lists (1.4.1).
-func announcedLists(ctx context.Context, r *tctReader) (found []listState, cost protocol.Cost, err error) {
-	resp, err := r.Get(ctx, r.Root, "text/html, */*;q=0.1", fetch.Validators{})
+func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, cost protocol.Cost, err error) {
+	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {
-		return nil, cost, fmt.Errorf("%s: discovery: %w", r.d.Name, err)
+		return nil, cost, err
 	}
 	defer resp.Body.Close()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, cost, fmt.Errorf("%s: discovery: %w", r.d.Name, err)
-	}
 	cost.Requests = 1
 	cost.Bytes, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
-		case !l.Is("index", mediaType), slices.Contains(found, listState{URL: l.URL}):
+		case !l.Is("index", mediaType), slices.Contains(found, kit.Resource{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
 			r.Note("1.10/https", l.URL, "an http list of an https site is not read")
 		default:
-			found = append(found, listState{URL: l.URL})
+			found = append(found, kit.Resource{URL: l.URL})
 		}
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -44,7 +45,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	for len(lists) > 0 && p.Lists < maxProbed {
 		at := lists[0].URL
 		lists = lists[1:]
-		resp, err := r.GetList(ctx, listState{URL: at}) //nolint:bodyclose // List closes it
+		resp, err := r.GetList(ctx, kit.Resource{URL: at}) //nolint:bodyclose // List closes it
 		if err == nil {
 			err = r.announced(p.List(resp, at))
 		}

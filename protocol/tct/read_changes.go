@@ -16,9 +16,9 @@ import (
 // cursor is where the stream of a site stands: what was found by discovery
 // and which state of each list has been applied.
 type cursor struct {
-	Root  string      `json:"root"`
-	Found time.Time   `json:"found"` // when the lists, or the policy, were last looked for
-	Lists []listState `json:"lists"` // in the order of the root's links
+	Root  string         `json:"root"`
+	Found time.Time      `json:"found"` // when the lists, or the policy, were last looked for
+	Lists []kit.Resource `json:"lists"` // in the order of the root's links
 	// Missing are the targets of the root's links that were not there. One is
 	// believed to be no list when it is missing twice.
 	Missing []string `json:"missing,omitempty"`
@@ -109,10 +109,10 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 
 // listsOf gives the lists of files, with their validators unless they are to be
 // read again.
-func listsOf(files []*listFile, again bool) []listState {
-	out := make([]listState, len(files))
+func listsOf(files []*listFile, again bool) []kit.Resource {
+	out := make([]kit.Resource, len(files))
 	for i, f := range files {
-		out[i] = f.listState
+		out[i] = f.Resource
 	}
 	if again {
 		return unconditional(out)
@@ -121,10 +121,10 @@ func listsOf(files []*listFile, again bool) []listState {
 }
 
 // unconditional gives the lists without their validators.
-func unconditional(lists []listState) []listState {
-	out := make([]listState, len(lists))
+func unconditional(lists []kit.Resource) []kit.Resource {
+	out := make([]kit.Resource, len(lists))
 	for i, l := range lists {
-		out[i] = listState{URL: l.URL}
+		out[i] = kit.Resource{URL: l.URL}
 	}
 	return out
 }
@@ -188,7 +188,7 @@ func closeAll(files []*listFile) {
 // unless the cursor knows that it was one. whole is false when one of them may
 // not be read, or is missing that was not missing the last time, as on a
 // replica that lags behind: then what no list names may be named there.
-func (r *tctReader) load(ctx context.Context, lists []listState, was cursor) (files []*listFile, missing []string, whole bool, err error) {
+func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, whole bool, err error) {
 	whole = true
 	defer func() {
 		if err != nil {
@@ -241,13 +241,13 @@ func (r *tctReader) noList(other error) error {
 }
 
 // loadOne gets one list, conditionally if it has validators (6.2; 1.8.1).
-func (r *tctReader) loadOne(ctx context.Context, l listState) (*listFile, error) {
-	resp, err := r.GetList(r.Download(ctx), l)
+func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, error) {
+	resp, err := r.GetList(kit.Download(ctx, r.Options.MaxList), l)
 	if err != nil {
 		return nil, err
 	}
 	if resp == nil {
-		return &listFile{listState: l}, nil
+		return &listFile{Resource: l}, nil
 	}
 	defer resp.Body.Close()
 	f, err := r.ReadList(resp, l.URL)

@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -17,19 +16,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// downloadTime is how long a list may take.
-const downloadTime = 15 * time.Minute
-
-// listState is a list with its validators, verbatim. It is part of cursors.
-type listState struct {
-	URL      string `json:"url"`
-	ETag     string `json:"etag,omitempty"`
-	Modified string `json:"modified,omitempty"`
-}
-
 // listFile is a list as it was answered. Close it in the end.
 type listFile struct {
-	listState
+	kit.Resource
 	spool   *spool.Spool // nil: it has not changed
 	origins []string     // that its M-URLs may have
 	twice   []uint64     // hashes of the C-URLs that it names more than once, ascending
@@ -47,40 +36,26 @@ func (f *listFile) Close() {
 	}
 }
 
-// Download returns a context for a whole list, which may be longer and take more time
-// than other documents.
-func (r *tctReader) Download(ctx context.Context) context.Context {
-	return fetch.Download(ctx, r.Options.MaxList, downloadTime)
-}
-
 // GetList requests a list, conditionally if it has validators. The response is nil
 // if the list has not changed.
-func (r *tctReader) GetList(ctx context.Context, l listState) (*http.Response, error) {
-	resp, err := r.Get(ctx, l.URL, mediaType, fetch.Validators{ETag: l.ETag, Modified: l.Modified})
-	if err != nil {
-		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
-	}
-	if resp.StatusCode == http.StatusNotModified && l != (listState{URL: l.URL}) {
-		_ = resp.Body.Close()
+func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response, error) {
+	resp, err := r.Open(ctx, "list", l.URL, mediaType, l.Validators)
+	switch {
+	case errors.Is(err, millrace.ErrUnmodified) && l.Conditional():
 		return nil, nil //nolint:nilnil // the list that the caller has
-	}
-	err = fetch.CheckStatus(resp)
-	if err == nil && r.d.OneList && weblink.IsHTML(resp.Header) {
-		err = fmt.Errorf("%s: %w", l.URL, errNoList) // what sites have at all names, also where no list was announced
-	}
-	if err != nil {
+	case err == nil && r.d.OneList && weblink.IsHTML(resp.Header):
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s: list: %w", r.d.Name, err)
+		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // what sites have at all names, also where no list was announced
 	}
-	return resp, nil
+	return resp, err
 }
 
 // ReadList reads the response to a request of a list. It returns only a list that
 // is complete and valid, and the error is [errNoList] for another document.
 func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
 	f := &listFile{
-		listState: listState{URL: at, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
-		origins:   originsOf(resp, at), seed: maphash.MakeSeed(),
+		Resource: kit.Resource{URL: at, Validators: fetch.ValidatorsOf(resp)},
+		origins:  originsOf(resp, at), seed: maphash.MakeSeed(),
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {

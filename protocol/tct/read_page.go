@@ -85,32 +85,22 @@ func (r *tctReader) Alternates(ctx context.Context, page string) (targets []stri
 	if page, err = r.Resolve(page); err != nil {
 		return nil, "", err
 	}
-	resp, err := r.Get(ctx, page, "text/html, */*;q=0.1", fetch.Validators{})
+	resp, err := r.Open(ctx, "page", page, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
-	}
 	if final, err = canon.URL(resp.Request.URL.String()); err != nil {
 		return nil, "", fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
 	}
-	links := weblink.Header(resp.Header, resp.Request.URL)
-	if weblink.IsHTML(resp.Header) {
-		body, err := fetch.Decode(resp)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
-		}
-		elements := weblink.HTML(body, resp.Request.URL).Links
-		_ = body.Close()
-		if r.d.HTMLFirst {
-			links = append(elements, links...)
-		} else {
-			links = append(links, elements...)
-		}
+	head, err := kit.ReadHead(resp)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
 	}
-	for _, l := range links {
+	if n := len(weblink.Header(resp.Header, resp.Request.URL)); r.d.HTMLFirst {
+		head.Links = slices.Concat(head.Links[n:], head.Links[:n])
+	}
+	for _, l := range head.Links {
 		if l.Is("alternate", mediaType) && !slices.Contains(targets, l.URL) {
 			targets = append(targets, l.URL)
 		}

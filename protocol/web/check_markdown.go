@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // forms gives the answers that are a page's Markdown: at a URL of its own, and
@@ -103,7 +104,7 @@ func checkCanonical(_ context.Context, _ *survey, p *seenPage, fail check.Fail) 
 		return false, nil
 	}
 	got := "no link"
-	for _, l := range responseLinks(p.md) {
+	for _, l := range kit.Links(p.md) {
 		if l.Is("canonical", "") {
 			if got = l.URL; sameResource(p, l.URL) {
 				return true, nil

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -158,7 +158,7 @@ func (s *survey) seeSitemaps(ctx context.Context) error {
 
 // seeFeeds gets the feeds that the root announces, one of each format.
 func (s *survey) seeFeeds(ctx context.Context) error {
-	for _, l := range responseLinks(s.root) {
+	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
 		if !atom && !json || !s.near(l.URL) {
 			continue
@@ -232,7 +232,7 @@ func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, er
 	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.near(resp.URL), !weblink.IsHTML(resp.Header):
 		return nil, nil //nolint:nilnil,nilerr // it is no page that anybody could judge
 	}
-	p := &seenPage{url: resp.URL, html: resp, links: responseLinks(resp), accept: http.Header{"Accept": {"text/markdown"}}}
+	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
 		if p.said == "" && s.near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
 			p.said = l.URL
@@ -279,20 +279,6 @@ func needsKey(r *check.Response) error {
 // near reports whether a URL is on a host of the site. Others never hear of the
 // checker, whatever a list says.
 func (s *survey) near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
-
-// responseLinks gives the links of a response: of its Link fields, and of its
-// HTML.
-func responseLinks(r *check.Response) []weblink.Link {
-	base, err := url.Parse(r.URL)
-	if err != nil || r.Status < 200 || r.Status > 299 {
-		return nil
-	}
-	out := weblink.Header(r.Header, base)
-	if weblink.IsHTML(r.Header) {
-		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
-	}
-	return out
-}
 
 // looksHTML reports whether a body is a page, whatever it is called.
 func looksHTML(body []byte) bool {

@@ -115,14 +115,11 @@ func (l *looked) more(times float64) {
 // lookAtList looks at the beginning of a sitemap, or at some of those that an
 // index names.
 func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
-	resp, err := l.Get(ctx, u, sitemapTypes, fetch.Validators{})
+	resp, err := l.Open(ctx, "sitemap", u, sitemapTypes, fetch.Validators{})
 	if err != nil {
-		return fmt.Errorf("%s: sitemap: %w", Name, err)
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return fmt.Errorf("%s: sitemap: %w", Name, err)
-	}
 	at, free := resp.Request.URL, fetch.ValidatorsOf(resp) != fetch.Validators{}
 	b, err := fetch.ReadBeginning(resp, lookBytes)
 	if err != nil {

@@ -46,7 +46,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
-	f.lists = listsOf(robots, root)
+	f.lists = r.listsOf(robots)
 	if len(f.lists) == 0 {
 		f.usual = true
 		for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
@@ -90,13 +90,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 }
 
 // listsOf gives the sitemaps that robots.txt names.
-func listsOf(robots *fetch.Robots, root *url.URL) (urls []string) {
-	for _, ref := range robots.Sitemaps() {
-		if u, err := canon.Resolve(root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(urls, u) {
-			urls = append(urls, u)
-		}
-	}
-	return urls
+func (r *reader) listsOf(robots *fetch.Robots) []string {
+	return kit.Sitemaps(robots, r.Root, func(u string) bool { return !sitemap.IsOther(u) })
 }
 
 // recentRobots is how old a robots.txt may be that says which sitemaps there are,
@@ -119,7 +114,7 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
-	for _, u := range listsOf(robots, root) {
+	for _, u := range r.listsOf(robots) {
 		known := func(l list) bool { return l.URL == u }
 		if !slices.Contains(r.named, u) && !slices.ContainsFunc(r.is.Lists, known) {
 			return true, nil
@@ -262,7 +257,7 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 	forms = map[string]string{}
 	for _, f := range files {
 		if f.spool == nil {
-			got, err := r.load(ctx, list{URL: f.URL})
+			got, err := r.load(ctx, list{Resource: kit.Resource{URL: f.URL}})
 			if err != nil && absent(err) {
 				continue
 			}

@@ -69,17 +69,9 @@ func newFeed(at string) *feedRead {
 
 // feedDocument gets one document of a feed.
 func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (*feedDoc, fetch.Validators, error) {
-	resp, err := r.Get(ctx, at, feedTypes, v)
+	body, resp, err := r.Read(ctx, "feed", at, feedTypes, v, maxFeed)
 	if err != nil {
-		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
-	}
-	body, err := fetch.ReadBody(resp, maxFeed)
-	if err != nil {
-		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
+		return nil, v, err
 	}
 	doc, err := decodeFeed(body, resp.Request.URL)
 	if err != nil {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
@@ -20,14 +19,12 @@ const (
 	maxLists     = 1000      // in all
 	maxList      = 100 << 20 // bytes of one, unless the options say another limit
 	maxEntries   = 1 << 20   // of one; sitemaps.org says 50,000
-	downloadTime = 15 * time.Minute
 	sitemapTypes = "application/xml, text/xml, text/plain, */*;q=0.5"
 )
 
 // list is one sitemap with its validators, verbatim.
 type list struct {
-	URL string `json:"url"`
-	fetch.Validators
+	kit.Resource
 	Index bool `json:"index,omitempty"` // it names sitemaps, which follow it
 	In    bool `json:"in,omitempty"`    // an index names it
 }
@@ -91,18 +88,15 @@ func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 
 // load gets one sitemap whole.
 func (r *run) load(ctx context.Context, l list) (*file, error) {
-	resp, err := r.Get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, sitemapTypes, l.Validators)
+	resp, err := r.Open(kit.Download(ctx, r.o.MaxList), "sitemap", l.URL, sitemapTypes, l.Validators)
+	if errors.Is(err, millrace.ErrUnmodified) && l.Conditional() {
+		return &file{list: l, same: true}, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	f := &file{list: l, at: resp.Request.URL}
-	if f.same = fetch.CheckStatus(resp) != nil && l.Validators != (fetch.Validators{}) && resp.StatusCode == http.StatusNotModified; f.same {
-		return f, nil
-	}
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
-	}
 	f.Validators = fetch.ValidatorsOf(resp)
 	body, err := fetch.Decode(resp)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // leaves gives the sitemaps that name pages.
@@ -41,7 +42,7 @@ func (c cursor) find(u string) list {
 			return l
 		}
 	}
-	return list{URL: u}
+	return list{Resource: kit.Resource{URL: u}}
 }
 
 // roll reads the sitemaps that have changed. Those that name pages are the

@@ -1,0 +1,106 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// Resource is a URL with the validators of the state that was read, verbatim. It is
+// part of cursors.
+type Resource struct {
+	URL string `json:"url"`
+	fetch.Validators
+}
+
+// Conditional reports whether the resource has validators.
+func (r Resource) Conditional() bool { return r.Validators != fetch.Validators{} }
+
+// Open sends a GET as [Reader.Get] does. A response without the resource, such as a
+// 304 or a 404, is an error. what names the resource in errors, such as "list".
+func (r *Reader) Open(ctx context.Context, what, target, accept string, v fetch.Validators) (*http.Response, error) {
+	resp, err := r.Get(ctx, target, accept, v)
+	if err == nil {
+		if err = fetch.CheckStatus(resp); err == nil {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+	}
+	return nil, fmt.Errorf("%s: %s: %w", r.Name, what, err)
+}
+
+// Read is [Reader.Open] with the content, of at most limit bytes.
+func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.Validators, limit int64) ([]byte, *http.Response, error) {
+	resp, err := r.Open(ctx, what, target, accept, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := fetch.ReadBody(resp, limit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %s: %w", r.Name, what, err)
+	}
+	return body, resp, nil
+}
+
+// Download returns a context for a list of all pages, which may have limit bytes and
+// take more time than other documents.
+func Download(ctx context.Context, limit int64) context.Context {
+	return fetch.Download(ctx, limit, 15*time.Minute)
+}
+
+// HTMLTypes are the media types by which a reader asks for a page.
+const HTMLTypes = "text/html, */*;q=0.1"
+
+// ReadHead returns what a response says of other documents: the links of its Link
+// fields, then those of its HTML, and the rest of the HTML's head.
+func ReadHead(resp *http.Response) (weblink.Head, error) {
+	var body io.ReadCloser
+	if weblink.IsHTML(resp.Header) {
+		var err error
+		if body, err = fetch.Decode(resp); err != nil {
+			return weblink.Head{}, err
+		}
+		defer body.Close()
+	}
+	return headOf(resp.Header, resp.Request.URL, body), nil
+}
+
+// headOf reads the Link fields and the HTML; nil = it is no HTML.
+func headOf(h http.Header, base *url.URL, body io.Reader) weblink.Head {
+	out := weblink.Head{Base: base}
+	if body != nil {
+		out = weblink.HTML(body, base)
+	}
+	out.Links = append(weblink.Header(h, base), out.Links...)
+	return out
+}
+
+// Sitemaps returns the canonical URLs of the sitemaps that a robots.txt names, each
+// once: those that are kept.
+func Sitemaps(robots *fetch.Robots, root string, keep func(u string) bool) (urls []string) {
+	base, err := url.Parse(root)
+	if err != nil {
+		return nil
+	}
+	for _, ref := range robots.Sitemaps() {
+		if u, err := canon.Resolve(base, ref); err == nil && !slices.Contains(urls, u) && keep(u) {
+			urls = append(urls, u)
+		}
+	}
+	return urls
+}
+
+// Downgrade reports whether a step from one canonical URL to another leaves https.
+func Downgrade(from, to string) bool {
+	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
+}
