@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 )
 
@@ -20,28 +19,21 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 	if o != nil && (o.Next != nil || o.RequireKey || o.Rate != 0 || o.Proxies != nil) {
 		return fmt.Errorf("publish: build: %w: Next, RequireKey, Rate and Proxies need a server", millrace.ErrInvalid)
 	}
-	s, err := newServer(ctx, source, o, true)
+	s, v, err := newServer(ctx, source, o, true)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.now.Close(), s.release()) }()
-	defer s.stop()
+	defer func() { err = errors.Join(err, v.Close(), s.release()) }()
 	base, err := s.o.base()
 	if err != nil {
 		return err
 	}
-	b, err := static.Open(dir, base, s.now.Gateway, nil)
+	b, err := static.Open(dir, base, v.Gateway, nil)
 	if err != nil {
 		return fmt.Errorf("publish: build: %w", err)
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	u, err := url.Parse(base)
-	if err != nil {
-		return err
-	}
-	home := static.Item{Path: "/", Name: "index.html", Ask: strings.TrimSuffix(u.EscapedPath(), "/") + "/"}
-	b.Reserve(home)
-	if err := s.now.Build(ctx, []static.Item{home}, b); err != nil {
+	if err := v.Build(ctx, b, &serving.BuildOptions{}); err != nil {
 		return fmt.Errorf("publish: build: %w", err)
 	}
 	return nil

@@ -20,12 +20,10 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -75,20 +73,17 @@ type Options struct {
 
 // Server publishes a site. It is an [http.Handler], safe for concurrent use.
 type Server struct {
-	source  millrace.Source
-	log     *slog.Logger
-	dir     string // of the search index
-	handler *gateway.Server
-	wake    chan struct{} // the source may have changed
-	named   chan []string // pages that have changed
+	source millrace.Source
+	log    *slog.Logger
+	dir    string // of the search index
+	server *serving.Server
+	wake   chan struct{} // the source may have changed
+	named  chan []string // pages that have changed
 
 	mu      sync.Mutex // one of Reload and Close at a time
-	now     *serving.Service
-	o       Options // of now
+	o       Options
+	closed  bool
 	closers []func() error
-	retired sync.WaitGroup
-	ctx     context.Context // of the work; ends with Close
-	stop    context.CancelFunc
 }
 
 // New starts to publish a source: it reads the source, and answers once the first
@@ -97,16 +92,15 @@ type Server struct {
 // Watch(ctx, changed func()) error, such as a folder, calls changed. The values of ctx are used, its end is not:
 // call [Server.Close]. ErrInvalid: an option is wrong.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
-	s, err := newServer(ctx, source, o, false)
+	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
-		s.now.Tend(s.ctx)
-		s.now.Start(s.ctx)
+		s.server = serving.NewServer(context.WithoutCancel(ctx), first, &gateway.ServerOptions{Log: s.log})
 	}
 	return s, err
 }
 
-// newServer returns a server that does not work yet.
-func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, error) {
+// newServer returns a server, and its first service, that do not work yet.
+func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, *serving.Service, error) {
 	if o == nil {
 		o = new(Options)
 	}
@@ -114,12 +108,11 @@ func newServer(ctx context.Context, source millrace.Source, o *Options, static b
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.open(ctx, static); err != nil {
-		s.stop()
-		return nil, errors.Join(fmt.Errorf("publish: %w", err), s.release())
+	first, err := s.open(ctx, static)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("publish: %w", err), s.release())
 	}
-	return s, nil
+	return s, first, nil
 }
 
 // base returns the canonical base URL, which ends with "/".
@@ -132,25 +125,23 @@ func (o *Options) base() (string, error) {
 }
 
 // open makes what the server works with until it is closed, and its first service.
-func (s *Server) open(ctx context.Context, static bool) (err error) {
-	if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
-		return err
+func (s *Server) open(ctx context.Context, static bool) (_ *serving.Service, err error) {
+	if !static {
+		if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, func() error { return os.RemoveAll(s.dir) })
 	}
-	s.closers = append(s.closers, func() error { return os.RemoveAll(s.dir) })
 	if s.o.Store == nil {
 		if s.o.Store, err = stores.Open(ctx, stores.Memory, nil); err != nil {
-			return err
+			return nil, err
 		}
 		s.closers = append(s.closers, s.o.Store.Close)
 	}
 	if s.o.Artifacts == nil {
 		s.o.Artifacts = artifactmemory.New(nil)
 	}
-	if s.now, err = s.prepare(ctx, &s.o, static); err != nil {
-		return err
-	}
-	s.handler = gateway.NewServer(s.now.Gateway, &gateway.ServerOptions{Log: s.log})
-	return nil
+	return s.prepare(ctx, &s.o, static)
 }
 
 // prepare makes a service of options. It does not start it.
@@ -177,19 +168,15 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	origin := &ingest.Origin{
 		Name: base, From: "program", Title: base, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Log: s.log,
 	}
-	config := store.Config{Base: base, Visibility: o.Visibility}
-	for _, p := range all.Protocols() {
-		config.Taggers = append(config.Taggers, p.Tagger)
+	so := &serving.Options{
+		Origin: origin, Site: site, Config: store.Config{Base: base, Visibility: o.Visibility}, Artifacts: o.Artifacts,
+		Publisher: protocol.PublisherOptions{Policy: o.Policy, Contact: o.Contact, Static: static, Own: []any{&scp.PublisherOptions{Sections: o.Sections}}},
+		Closed:    func(string) bool { return o.RequireKey },
 	}
-	published, key, err := serving.Protocols(protocol.PublisherOptions{Policy: o.Policy, Contact: o.Contact, Static: static, Own: []any{&scp.PublisherOptions{Sections: o.Sections}}}, func(string) bool { return o.RequireKey })
-	if err != nil {
-		return nil, err
+	if s.dir != "" {
+		so.Index = filepath.Join(s.dir, "site")
 	}
-	err = v.Open(ctx, &serving.Options{
-		Origin: origin, Site: site, Config: config, Protocols: published, Artifacts: o.Artifacts, Index: filepath.Join(s.dir, "site"),
-		Edition: edition.Options{Key: key, Log: s.log},
-	})
-	if err != nil {
+	if err := v.Open(ctx, so); err != nil {
 		return nil, err
 	}
 	v.Task(func(ctx context.Context) error { return s.update(ctx, origin, site, v) })
@@ -197,14 +184,9 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	if err != nil {
 		return nil, err
 	}
-	v.Gateway, err = gateway.New(v.Press, &gateway.Options{
-		Base: base, Origin: whole(base, o.Next), Log: s.log, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
-		Policy: o.Policy, Visibility: o.Visibility,
-		Update: func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
-			return origin.Update(ctx, site, v.Press, urls, gone)
-		},
+	return v, v.Answer(&gateway.Options{
+		Origin: whole(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
-	return v, err
 }
 
 // whole has a handler see the paths of requests as they are: the gateway cuts off
@@ -257,28 +239,14 @@ func (s *Server) watch(ctx context.Context, changed func()) error {
 
 // ServeHTTP answers requests for machine documents, and hands others to
 // Options.Next. Until there is an edition, machine documents get 503.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }
 
 // Ready waits for the first edition. It returns the error that prevents it.
 func (s *Server) Ready(ctx context.Context) error {
-	s.mu.Lock()
-	now := s.now
-	s.mu.Unlock()
-	return s.ready(ctx, now)
-}
-
-func (s *Server) ready(ctx context.Context, v *serving.Service) error {
-	select {
-	case <-v.Press.Ready():
-		return nil
-	case err := <-v.Failed():
-		v.Fail(err) // for the next call
+	if err := s.server.Ready(ctx); err != nil {
 		return fmt.Errorf("publish: %w", err)
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.ctx.Done():
-		return fmt.Errorf("publish: %w: the server is closed", millrace.ErrUnavailable)
 	}
+	return nil
 }
 
 // Changed says that pages have changed, are new or are gone: the source is asked for
@@ -317,38 +285,19 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 func (s *Server) Reload(ctx context.Context, o *Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
+	if s.closed {
 		return fmt.Errorf("publish: %w: the server is closed", millrace.ErrUnavailable)
 	}
 	other := *o
 	other.Store, other.Artifacts = s.o.Store, s.o.Artifacts
 	next, err := s.prepare(ctx, &other, false)
+	if err == nil {
+		err = <-s.server.Replace(ctx, next)
+	}
 	if err != nil {
 		return fmt.Errorf("publish: reload: %w", err)
 	}
-	was := s.now
-	was.Pause()
-	next.Tend(s.ctx)
-	next.Start(s.ctx)
-	if err := s.ready(ctx, next); err != nil {
-		next.Pause()
-		next.Dismiss()
-		was.Start(s.ctx)
-		return errors.Join(err, next.Close())
-	}
-	empty := s.handler.Use(next.Gateway)
-	was.Press.Forget()
-	s.now, s.o = next, other
-	s.retired.Go(func() {
-		select {
-		case <-empty:
-		case <-s.ctx.Done():
-		}
-		was.Dismiss()
-		if err := was.Close(); err != nil {
-			s.log.Error("close of a replaced configuration failed", "err", err)
-		}
-	})
+	s.o = other
 	return nil
 }
 
@@ -356,14 +305,11 @@ func (s *Server) Reload(ctx context.Context, o *Options) error {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
+	if s.closed {
 		return nil
 	}
-	s.stop()
-	s.now.Pause()
-	s.now.Dismiss()
-	s.retired.Wait()
-	return errors.Join(s.now.Close(), s.release())
+	s.closed = true
+	return errors.Join(s.server.Close(), s.release())
 }
 
 // release closes what the server has opened, in the reverse order.

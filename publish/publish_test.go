@@ -234,6 +234,15 @@ func TestReload(t *testing.T) {
 		t.Errorf("after wrong options: %d", status)
 	}
 	o.Visibility.Exclude = []string{"/drafts"}
+	down := errors.New("the database is down")
+	pages.fail(down)
+	if err := s.Reload(t.Context(), &o); !errors.Is(err, down) {
+		t.Errorf("a source that fails: %v", err)
+	}
+	pages.fail(nil)
+	pages.set("stones", "French stones, grey.")
+	s.Changed()
+	eventually(t, s, "/stones/llm.json", http.StatusOK, "grey")
 	if err := s.Reload(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}

@@ -1,100 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/protocol/all"
 )
-
-// hostReport says what of the protocols a host cannot do with a folder.
-type hostReport struct {
-	Host  string      `json:"host"`
-	Unmet []unmetRule `json:"unmet"` // every MUST that is broken there
-	// Hidden are protocols that nobody finds there, because the host does not
-	// say what leads to them.
-	Hidden []string `json:"hidden"`
-}
-
-// unmetRule is a MUST that a host cannot meet.
-type unmetRule struct {
-	Protocol string `json:"protocol"`
-	Rule     string `json:"rule"`
-	Section  string `json:"section"`
-	Sentence string `json:"sentence"`
-}
-
-// askHosts has the checker look at a finished build as each host would serve
-// it: what `millrace check` will find there is known before anything is
-// uploaded. Of what is fetched from elsewhere, below the URL files, nothing is
-// known here: no host is blamed for it. show is called with the number of hosts
-// that are done and of all.
-func askHosts(ctx context.Context, b *static.Build, base, files string, show func(done, total int)) ([]hostReport, error) {
-	var out []hostReport
-	found := make(map[string]bool)
-	hosts := b.Hosts()
-	for i, h := range hosts {
-		show(i, len(hosts))
-		target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
-		if err != nil {
-			return nil, err
-		}
-		var suites []check.Suite
-		for _, room := range all.Protocols() {
-			suites = append(suites, room.Suite())
-		}
-		report, err := check.Run(ctx, target, suites, nil)
-		if err != nil {
-			return nil, err
-		}
-		hr := hostReport{Host: h.Name, Unmet: []unmetRule{}, Hidden: []string{}}
-		for _, o := range report.Outcomes {
-			if o.State == check.Failed && o.Rule.Level == check.Must && !elsewhere(report.Findings, o.Rule.ID, files) {
-				hr.Unmet = append(hr.Unmet, unmetRule{o.Protocol, o.Rule.ID, o.Rule.Section, o.Rule.Sentence})
-			}
-		}
-		for name, result := range report.Protocols {
-			found[name] = found[name] || result.Found
-			if !result.Found {
-				hr.Hidden = append(hr.Hidden, name)
-			}
-		}
-		out = append(out, hr)
-	}
-	for i := range out { // what no host has, the site does not publish
-		out[i].Hidden = slices.DeleteFunc(out[i].Hidden, func(name string) bool { return !found[name] })
-		slices.Sort(out[i].Hidden)
-	}
-	return out, nil
-}
-
-// elsewhere reports whether a rule is broken below a URL alone.
-func elsewhere(findings []check.Finding, rule, files string) bool {
-	if files == "" {
-		return false
-	}
-	found := false
-	for _, f := range findings {
-		if f.Rule == rule && f.URL != "" {
-			if !strings.HasPrefix(f.URL, files+"/") {
-				return false
-			}
-			found = true
-		}
-	}
-	return found
-}
 
 // printBuild prints a report for a person.
 func printBuild(w io.Writer, r *buildReport) error {

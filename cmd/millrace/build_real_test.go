@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 )
 
@@ -36,7 +37,7 @@ func freePort(t *testing.T) string {
 // unmet gives the rules that a report says that a host cannot meet.
 func unmet(t *testing.T, r buildReport, host string) []string {
 	t.Helper()
-	i := slices.IndexFunc(r.Hosts, func(h hostReport) bool { return h.Host == host })
+	i := slices.IndexFunc(r.Hosts, func(h serving.HostReport) bool { return h.Host == host })
 	if i < 0 {
 		t.Fatalf("no report of %s", host)
 	}

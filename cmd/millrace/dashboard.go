@@ -7,14 +7,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/dashboard"
-	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -43,35 +44,33 @@ func (c *boarding) validate() error {
 
 // board makes the dashboard of a service; the gateway that it is a part of is
 // made after it.
-func (s *service) board(published []edition.Room, o *gateway.Options) error {
+func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	c, p, from := s.c, s.p, s.source
 	if c.Dashboard == "" {
 		return nil
 	}
-	if s.visitors == nil {
-		s.visitors, s.verdicts = dashboard.NewDoors(), dashboard.NewVerdicts()
-	}
 	site := &dashboard.Site{
-		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.Press,
-		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
+		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil && from.Files == nil, Pages: s.site, Press: s.Press,
+		Looked: from.looked, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Gate: &dashboard.Gate{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
-	site.Gateway = func() http.Handler { return s.inside }
-	site.Key = func() string { return s.insideKey }
-	if s.events != nil {
-		site.Usage, site.Dropped = s.events.usage, s.events.Dropped
+	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.Inside() })
+	site.Gateway = func() http.Handler { h, _ := inside(); return h }
+	site.Key = func() string { _, key := inside(); return key }
+	if s.Recorder != nil {
+		site.Usage, site.Dropped = s.Usage, s.Recorder.Dropped
 	}
-	if len(s.exporters) > 0 {
-		site.Told = s.lags
+	if len(so.Exporters) > 0 {
+		site.Told = s.Lags
 	}
 	for _, rule := range c.Bot {
 		name, gets, _ := strings.Cut(rule, "=")
 		site.Gate.Classes = append(site.Gate.Classes, dashboard.Class{Name: strings.TrimSpace(name), Gets: strings.TrimSpace(gets)})
 	}
 	rooms := all.Protocols()
-	for _, room := range published {
+	for _, room := range s.Rooms {
 		if i := slices.IndexFunc(rooms, func(r protocol.Protocol) bool { return r.Name == room.Name }); i >= 0 {
 			site.Rooms = append(site.Rooms, rooms[i])
 		}

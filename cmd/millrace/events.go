@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/analytics"
-	"github.com/millrace/millrace/store"
 )
 
 // recording are the flags that say what is kept of what machines ask for.
@@ -28,82 +24,15 @@ func (c *recording) validate() error {
 	return nil
 }
 
-// eventRecorder takes down what machines ask for, as long as there is a service that
-// answers them: it outlives those that are configured alike.
-type eventRecorder struct {
-	*analytics.Recorder
-	c     recording
-	usage store.Usage
-	name  string // of the site
-	pages pageWeights
-
-	mu    sync.Mutex
-	users int
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-// pageWeights asks the site for weights that was put at work last.
-type pageWeights struct{ site atomic.Pointer[store.Site] }
-
-// HTMLSizes implements [analytics.HTMLSizes].
-func (w *pageWeights) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
-	return (*w.site.Load()).HTMLSizes(ctx, urls)
-}
-
-// record makes the recorder of a service, or takes that of the service before;
-// nil = nothing is recorded.
-func (c *recording) record(ctx context.Context, p *process, o *source, site store.Site, was *eventRecorder) (*eventRecorder, error) {
-	if was != nil && was.c == *c && was.name == o.Name {
-		return was, nil
-	}
-	usage, ok := o.Store.(store.Usage)
-	if c.Events == 0 || !ok {
+// events returns the options of what records; nil = nothing is recorded.
+func (c *recording) events(ctx context.Context, o *source) (*analytics.Options, error) {
+	if c.Events == 0 {
 		return nil, nil
 	}
-	r := &eventRecorder{c: *c, usage: usage, name: o.Name}
-	r.pages.site.Store(&site)
-	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Leases: o.Store.Leases(), Logger: p.log}
+	out := &analytics.Options{Keep: c.Events}
+	var err error
 	if c.EventsHashQueries {
-		var err error
-		if recO.QueryKey, err = analytics.QueryKey(ctx, o.Store.State(), o.Name); err != nil {
-			return nil, err
-		}
+		out.QueryKey, err = analytics.QueryKey(ctx, o.Store.State(), o.Name)
 	}
-	r.Recorder = analytics.New(usage, o.Name, recO)
-	return r, nil
-}
-
-// enter has events stored for one more service.
-func (r *eventRecorder) enter(ctx context.Context, site store.Site) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pages.site.Store(&site)
-	if r.users++; r.users > 1 {
-		return
-	}
-	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	r.ended = ended
-	go func() {
-		defer close(ended)
-		r.Run(ctx)
-	}()
-}
-
-// leave is called once for each enter, when nobody is answered any more. With the
-// last one, all events are stored.
-func (r *eventRecorder) leave() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.users--; r.users == 0 {
-		r.stop()
-		<-r.ended
-	}
+	return out, err
 }

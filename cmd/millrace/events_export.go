@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/millrace/millrace/internal/analytics"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/store"
 )
@@ -18,9 +15,6 @@ type exporting struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Tell a service of each request of a machine: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL, which gets signed JSON; may be given several times. A URL with a secret belongs in the configuration file (default: nobody is told)."`
 	EventsSecret string   `placeholder:"KEY" help:"Secret that signs what a webhook of --events-to gets, whsec_ and base64; a second one after a space signs too. It belongs in the configuration file, or in the environment." hidden:""`
 }
-
-// exportLimit is how long one request to a service may take.
-const exportLimit = 30 * time.Second
 
 // validate refuses what cannot be told to anybody, also since nothing is recorded.
 func (c *exporting) validate(recorded bool) error {
@@ -71,17 +65,13 @@ func targetText(text string) string {
 	return strings.Replace(t.String(), " ", "=", 1) + "/" + hiddenText
 }
 
-// export makes what hands events on.
-func (s *service) export() error {
-	c, p := s.c, s.p
-	targets, secrets, err := c.exporting.targets()
-	usage, ok := s.source.Store.(store.Usage)
-	if err != nil || len(targets) == 0 || !ok {
-		return err
-	}
-	agent := c.UserAgent
-	if agent == "" {
-		agent = analytics.NeutralName + "/" + buildVersion()
+// exporters returns what hands events on.
+func (s *service) exporters() (out []*analytics.Exporter, err error) {
+	c, st := s.c, s.source.Store
+	targets, secrets, err := c.targets()
+	usage, ok := st.(store.Usage)
+	if err != nil || !ok {
+		return nil, err
 	}
 	alike := map[string]int{}
 	for _, t := range targets {
@@ -89,39 +79,17 @@ func (s *service) export() error {
 		if alike[name]++; alike[name] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, alike[name])
 		}
-		// A service is asked for what it is there for, which is no crawling. Each has
-		// its own queue, so that none waits for another one. Nothing is logged, since
-		// URLs have secrets in them.
-		client := fetch.New(&fetch.Options{
-			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
-		})
+		// Each has its own queue, so that none waits for another one.
+		client := c.poster(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
-		e, err := analytics.NewExporter(usage, s.source.Store.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
-			Name: name, Leases: s.source.Store.Leases(), Base: s.source.Base, Secrets: secrets, UserAgent: agent, Logger: p.log,
+		e, err := analytics.NewExporter(usage, st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
+			Name: name, Leases: st.Leases(), Base: s.source.Base, Secrets: secrets,
+			UserAgent: cmp.Or(c.UserAgent, analytics.NeutralName+"/"+buildVersion()), Logger: s.p.log,
 		})
 		if err != nil {
-			return usageError("--events-to: " + err.Error())
+			return nil, usageError("--events-to: " + err.Error())
 		}
-		s.exporters = append(s.exporters, e)
+		out = append(out, e)
 	}
-	return nil
-}
-
-// lags gives how far those are who are told of events.
-func (s *service) lags(ctx context.Context) []analytics.Lag {
-	var out []analytics.Lag
-	for _, e := range s.exporters {
-		out = append(out, e.Lag(ctx))
-	}
-	return out
-}
-
-// tell hands events on.
-func (s *service) tell(ctx context.Context) error {
-	var telling sync.WaitGroup
-	for _, e := range s.exporters {
-		telling.Go(func() { e.Run(ctx) })
-	}
-	telling.Wait()
-	return nil
+	return out, nil
 }

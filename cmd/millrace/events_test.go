@@ -211,65 +211,19 @@ func TestReportOnSource(t *testing.T) {
 	}
 }
 
-// Two services that are configured alike, such as those before and after a
-// reload, have one recorder: nothing is lost between them, nor when both are gone.
-func TestRecorderOutlivesReload(t *testing.T) {
+// Events are recorded before and after the configuration is read again.
+func TestRecordedReload(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	file := filepath.Join(t.TempDir(), "store.db")
-	st := openStore(t, file, false)
-	site, err := st.Site(ctx, "site", "https://example.com/")
-	if err != nil {
-		t.Fatal(err)
+	file, config := filepath.Join(t.TempDir(), "store.db"), filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, config, "events: 700h\n")
+	s := serve(t, copySite(t, "handbook"), "--store", file, "--config", config)
+	for _, keep := range []string{"800h", "800h", "0s"} {
+		get(t, s.url+"llms.txt", "User-Agent", gptBot)
+		s.reload(t, config, "events: "+keep+"\n")
 	}
-	p, o := &process{log: slog.New(slog.DiscardHandler)}, &source{Origin: ingest.Origin{Name: "site", Store: st}}
-	record := func(c recording, was *eventRecorder) *eventRecorder {
-		t.Helper()
-		r, err := c.record(ctx, p, o, site, was)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	stored := func() (n int) {
-		t.Helper()
-		for _, err := range st.(store.Usage).Events(ctx, "site", store.EventQuery{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-		}
-		return n
-	}
-	kept := recording{Events: 720 * time.Hour}
-	first := record(kept, nil)
-	first.enter(ctx, site)
-	second := record(kept, first)
-	if second != first {
-		t.Fatal("a reload that changes nothing has another recorder")
-	}
-	second.enter(ctx, site)
-	first.leave()
-	second.Record(store.Event{Time: time.Now(), Bot: "GPTBot", Protocol: "web", Endpoint: store.EndpointIndex, Path: "/llms.txt", Status: 200})
-	second.leave()
-	if n := stored(); n != 1 {
-		t.Errorf("%d events", n)
-	}
-	second.enter(ctx, site)
-	second.Record(store.Event{Time: time.Now(), Bot: "GPTBot", Path: "/", Status: 200})
-	second.leave()
-	if n := stored(); n != 2 {
-		t.Errorf("%d events, once it has been stopped and started", n)
-	}
-	other := record(recording{Events: 720 * time.Hour, EventsHashQueries: true}, first)
-	if other == first || record(recording{}, first) != nil {
-		t.Error("the recorder is configured as before")
-	}
-	var none *eventRecorder
-	none.enter(ctx, site)
-	none.leave()
-	o.Name = "another"
-	if record(kept, first) == first {
-		t.Error("another site is recorded as this one")
+	get(t, s.url+"llms.txt", "User-Agent", gptBot)
+	s.stop()
+	if events := eventsIn(t, file); len(events) != 3 {
+		t.Errorf("%d events: %+v", len(events), events)
 	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"net/netip"
-	"time"
 
 	"github.com/millrace/millrace/internal/gateway"
 )
@@ -37,44 +35,11 @@ func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
 	return from, false, nil
 }
 
-// meter has a gateway count what it does. was are the metrics of the service
-// before, which go on; nil = there was none.
-func (s *service) meter(o *gateway.Options, was *gateway.Metrics) error {
+// meter has a gateway count what it does.
+func (s *service) meter(g *gateway.Options) error {
 	from, off, err := s.c.readers()
-	if err != nil || off {
-		return err
+	if !off {
+		g.Metrics, g.MetricsOptions.From = s.metrics, from
 	}
-	if s.metrics = was; was == nil {
-		s.metrics = gateway.NewMetrics()
-	}
-	o.Metrics = s.metrics
-	o.MetricsOptions = gateway.MetricsOptions{From: from, Looked: s.source.lookedAt, Behind: s.behind}
-	if s.events != nil {
-		o.MetricsOptions.Dropped = s.events.Dropped
-	}
-	return nil
-}
-
-// lookedAt says when the source was looked at last, and whether that failed.
-func (o *source) lookedAt() (at time.Time, failed bool) {
-	if l := o.Last(); l != nil {
-		at = l.Time
-	}
-	if f := o.Failure(); f != nil {
-		return f.Time, true
-	}
-	return at, false
-}
-
-// behind says how far those are behind who are told of events.
-func (s *service) behind() []gateway.Behind {
-	var out []gateway.Behind
-	for _, lag := range s.lags(context.Background()) {
-		b := gateway.Behind{Name: lag.Exporter, Events: lag.Events}
-		if !lag.Since.IsZero() {
-			b.Age = time.Since(lag.Since)
-		}
-		out = append(out, b)
-	}
-	return out
+	return err
 }

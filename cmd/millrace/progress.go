@@ -13,13 +13,14 @@ func (p *process) progress(title string) *terminal.Step {
 }
 
 // refreshing returns what receives the progress of a step that may come again
-// or never. A total of 0 is the end of the step.
-func (p *process) refreshing(title string) func(done, total int) {
+// or never, counted in unit. A total of 0 is the end of the step.
+func (p *process) refreshing(title, unit string) func(done, total int) {
 	var bar *terminal.Step
 	return func(done, total int) {
 		if total > 0 {
 			if bar == nil {
 				bar = p.progress(title)
+				bar.Count(unit)
 			}
 			bar.Show(done, total)
 		} else if bar != nil {

@@ -12,7 +12,7 @@ func TestRefreshing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer
 		p := &process{stderr: &out, common: &common{}, log: slog.New(slog.NewTextHandler(&out, nil))}
-		show := p.refreshing("refreshing")
+		show := p.refreshing("refreshing", "pages")
 		for range 2 {
 			show(0, 0)
 			before := out.String()

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/store"
 )
@@ -30,8 +26,6 @@ type publishing struct {
 	SCP scpPublishing `embed:""`
 	ARC arcPublishing `embed:""`
 	Web webPublishing `embed:""`
-
-	policy *millrace.Policy // as it is published; nil = there is none
 }
 
 // hideable are the kinds of pages that --hide-kinds can name.
@@ -76,34 +70,14 @@ func (c *publishing) visibility() millrace.Visibility {
 // configure returns the configuration of a publication. It refuses flags that
 // do not fit the site.
 func (c *publishing) configure(base, docs string) (store.Config, error) {
-	conf := store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}
-	for _, room := range all.Protocols() {
-		conf.Taggers = append(conf.Taggers, room.Tagger)
-	}
-	return conf, c.ARC.on(base)
+	return store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}, c.ARC.on(base)
 }
 
-// declare gives the rooms the policy of the configuration.
-func (c *publishing) declare(ctx context.Context, p *process, st store.State, site string) (err error) {
-	c.policy, err = p.dated(ctx, st, site)
-	return err
-}
-
-// files returns every protocol, for files, and the key of their editions.
-func (c *publishing) files() (published []edition.Room, key string, err error) {
-	return c.protocols(nil, true, false)
-}
-
-// guarded returns every protocol for a server, where the content of some needs a
-// key. embeddings reports whether searches compare vectors of a model.
-func (c *publishing) guarded(doors *doors, embeddings bool) (published []edition.Room, key string, err error) {
-	return c.protocols(doors, false, embeddings)
-}
-
-func (c *publishing) protocols(doors *doors, static, embeddings bool) (published []edition.Room, key string, err error) {
-	o := protocol.PublisherOptions{
-		ListItems: c.ListItems, Static: static, Contact: c.SiteContact, Policy: c.policy,
+// publisher returns the options of every protocol. embeddings reports whether
+// searches compare vectors of a model.
+func (c *publishing) publisher(policy *millrace.Policy, static, embeddings bool) protocol.PublisherOptions {
+	return protocol.PublisherOptions{
+		ListItems: c.ListItems, Static: static, Contact: c.SiteContact, Policy: policy,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
-	return serving.Protocols(o, doors.closed)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/millrace/millrace/internal/serving"
 )
 
 // Every flag of what is published changes the configuration of the publication or
@@ -28,11 +29,10 @@ func TestPublishingKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, editions, err := c.guarded(new(doors), false)
+		_, editions, err := serving.Protocols(c.publisher(nil, false, false), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conf.Taggers = nil
 		data, err := json.Marshal([]any{conf, editions})
 		if err != nil {
 			t.Fatal(err)

@@ -2,24 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/edition"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
-	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol/all"
-	"github.com/millrace/millrace/store"
 )
-
-const pushLimit = 30 * time.Second // for one request to a hub or a search engine
 
 // pushing are the flags of a server that tells search engines.
 type pushing struct {
@@ -69,79 +61,31 @@ func (c *serveCommand) reachable(docs string, o *source) error {
 	return nil
 }
 
-// indexNow gives who is told of changed pages, nil if nobody is. What it knows the
-// site by is kept with the site.
-func (c *serveCommand) indexNow(ctx context.Context, s store.State, site, base string) (*push.IndexNow, error) {
+// pusher returns what tells others of every edition, nil if nothing does, and has the
+// gateway serve the file of the key of IndexNow.
+func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher, error) {
+	c, o := s.c, s.source
+	if len(c.Web.Hub) == 0 && !c.IndexNow {
+		return nil, nil //nolint:nilnil // it is an option
+	}
+	client := c.poster(s.p)
+	s.OnClose(func() error { client.CloseIdleConnections(); return nil })
+	p := &push.Pusher{Client: client.HTTP(), Hubs: c.Web.Hub}
 	if !c.IndexNow {
-		return nil, nil
+		return p, nil
 	}
 	key := c.IndexNowKey
 	if key == "" {
-		made, err := state.Make(ctx, s, site, "indexnow/key",
-			func(key []byte) bool { return push.CheckKey(string(key)) == nil },
-			func() ([]byte, error) {
-				key, err := push.NewKey(rand.Reader)
-				return []byte(key), err
-			})
-		if err != nil {
-			return nil, fmt.Errorf("key of IndexNow: %w", err)
+		var err error
+		if key, err = push.StoredKey(ctx, o.Store.State(), o.Name); err != nil {
+			return nil, err
 		}
-		key = string(made)
 	}
-	n, err := push.NewIndexNow(c.IndexNowURL, key, base)
-	if err != nil {
+	var err error
+	if p.IndexNow, err = push.NewIndexNow(c.IndexNowURL, key, o.Base); err != nil {
 		return nil, usageError("--indexnow: " + err.Error())
 	}
-	return n, nil
-}
-
-// prove has the gateway serve the file of the key.
-func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
-	if s.indexNow, err = s.c.indexNow(ctx, s.source.Store.State(), s.source.Name, s.source.Base); err != nil || s.indexNow == nil {
-		return err
-	}
-	o.Fixed = map[string]string{s.indexNow.Path(): s.indexNow.Text()}
-	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.source.Base, "/")+s.indexNow.Path())
-	return nil
-}
-
-// publishedSite is a site as its current edition shows it.
-type publishedSite struct{ press *edition.Press }
-
-// Head implements [push.Site].
-func (p publishedSite) Head(context.Context) (millrace.View, error) {
-	return p.press.Current().View, nil
-}
-
-// push tells others of every edition.
-func (s *service) push(ctx context.Context) error {
-	c := s.c
-	if len(c.Web.Hub) == 0 && s.indexNow == nil {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.Press.Ready():
-	}
-	client := fetch.New(&fetch.Options{
-		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Dial: s.p.dial,
-	}) // without a log: URLs that are posted to may have secrets
-	defer client.CloseIdleConnections()
-	p := &push.Pusher{
-		Site: publishedSite{s.Press}, State: s.source.Store.State(), Leases: s.source.Store.Leases(), Name: s.docs,
-		Moved: s.Press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Web.Hub, IndexNow: s.indexNow, Logger: s.p.log,
-	}
-	p.Run(ctx)
-	return nil
-}
-
-// topics gives the URLs of the documents that tell what has changed.
-func (s *service) topics() (out []string) {
-	for _, n := range s.Press.Current().Advertisements {
-		for _, path := range n.Topics {
-			out = append(out, strings.TrimSuffix(s.docs, "/")+path)
-		}
-	}
-	return out
+	g.Fixed = map[string]string{p.IndexNow.Path(): p.IndexNow.Text()}
+	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(o.Base, "/")+p.IndexNow.Path())
+	return p, nil
 }

@@ -53,6 +53,17 @@ func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
 
+// postLimit is how long one request of a poster may take.
+const postLimit = 30 * time.Second
+
+// poster makes a client that tells others what they are there for, which is no
+// crawling. It has no log: URLs that are posted to may have secrets.
+func (r *remote) poster(p *process) *fetch.Client {
+	return fetch.New(&fetch.Options{
+		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, IgnoreRobots: true, Delay: -1, Timeout: postLimit, Dial: p.dial,
+	})
+}
+
 func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Options {
 	o := &fetch.Options{
 		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -8,20 +9,20 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/serving"
 )
 
 // running is a server at work. Its configuration can be read again: a right one
 // takes over as soon as it has an edition, a wrong one leaves everything as it
 // was.
 type running struct {
-	now    *service // answers
-	next   *service // is about to take over; nil = none is
-	at     net.Addr
-	certs  *gateway.Certificates    // nil = no TLS
-	ready  func(now *service) error // is told of the first edition
-	server *gateway.Server
-	ended  chan struct{} // nothing is answered any more
-	gone   sync.WaitGroup
+	*serving.Server
+	now     *service // answers
+	next    *service // is about to take over
+	settled <-chan error
+	at      net.Addr
+	certs   *gateway.Certificates    // nil = no TLS
+	ready   func(now *service) error // is told of the first edition
 }
 
 // asked gives the signals to read the configuration again; nil = there are none.
@@ -37,91 +38,67 @@ func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 // until serves until its context ends, or no more is asked.
 func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Signal) error {
 	p := r.now.p
-	r.server = gateway.NewServer(r.now.Gateway, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
-	r.ended = make(chan struct{})
 	secure(p, r.now.docs, r.certs)
 	ctx, cancel := context.WithCancel(ctx)
-	defer r.gone.Wait()
-	r.now.tend(ctx)
-	r.now.Start(ctx)
+	r.Server = serving.NewServer(ctx, r.now.Service, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
 	served := make(chan error, 1)
-	go func() {
-		served <- r.server.Run(ctx, ln)
-		close(r.ended)
-	}()
+	go func() { served <- r.Run(ctx, ln) }()
+	var watching sync.WaitGroup
 	if r.certs != nil {
-		r.gone.Go(func() { r.certs.Run(ctx) })
+		watching.Go(func() { r.certs.Run(ctx) })
 	}
 	p.notify("READY=1", "STATUS=listening on "+ln.Addr().String())
-	err := r.watch(ctx, served, asked)
+	err, down := r.watch(ctx, served, asked)
 	p.notify("STOPPING=1")
 	cancel()
-	<-r.ended
-	if err == nil {
-		select {
-		case err = <-served:
-		default:
-		}
+	if !down {
+		err = cmp.Or(err, <-served)
 	}
-	for _, s := range []*service{r.now, r.next} {
-		if s != nil {
-			s.Pause()
-			s.dismiss()
-		}
-	}
-	return err
+	watching.Wait()
+	return errors.Join(err, r.Close())
 }
 
-// watch does what there is to do, until the context ends or something fails.
-func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) error {
+// watch does what there is to do, until the context ends or something fails. down
+// reports whether served has sent.
+func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) (err error, down bool) {
 	told := false
 	for {
-		var first, follows <-chan struct{}
-		var stumbles <-chan error
+		var first <-chan struct{}
 		if !told {
 			first = r.now.Press.Ready()
 		}
-		if r.next != nil {
-			follows, stumbles = r.next.Press.Ready(), r.next.Failed()
-		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, false
 		case err := <-served:
-			return err
+			return err, true
 		case err := <-r.now.Failed():
-			return err
+			return err, false
 		case <-first:
 			told = true
 			r.now.overlook(ctx)
 			r.now.p.notify("STATUS=serving " + r.now.docs)
 			if err := r.ready(r.now); err != nil {
-				return err
+				return err, false
 			}
 		case _, more := <-asked:
 			if !more {
-				return nil
+				return nil, false
 			}
 			_ = r.reload(ctx) // the log tells
 		case done := <-r.now.p.wishes:
 			done <- r.reload(ctx)
-		case <-follows:
-			r.take()
+		case err := <-r.settled:
+			r.settled = nil
+			if err != nil {
+				r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
+				break
+			}
+			r.now = r.next
+			r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
 			r.now.overlook(ctx)
-		case err := <-stumbles:
-			r.drop(ctx, err)
 		}
 	}
-}
-
-// drop goes on with the configuration from before, because the next one has
-// failed at its work.
-func (r *running) drop(ctx context.Context, err error) {
-	r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
-	r.next.Pause()
-	r.next.dismiss()
-	r.next = nil
-	r.now.Start(ctx)
 }
 
 // reload reads the configuration again. Whatever is wrong with it is logged.
@@ -137,18 +114,7 @@ func (r *running) reload(ctx context.Context) error {
 		return err
 	}
 	log.Info("the configuration has been read again")
-	if r.next != nil {
-		r.next.Pause()
-		r.next.dismiss()
-	} else {
-		r.now.Pause()
-	}
-	r.next = s
-	s.tend(ctx)
-	s.Start(ctx)
-	if r.now.Press.Current() == nil {
-		r.take() // nothing would be lost
-	}
+	r.next, r.settled = s, r.Replace(ctx, s.Service)
 	return nil
 }
 
@@ -183,20 +149,4 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	}
 	secure(p, s.docs, r.certs)
 	return s, nil
-}
-
-// take has the next service answer.
-func (r *running) take() {
-	was := r.now
-	r.now, r.next = r.next, nil
-	empty := r.server.Use(r.now.Gateway)
-	was.Press.Forget()
-	r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
-	r.gone.Go(func() {
-		select {
-		case <-empty:
-		case <-r.ended:
-		}
-		was.dismiss()
-	})
 }

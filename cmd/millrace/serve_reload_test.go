@@ -141,63 +141,6 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A configuration that fails at its work before it has an edition leaves the
-// one from before at work.
-func TestReloadFails(t *testing.T) {
-	t.Parallel()
-	dir := copySite(t, "handbook")
-	args := []string{"serve", dir, "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "s.db"), "--base-url", "https://handbook.example/"}
-	var out buffer
-	p := &process{lookup: environment(nil), stderr: &out, stdout: &out}
-	p.again = func() (*commands, *config, error) {
-		line, conf, _, err := p.parse(args)
-		return line, conf, err
-	}
-	line, _, err := p.again()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.start(&line.Serve.common)
-	plan, err := line.Serve.plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := gateway.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	now, err := plan.prepare(t.Context(), ln.Addr(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer now.source.Store.Close()
-	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.Gateway, nil), ended: make(chan struct{})}
-	now.tend(t.Context())
-	now.Start(t.Context())
-	<-now.Press.Ready()
-	args = append(args, "--exclude", "/about")
-	r.reload(t.Context())
-	if r.next == nil {
-		t.Fatalf("nothing was made of it:\n%s", &out)
-	}
-	failure := errors.New("it fails at its work")
-	r.drop(t.Context(), failure)
-	if r.next != nil || r.now != now || !strings.Contains(out.String(), failure.Error()) {
-		t.Fatalf("%+v:\n%s", r, &out)
-	}
-	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had failed, and is long enough.</p></main>")
-	eventually(t, "the one from before publishes", func() bool {
-		tag, err := now.Press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/later.html")
-		return err == nil && tag.Value != ""
-	})
-	if _, err := now.Press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/about/"); err != nil {
-		t.Errorf("what was to be hidden by the failed one: %v", err)
-	}
-	now.Pause()
-	now.dismiss()
-}
-
 // prepared makes a service of a command line, without starting it.
 func prepared(t *testing.T, args ...string) (*service, error) {
 	t.Helper()

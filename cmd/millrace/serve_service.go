@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 
-	"github.com/millrace/millrace"
 	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/access"
-	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/proxy"
-	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
@@ -28,6 +23,7 @@ type plan struct {
 	p        *process
 	kind     string // of the source
 	embedder index.Embedder
+	out      string // folder to build; "" = a server answers
 }
 
 // plan looks at the flags and the policy, without opening anything.
@@ -49,31 +45,27 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{c, p, kind, embedder}, nil
+	return &plan{c: c, p: p, kind: kind, embedder: embedder}, nil
+}
+
+// lasting outlives a configuration that another one follows.
+type lasting struct {
+	metrics  *gateway.Metrics
+	visitors *dashboard.Doors    // who is logged in
+	verdicts *dashboard.Verdicts // of the checker, on the dashboard
+	agents   *webauth.Verifier   // of signatures; nil = nothing verifies them
 }
 
 // service is a site at work by one configuration: what reads it, publishes it
 // and answers for it.
 type service struct {
 	*serving.Service
+	lasting
 	c      *serveCommand
 	p      *process
 	docs   string // base URL of the machine documents
 	source *source
 	site   store.Site
-	agents *webauth.Verifier // of signatures; nil = nobody looks at them
-	events *eventRecorder    // nil = nothing is recorded
-	// exporters hand on what is recorded.
-	exporters []*analytics.Exporter
-	metrics   *gateway.Metrics // nil = nothing is counted
-	// visitors are logged in to the dashboard, and verdicts are what it shows of
-	// the checker; nil = there was none yet.
-	visitors  *dashboard.Doors
-	verdicts  *dashboard.Verdicts
-	inside    http.Handler // the gateway, for the owner
-	insideKey string
-
-	indexNow *push.IndexNow // nil = search engines are not told
 }
 
 // prepare makes a service of a plan. Nothing of it is at work yet, and nothing
@@ -91,10 +83,10 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	o := p.newSource(l.kind, s.docs, ingest.Rules(c.correcting))
 	s.source = o
 	if was != nil {
-		if was.c.PrivateAgents == c.PrivateAgents {
-			s.agents = was.agents
+		s.lasting = was.lasting
+		if was.c.PrivateAgents != c.PrivateAgents {
+			s.agents = nil
 		}
-		s.events, s.visitors, s.verdicts, s.metrics = was.events, was.visitors, was.verdicts, was.metrics
 		o.Store = was.source.Store
 		if last := was.source.Last(); last != nil {
 			o.Continue(last)
@@ -102,6 +94,8 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 				o.Kind = last.Kind // as the site itself has told
 			}
 		}
+	} else {
+		s.metrics, s.visitors, s.verdicts = gateway.NewMetrics(), dashboard.NewDoors(), dashboard.NewVerdicts()
 	}
 	defer func() {
 		if err == nil {
@@ -121,34 +115,38 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		}
 		return o.close()
 	})
-	if err := c.reachable(s.docs, o); err != nil {
-		return nil, err
+	if l.out != "" && exposed(realPath(l.out), o.path) {
+		return nil, usageError("--store " + o.path + ": it is in the folder that is built, so that everybody could read what is hidden; keep it elsewhere")
 	}
-	conf, err := c.configure(o.Base, s.docs)
-	if err != nil {
+	if l.out == "" {
+		if err := c.reachable(s.docs, o); err != nil {
+			return nil, err
+		}
+	}
+	so := &serving.Options{Origin: &o.Origin, Embedder: l.embedder, Edition: edition.Options{Version: buildVersion()}}
+	if so.Config, err = c.configure(o.Base, s.docs); err != nil {
 		return nil, err
 	}
 	if s.site, err = o.site(ctx, p); err != nil {
 		return nil, err
 	}
-	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
+	so.Site = s.site
+	if so.Events, err = c.events(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := s.export(); err != nil {
+	if so.Exporters, err = s.exporters(); err != nil {
 		return nil, err
 	}
-	if err := c.declare(ctx, p, o.Store.State(), o.Name); err != nil {
-		return nil, err
-	}
-	published, key, err := c.guarded(&c.doors, l.embedder != nil)
+	policy, err := p.dated(ctx, o.Store.State(), o.Name)
 	if err != nil {
 		return nil, err
 	}
+	so.Publisher, so.Closed = c.publisher(policy, l.out != "", l.embedder != nil), c.closed
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
-	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Progress: p.refreshing("refreshing " + o.Title)}
-	if pressO.Signer, err = c.stamp(s.docs); err != nil {
+	so.Edition.Progress = p.refreshing("refreshing "+o.Title, "pages")
+	if so.Edition.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}
 	path, remove, err := besides(o.path)
@@ -161,83 +159,52 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.OnClose(artifacts.Close)
-	err = s.Open(ctx, &serving.Options{
-		Origin: &o.Origin, Site: s.site, Config: conf, Protocols: published, Edition: *pressO, Artifacts: artifacts, Index: path, Embedder: l.embedder,
-	})
-	if err != nil {
+	so.Artifacts = artifacts
+	if l.out == "" {
+		so.Index = path
+	}
+	g := &gateway.Options{Access: access.Options{Streams: p.listening()}}
+	if so.Push, err = s.pusher(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := s.surface(ctx, published); err != nil {
+	if err := s.Open(ctx, so); err != nil {
 		return nil, err
 	}
-	s.Task(s.push)
-	s.Task(s.tell)
-	return s, nil
+	return s, s.surface(ctx, so, g)
 }
 
 // surface makes the gateway.
-func (s *service) surface(ctx context.Context, published []edition.Room) (err error) {
+func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
 	c, p, o := s.c, s.p, s.source
-	gateO := &gateway.Options{Base: o.Base, Docs: s.docs, Log: p.log, Access: access.Options{Streams: p.listening()}}
-	if s.events != nil {
-		gateO.Events = s.events
-	}
-	c.speak(gateO)
 	front, err := c.pass(p, o.Base, s.docs)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case front != nil:
-		gateO.Origin = front
+	}
+	if front != nil {
+		g.Origin = front
 		s.OnClose(func() error { front.Close(); return nil })
-	case o.Files != nil:
-		if gateO.Origin, err = proxy.NewFiles(o.Files, o.Base, p.log); err != nil {
-			return err
-		}
 	}
 	accessLog, closeLog, err := c.accessLog(p)
 	if err != nil {
 		return err
 	}
 	s.OnClose(closeLog)
-	gateO.AccessLog = accessLog
-	if err := c.hold(ctx, p, o.Store.Keys(), gateO); err != nil {
+	g.AccessLog = accessLog
+	if err := c.hold(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}
-	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents, c.reached(o.Base, s.docs)...); err != nil {
+	if g.Directory, err = c.directory(s.docs); err != nil {
 		return err
 	}
-	if err := s.prove(ctx, gateO); err != nil {
+	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, c.reached(o.Base, s.docs)...); err != nil {
 		return err
 	}
-	c.answer(p, c.policy, &c.doors, gateO)
-	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
-		return o.Update(ctx, s.site, s.Press, urls, gone)
-	}
-	if err := s.meter(gateO, s.metrics); err != nil {
+	c.answer(p, so.Publisher.Policy, &c.doors, g)
+	if err := s.meter(g); err != nil {
 		return err
 	}
-	if err := s.board(published, gateO); err != nil {
+	if err := s.board(so, g); err != nil {
 		return err
 	}
-	if s.Gateway, err = gateway.New(s.Press, gateO); err != nil {
-		return err
-	}
-	s.inside, s.insideKey = s.Gateway.Inside()
-	return nil
-}
-
-// tend looks after the gateway, until dismiss is called.
-func (s *service) tend(ctx context.Context) {
-	s.Tend(ctx)
-	s.events.enter(ctx, s.site)
-}
-
-// dismiss ends what tend has begun, once nothing is answered any more.
-func (s *service) dismiss() {
-	s.Dismiss()
-	s.events.leave()
-	if err := s.Close(); err != nil {
-		s.p.log.Error("closing the site's files", "error", err)
-	}
+	return s.Answer(g)
 }

@@ -74,36 +74,24 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 	return webauth.NewDirectory(docs, signers, others)
 }
 
-// verifier gives what verifies the signatures of robots, nil if nothing does.
-// bases are scheme and authority of where the site is reached. was is that of the configuration before.
-func (c *stamping) verifier(p *process, r *remote, was *webauth.Verifier, bases ...string) *webauth.Verifier {
-	switch {
-	case !c.WebBotAuth:
-		return nil
-	case was != nil:
-		return was.At(bases...) // what was used once is used
-	}
-	o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
-	return webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})
-}
-
-// surface has the gateway publish keys, sign, and verify signatures of requests
-// for bases. was is what has verified them by the configuration before, nil if nothing has; now is what does.
-func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
-	if o.Directory, err = c.directory(o.Docs); err != nil {
-		return nil, err
-	}
-	if o.Signer, err = c.stamp(o.Docs); err != nil {
-		return nil, err
-	}
-	if now = c.verifier(p, r, was, bases...); now != nil {
-		o.Access.Agents = now
-		return now, nil
-	}
-	for _, r := range o.Access.Rules {
-		if strings.Contains(r.Name, ".") && o.Access.Bots.Named(r.Name) == nil {
-			return nil, usageError(fmt.Sprintf("--bot: %s is a host whose keys sign, and no signatures are verified: add --web-bot-auth, or name a bot or its operator", r.Name))
+// verifier has the gateway verify the signatures of robots, in requests for bases:
+// scheme and authority of where the site is reached. was is what has verified them by
+// the configuration before, nil if nothing has; now is what does.
+func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
+	if !c.WebBotAuth {
+		for _, r := range g.Access.Rules {
+			if strings.Contains(r.Name, ".") && g.Access.Bots.Named(r.Name) == nil {
+				return nil, usageError(fmt.Sprintf("--bot: %s is a host whose keys sign, and no signatures are verified: add --web-bot-auth, or name a bot or its operator", r.Name))
+			}
 		}
+		return nil, nil
 	}
-	return nil, nil
+	if was != nil {
+		now = was.At(bases...) // what was used once is used
+	} else {
+		o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
+		now = webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})
+	}
+	g.Access.Agents = now
+	return now, nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/millrace/millrace/agent"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webhook"
 )
 
@@ -35,10 +34,9 @@ type watchCommand struct {
 }
 
 const (
-	leaveTime    = 2 * time.Second // for a reader of standard output that takes nothing, at the end
-	webhookLimit = 30 * time.Second
-	maxPrinted   = 1000 // changes that are printed together
-	maxPosted    = 100  // changes that are posted together
+	leaveTime  = 2 * time.Second // for a reader of standard output that takes nothing, at the end
+	maxPrinted = 1000            // changes that are printed together
+	maxPosted  = 100             // changes that are posted together
 
 	longestInterval = 365 * 24 * time.Hour
 )
@@ -214,11 +212,7 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 	if err != nil {
 		return nil, usageError(fmt.Sprintf("%s: %v; %s", from, err, secretAdvice))
 	}
-	// It has no log of its own, since the URL may be a secret as well.
-	client := fetch.New(&fetch.Options{
-		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: webhookLimit, Dial: p.dial,
-	})
-	hook, err := webhook.New(client.HTTP(), c.Webhook, secrets, &webhook.Options{Logger: p.log})
+	hook, err := webhook.New(c.poster(p).HTTP(), c.Webhook, secrets, &webhook.Options{Logger: p.log})
 	if err != nil {
 		return nil, usageError("--webhook: " + err.Error())
 	}

@@ -108,6 +108,18 @@ func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 // Failure returns the newest scan if it failed; nil = it did not.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
 
+// Looked returns when the source was scanned last, the zero time for never, and whether
+// that failed.
+func (o *Origin) Looked() (at time.Time, failed bool) {
+	if f := o.Failure(); f != nil {
+		return f.Time, true
+	}
+	if l := o.Last(); l != nil {
+		at = l.Time
+	}
+	return at, false
+}
+
 // Busy reports whether the source is being read, or is going to be. While another
 // process reads it, that counts until its first scan is complete.
 func (o *Origin) Busy() bool {
@@ -207,10 +219,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		case <-time.After(o.rest()):
 		}
 		o.busy.Store(true)
-		report, err := o.Sync(ctx, site)
-		if err != nil && o.fallBack(err) {
-			report, err = o.Sync(ctx, site)
-		}
+		report, err := o.SyncAny(ctx, site)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // stopping is no failure
 		}
@@ -253,11 +262,19 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 	}
 }
 
-// fallBack replaces a source that failed.
-func (o *Origin) fallBack(err error) bool {
+// SyncAny does what Sync does, by another source if that fails and Fallback has one.
+func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, error) {
+	report, err := o.Sync(ctx, site)
+	if err == nil {
+		return report, nil
+	}
 	o.turn.Lock()
-	defer o.turn.Unlock()
-	return o.Fallback != nil && o.Fallback(err)
+	other := o.Fallback != nil && o.Fallback(err)
+	o.turn.Unlock()
+	if other {
+		return o.Sync(ctx, site)
+	}
+	return report, err
 }
 
 // Original returns the HTML that a page was made of, and how it is extracted but

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
 )
 
 // DefaultIndexNow takes submissions for all search engines that take part.
@@ -64,6 +67,20 @@ func NewKey(random io.Reader) (string, error) {
 		return "", fmt.Errorf("key of IndexNow: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
+}
+
+// StoredKey returns the key of a site, which it makes and stores if need be.
+func StoredKey(ctx context.Context, s store.State, site string) (string, error) {
+	key, err := state.Make(ctx, s, site, "indexnow/key",
+		func(key []byte) bool { return CheckKey(string(key)) == nil },
+		func() ([]byte, error) {
+			key, err := NewKey(rand.Reader)
+			return []byte(key), err
+		})
+	if err != nil {
+		return "", fmt.Errorf("key of IndexNow: %w", err)
+	}
+	return string(key), nil
 }
 
 // CheckKey refuses what is no key: 8 to 128 letters, digits and dashes. The

@@ -8,30 +8,47 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/proxy"
+	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
 
 // Options are what [Service.Open] publishes.
 type Options struct {
 	Origin    *ingest.Origin
-	Site      store.Site      // of the origin
-	Config    store.Config    // of the publication
-	Protocols []edition.Room  // that it is published in
-	Edition   edition.Options // but for Search and Busy
+	Site      store.Site   // of the origin
+	Config    store.Config // of the publication, but for Taggers
+	Publisher protocol.PublisherOptions
+	Closed    func(name string) bool // whether the content of a protocol needs a key; nil = none does
+	Edition   edition.Options        // but for Key, Search, Busy and Log
 	Artifacts artifact.Store
-	Index     string         // file of the search index
+	Index     string         // file of the search index; "" = none is made
 	Embedder  index.Embedder // nil = vectors are fitted to the words of the site
+
+	// Events records what machines ask for; its Weights, Leases and Logger are set
+	// here. Exporters hand that on. Push tells others of every edition: its Client,
+	// Hubs and IndexNow are set by the caller. nil = nothing is recorded, or told.
+	Events    *analytics.Options
+	Exporters []*analytics.Exporter
+	Push      *push.Pusher
 }
 
-// Service is a site that is published. Start reads and publishes; Tend answers.
+// Service is a site that is published. A [Server] has it read, publish and answer.
 type Service struct {
-	Press   *edition.Press
-	Gateway *gateway.Gateway // is set before Start and Tend
+	Press    *edition.Press
+	Gateway  *gateway.Gateway
+	Rooms    []edition.Room      // that it is published in
+	Usage    store.Usage         // has the events; nil = nothing is recorded
+	Recorder *analytics.Recorder // of the events
 
 	o     Options
 	log   *slog.Logger
@@ -51,33 +68,77 @@ type Service struct {
 
 // New returns a service that publishes nothing yet.
 func New(log *slog.Logger) *Service {
-	return &Service{log: log, failed: make(chan error, 1)}
+	none := func() {}
+	return &Service{log: log, failed: make(chan error, 1), rest: none, leave: none}
 }
 
 // Open prepares the publication. Nothing is changed of what another service works
-// with. The caller sets Gateway next.
+// with. The caller calls Answer next.
 func (s *Service) Open(ctx context.Context, o *Options) error {
 	s.o = *o
+	o = &s.o
+	o.Config.Taggers = nil
+	for _, p := range all.Protocols() {
+		o.Config.Taggers = append(o.Config.Taggers, p.Tagger)
+	}
 	publication, err := o.Site.Publication(ctx, o.Config)
 	if err != nil {
 		return err
 	}
-	name := index.File(o.Index, o.Origin.Name+" "+publication.Name())
-	if s.index, err = index.Open(ctx, name, &index.Options{Logger: s.log, Embedder: o.Embedder}); err != nil {
+	if s.Rooms, o.Edition.Key, err = Protocols(o.Publisher, o.Closed); err != nil {
 		return err
 	}
-	s.OnClose(s.index.Close)
-	o.Origin.Expect()
-	s.o.Edition.Search, s.o.Edition.Busy = s.index.View, o.Origin.Busy
-	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
-	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
-	s.Press = edition.NewPress(from, o.Protocols, o.Artifacts, &s.o.Edition)
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.Gateway.Publish(ctx); return nil },
 		func(ctx context.Context) error { return o.Origin.Run(ctx, o.Site, s.Press) },
-		s.tidy, s.updateIndex, s.fitIndex,
+		s.tidy, s.export, s.push,
 	}
+	if o.Index != "" {
+		name := index.File(o.Index, o.Origin.Name+" "+publication.Name())
+		if s.index, err = index.Open(ctx, name, &index.Options{Logger: s.log, Embedder: o.Embedder}); err != nil {
+			return err
+		}
+		s.OnClose(s.index.Close)
+		o.Edition.Search = s.index.View
+		s.tasks = append(s.tasks, s.updateIndex, s.fitIndex)
+	}
+	if usage, ok := o.Origin.Store.(store.Usage); ok && o.Events != nil {
+		events := *o.Events
+		events.Weights, events.Leases, events.Logger = o.Site, o.Origin.Store.Leases(), s.log
+		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
+	}
+	o.Origin.Expect()
+	o.Edition.Busy, o.Edition.Log = o.Origin.Busy, s.log
+	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
+	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
+	s.Press = edition.NewPress(from, s.Rooms, o.Artifacts, &o.Edition)
 	return nil
+}
+
+// Answer makes the gateway. The options that the service knows itself are set here:
+// Base, Docs, Log, Policy, Visibility, Signer, Update, Events, those of the metrics but
+// for From, and Origin where the source has files.
+func (s *Service) Answer(g *gateway.Options) (err error) {
+	o := &s.o
+	g.Base, g.Docs, g.Log, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
+	if o.Origin.Files != nil && g.Origin == nil {
+		log := s.log
+		if o.Publisher.Static {
+			log = slog.New(slog.DiscardHandler) // the report of a build names the files that cannot be read
+		}
+		if g.Origin, err = proxy.NewFiles(o.Origin.Files, g.Base, log); err != nil {
+			return err
+		}
+	}
+	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
+		return o.Origin.Update(ctx, o.Site, s.Press, urls, gone)
+	}
+	g.MetricsOptions.Looked, g.MetricsOptions.Behind = o.Origin.Looked, s.behind
+	if s.Recorder != nil {
+		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped
+	}
+	s.Gateway, err = gateway.New(s.Press, g)
+	return err
 }
 
 // Task adds a task to those that Start starts.
@@ -90,20 +151,20 @@ func (s *Service) OnClose(f func() error) {
 	}
 }
 
-// Start reads and publishes, until ctx ends or Pause is called.
-func (s *Service) Start(ctx context.Context) {
+// start reads and publishes, until ctx ends or pause is called.
+func (s *Service) start(ctx context.Context) {
 	ctx, s.rest = context.WithCancel(ctx)
 	for _, task := range s.tasks {
 		s.working.Go(func() {
 			if err := task(ctx); err != nil && ctx.Err() == nil {
-				s.Fail(err)
+				s.fail(err)
 			}
 		})
 	}
 }
 
-// Fail makes an error that of a task.
-func (s *Service) Fail(err error) {
+// fail makes an error that of a task.
+func (s *Service) fail(err error) {
 	select {
 	case s.failed <- err:
 	default: // the first one is enough
@@ -113,9 +174,9 @@ func (s *Service) Fail(err error) {
 // Failed receives the first error of a task.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// Pause stops reading and publishing. The service answers as before, and can be
+// pause stops reading and publishing. The service answers as before, and can be
 // started again.
-func (s *Service) Pause() {
+func (s *Service) pause() {
 	s.rest()
 	s.working.Wait()
 	select {
@@ -125,20 +186,21 @@ func (s *Service) Pause() {
 	}
 }
 
-// Tend looks after the gateway, until Dismiss is called.
-func (s *Service) Tend(ctx context.Context) {
+// tend looks after the gateway, and stores events, until Close is called.
+func (s *Service) tend(ctx context.Context) {
 	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
 	s.tending.Go(func() { s.Gateway.Tend(ctx) })
+	if s.Recorder != nil {
+		s.tending.Go(func() { s.Recorder.Run(ctx) })
+	}
 }
 
-// Dismiss ends what Tend has begun. Nothing is answered any more.
-func (s *Service) Dismiss() {
+// Close ends the work, stores what is recorded, and closes what the gateway answers
+// from. Nothing is answered any more.
+func (s *Service) Close() error {
+	s.pause()
 	s.leave()
 	s.tending.Wait()
-}
-
-// Close closes what the gateway answers from.
-func (s *Service) Close() error {
 	var all []error
 	for _, f := range s.closers {
 		all = append(all, f())

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	check = time.Minute      // between two looks whether the index is up to date
-	refit = 10 * time.Second // between two checks whether vectors are to be fitted
+	recheck = time.Minute      // between two looks whether the index is up to date
+	refit   = 10 * time.Second // between two checks whether vectors are to be fitted
 )
 
 // updateIndex keeps the search index up to date with what is published. Publication
@@ -34,7 +34,7 @@ func (s *Service) updateIndex(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-moved:
-		case <-time.After(check): // a search may have found it damaged
+		case <-time.After(recheck): // a search may have found it damaged
 		}
 	}
 }
@@ -87,6 +87,9 @@ func (s *Service) tidy(ctx context.Context) error {
 		}
 		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site); err != nil && ctx.Err() == nil {
 			s.log.Error("compacting the store", "error", err)
+		}
+		if s.index == nil {
+			continue
 		}
 		if err := s.index.Tidy(); err != nil {
 			s.log.Warn("could not delete old search indexes", "err", err)

@@ -1,0 +1,207 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/internal/tree"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// BuildOptions are what a build has beside the documents. The zero value works.
+type BuildOptions struct {
+	// Folder has the site's own files. If empty, the pages are elsewhere, and the home
+	// page of the build leads to the documents.
+	Folder string
+	// Read is called with the report of the source, if it is read.
+	Read func(*mirror.Report)
+	// Progress is called with the files that are written, and all of them.
+	Progress func(done, total int)
+}
+
+// Build reads the source once, publishes it, and writes the folder of the edition.
+func (s *Service) Build(ctx context.Context, b *static.Build, o *BuildOptions) error {
+	report, err := s.once(ctx)
+	if report != nil && o.Read != nil {
+		o.Read(report)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.Press.Publish(ctx); err != nil {
+		return err
+	}
+	own, err := s.own(ctx, o.Folder, b)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, own, b, o.Progress)
+}
+
+// once reads the source once, also while another process reads it again and again:
+// what that one has stored so far need not be all. The report is nil if there is no
+// source.
+func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
+	o := s.o.Origin
+	if o.Source == nil {
+		return nil, nil //nolint:nilnil // nothing is read
+	}
+	held := false
+	err = lease.Hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
+		held = true
+		report, err = o.SyncAny(ctx, s.o.Site.Fenced(l))
+		return err
+	})
+	if !held && errors.Is(err, millrace.ErrConflict) {
+		report, err = o.SyncAny(ctx, s.o.Site)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if report.SkippedN > 0 && report.Added+report.Updated+report.Unchanged == 0 {
+		return report, ingest.NoneRead(report.SkippedN)
+	}
+	if report.Doubted > 0 {
+		s.log.Warn("pages are suddenly missing from the source; they are kept until the next build finds the same", "pages", report.Doubted)
+	}
+	return report, nil
+}
+
+// own reserves the names of the site's own files, and returns the files. A site
+// whose pages are elsewhere has a page here that leads to the documents; if they
+// are on the same host, what is composed would replace its own.
+func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]static.Item, error) {
+	base, err := url.Parse(s.o.Config.Base)
+	if err != nil {
+		return nil, err
+	}
+	home := static.Item{Path: "/", Name: "index.html", Ask: strings.TrimSuffix(base.EscapedPath(), "/") + "/"}
+	if folder == "" {
+		b.Reserve(home)
+		items := []static.Item{home}
+		if docs, err := url.Parse(s.o.Config.EndpointBase); err == nil && docs.Host != "" && docs.Host != base.Host {
+			items = s.composed(ctx, b, items) // the host has none of them
+		}
+		return items, nil
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var items []static.Item
+	for e := range (&tree.Walker{Root: root, Max: math.MaxInt64, Name: siteFile}).Walk(ctx, ".") {
+		if e.Err != nil {
+			if info, err := root.Stat(e.File); err != nil || !info.Mode().IsRegular() {
+				b.Report.Leave(e.URL, e.Err)
+				continue
+			}
+		}
+		it := static.Item{Path: e.URL, Name: e.File}
+		if strings.HasSuffix(it.Path, "/") {
+			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host knows
+		}
+		if b.Reserve(it) {
+			items = append(items, it)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !slices.ContainsFunc(items, func(it static.Item) bool { return it.Path == "/" }) {
+		b.Reserve(home)
+		items = append(items, home)
+	}
+	return s.composed(ctx, b, items), nil
+}
+
+// siteFile names a file that visitors may see, whether it is a page or not, as a server
+// of the folder does; see [tree.Walker].
+func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
+	name = path.Base(name)
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == name && !e.IsDir() })
+	}
+	if !folder && (name == "index.html" || name == "index.htm" && !has("index.html")) {
+		return "", true, nil
+	}
+	return tree.Escape(name), true, nil
+}
+
+// composed adds to the files of a site what the gateway composes beside them.
+func (s *Service) composed(ctx context.Context, b *static.Build, items []static.Item) []static.Item {
+	for _, path := range s.Gateway.Composed(ctx) {
+		it := static.Item{Path: path, Room: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
+		if !slices.ContainsFunc(items, func(have static.Item) bool { return have.Path == path }) && b.Reserve(it) {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// write writes every document of the edition, and the given files of the site, and
+// finishes the build.
+func (s *Service) write(ctx context.Context, own []static.Item, b *static.Build, progress func(done, total int)) error {
+	n, done := len(own), 0
+	if err := s.documents(ctx, func(static.Item) error { n++; return nil }); err != nil {
+		return err
+	}
+	add := func(it static.Item) error {
+		if done++; progress != nil {
+			progress(done, n)
+		}
+		return b.Add(ctx, it)
+	}
+	if err := s.documents(ctx, add); err != nil {
+		return err
+	}
+	for _, it := range own {
+		if err := add(it); err != nil {
+			return err
+		}
+	}
+	return b.Finish(ctx)
+}
+
+// documents names every document and file of an edition.
+func (s *Service) documents(ctx context.Context, add func(static.Item) error) error {
+	ed := s.Press.Current()
+	for _, large := range ed.Large() {
+		if err := add(static.Item{Path: large, Room: ed.Room(large)}); err != nil {
+			return err
+		}
+	}
+	for _, file := range ed.Files() {
+		if err := add(static.Item{Path: file, Room: ed.Room(file), Fixed: true}); err != nil {
+			return err
+		}
+	}
+	for _, room := range s.Rooms {
+		for d, err := range room.Publisher.All(ctx, ed.View) {
+			if err != nil {
+				return fmt.Errorf("documents of %s: %w", room.Name, err)
+			}
+			if d.Large {
+				continue
+			}
+			if err := add(static.Item{Path: d.Path, Room: room.Name}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package serving
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// HostReport says what of the protocols a host cannot do with a folder.
+type HostReport struct {
+	Host  string      `json:"host"`
+	Unmet []UnmetRule `json:"unmet"` // every MUST that is broken there
+	// Hidden are protocols that nobody finds there, because the host does not
+	// say what leads to them.
+	Hidden []string `json:"hidden"`
+}
+
+// UnmetRule is a MUST that a host cannot meet.
+type UnmetRule struct {
+	Protocol string `json:"protocol"`
+	Rule     string `json:"rule"`
+	Section  string `json:"section"`
+	Sentence string `json:"sentence"`
+}
+
+// AskHosts has the checker look at a finished build as each host would serve
+// it: what `millrace check` will find there is known before anything is
+// uploaded. Of what is fetched from elsewhere, below the URL files, nothing is
+// known here: no host is blamed for it. show is called with the number of hosts
+// that are done and of all.
+func AskHosts(ctx context.Context, b *static.Build, base, files string, show func(done, total int)) ([]HostReport, error) {
+	var out []HostReport
+	found := make(map[string]bool)
+	hosts := b.Hosts()
+	var suites []check.Suite
+	for _, room := range all.Protocols() {
+		suites = append(suites, room.Suite())
+	}
+	for i, h := range hosts {
+		show(i, len(hosts))
+		target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
+		if err != nil {
+			return nil, err
+		}
+		report, err := check.Run(ctx, target, suites, nil)
+		if err != nil {
+			return nil, err
+		}
+		hr := HostReport{Host: h.Name, Unmet: []UnmetRule{}, Hidden: []string{}}
+		for _, o := range report.Outcomes {
+			if o.State == check.Failed && o.Rule.Level == check.Must && !elsewhere(report.Findings, o.Rule.ID, files) {
+				hr.Unmet = append(hr.Unmet, UnmetRule{o.Protocol, o.Rule.ID, o.Rule.Section, o.Rule.Sentence})
+			}
+		}
+		for name, result := range report.Protocols {
+			found[name] = found[name] || result.Found
+			if !result.Found {
+				hr.Hidden = append(hr.Hidden, name)
+			}
+		}
+		out = append(out, hr)
+	}
+	for i := range out { // what no host has, the site does not publish
+		out[i].Hidden = slices.DeleteFunc(out[i].Hidden, func(name string) bool { return !found[name] })
+		slices.Sort(out[i].Hidden)
+	}
+	return out, nil
+}
+
+// elsewhere reports whether a rule is broken below a URL alone.
+func elsewhere(findings []check.Finding, rule, files string) bool {
+	if files == "" {
+		return false
+	}
+	found := false
+	for _, f := range findings {
+		if f.Rule == rule && f.URL != "" {
+			if !strings.HasPrefix(f.URL, files+"/") {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}

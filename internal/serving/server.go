@@ -1,0 +1,144 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// Server answers by one service at a time. Another one takes its place without a gap.
+type Server struct {
+	*gateway.Server
+	log    *slog.Logger
+	ctx    context.Context // of the work
+	stop   context.CancelFunc
+	closed chan struct{}
+	group  sync.WaitGroup // of what waits for a service to begin, or to be left
+
+	mu     sync.Mutex
+	now    *Service           // answers
+	next   *Service           // is about to answer; nil = none is
+	cancel context.CancelFunc // ends the wait for next
+}
+
+// NewServer starts a service, and returns a server that it answers for. The work ends
+// with ctx.
+func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *Server {
+	s := &Server{Server: gateway.NewServer(first.Gateway, o), log: first.log, closed: make(chan struct{}), now: first}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	first.tend(s.ctx)
+	first.start(s.ctx)
+	return s
+}
+
+// Now returns the service that answers.
+func (s *Server) Now() *Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Ready waits for the first edition. It returns the error that prevents it.
+func (s *Server) Ready(ctx context.Context) error {
+	v := s.Now()
+	select {
+	case <-v.Press.Ready():
+		return nil
+	case err := <-v.failed:
+		v.fail(err) // for the next call
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.ctx.Done():
+		return fmt.Errorf("%w: the server is closed", millrace.ErrUnavailable)
+	}
+}
+
+// Replace starts another service, which answers once it has an edition, in place of
+// the service before and of one that has not begun. The result is sent once. After an
+// error of the service or the end of ctx, the service before works on. ErrConflict:
+// another one was given meanwhile. ErrUnavailable: the server is closed.
+func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done := make(chan error, 1)
+	select {
+	case <-s.closed:
+		done <- errors.Join(fmt.Errorf("%w: the server is closed", millrace.ErrUnavailable), next.Close())
+		return done
+	default:
+	}
+	if was := s.next; was != nil {
+		s.cancel()
+		s.close(was)
+	} else {
+		s.now.pause()
+	}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.next = next
+	next.tend(s.ctx)
+	next.start(s.ctx)
+	s.group.Go(func() { done <- s.settle(ctx, next) })
+	return done
+}
+
+// settle waits for the first edition of a service, and has it answer.
+func (s *Server) settle(ctx context.Context, next *Service) (err error) {
+	select {
+	case <-next.Press.Ready():
+	case err = <-next.failed:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-s.ctx.Done():
+		err = s.ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != next {
+		return fmt.Errorf("%w: another configuration follows", millrace.ErrConflict)
+	}
+	s.cancel()
+	if s.next = nil; err != nil {
+		s.close(next)
+		s.now.start(s.ctx)
+		return err
+	}
+	was := s.now
+	s.now = next
+	empty := s.Use(next.Gateway)
+	was.Press.Forget()
+	s.group.Go(func() {
+		select {
+		case <-empty:
+		case <-s.closed:
+		}
+		s.close(was)
+	})
+	return nil
+}
+
+// close closes a service.
+func (s *Server) close(v *Service) {
+	if err := v.Close(); err != nil {
+		s.log.Error("closing the site's files", "error", err)
+	}
+}
+
+// Close ends the work, once no request is under way.
+func (s *Server) Close() error {
+	s.stop()
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+	s.mu.Unlock()
+	s.group.Wait()
+	return s.now.Close()
+}
