@@ -4,6 +4,7 @@
 //	format                 writer          reader
 //	robots.txt             [Robots.Write]  [ReadRobots]
 //	Content-Signal, -Usage [Header.Write]  [ReadHeader]
+//	RSL 1.0                [WriteRSL]      [ReadRSL]
 //	TCT draft-00           [WriteTCT]      [ReadTCT]
 //	ARC                    [WriteARC]      [ReadARC]
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/policy"
 )
 
 const licensePath = "/license.xml"
@@ -20,11 +21,11 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	if u, err := url.Parse(site.Base); err == nil {
 		path = u.EscapedPath()
 	}
-	body := encodeLicense(d.policy, site.Title, path)
+	body := policy.WriteRSL(d.policy, site.Title, path)
 	if body == nil {
 		return nil
 	}
-	h := http.Header{"Content-Type": {rslType + "; charset=utf-8"}, "Cache-Control": {"max-age=3600"}}
+	h := http.Header{"Content-Type": {policy.RSLType + "; charset=utf-8"}, "Cache-Control": {"max-age=3600"}}
 	if at := d.policy.Updated; !at.IsZero() && at.Before(time.Now()) {
 		h["Last-Modified"] = []string{at.UTC().Format(http.TimeFormat)}
 	}
@@ -45,6 +46,6 @@ func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
 	}
 	at := strings.TrimSuffix(site.EndpointBase, "/") + licensePath
 	n.Robots = append(n.Robots, "License: "+at)
-	n.Root = append(n.Root, millrace.Link{URL: at, Rel: "license", Type: rslType})
+	n.Root = append(n.Root, millrace.Link{URL: at, Rel: "license", Type: policy.RSLType})
 	n.Public = append(n.Public, licensePath)
 }

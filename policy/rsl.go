@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// RSLType is the media type of RSL 1.0 (https://rslstandard.org/rsl).
+const RSLType = "application/rsl+xml"
+
+const rslSpace = "https://rslstandard.org/rsl"
+
+// usages are the words of RSL for a purpose (3.4.1): the word for it, and those that
+// are refused with it. An index for machines that answer is of use for nothing else,
+// so that it is refused with answering, and allowed by name alone.
+var usages = []struct {
+	purpose        millrace.Purpose
+	word, prohibit string
+}{
+	{millrace.AITrain, "ai-train", "ai-train"},
+	{millrace.AIInput, "ai-input", "ai-input ai-index"},
+	{millrace.Search, "search", "search"},
+}
+
+// WriteRSL returns a policy as a licence for the content below a path, nil for one
+// that speaks of no purpose: without a word about uses a licence would allow them
+// all.
+//
+// What is allowed is free, but for the credit that may be asked for. The licence
+// names no price: what can be bought would be allowed here and refused elsewhere.
+func WriteRSL(p *millrace.Policy, owner, path string) []byte {
+	if p == nil {
+		return nil
+	}
+	var permits, prohibits []string
+	for _, u := range usages {
+		if yes, said := p.Purposes[u.purpose]; said && yes {
+			permits = append(permits, u.word)
+		} else if said {
+			prohibits = append(prohibits, u.prohibit)
+		}
+	}
+	if permits == nil && prohibits == nil {
+		return nil
+	}
+	var b strings.Builder
+	element := func(indent, name, attributes, text string) {
+		b.WriteString(indent + "<" + name + attributes + ">" + sitemap.Escape(text) + "</" + name + ">\n")
+	}
+	b.WriteString(xml.Header + `<rsl xmlns="` + rslSpace + `" max-age="1">` + "\n")
+	b.WriteString(`  <content url="` + sitemap.Escape(path) + `"`)
+	if !p.Updated.IsZero() {
+		b.WriteString(` lastmod="` + p.Updated.UTC().Format(time.RFC3339) + `"`)
+	}
+	b.WriteString(">\n    <license>\n")
+	if permits != nil {
+		element("      ", "permits", ` type="usage"`, strings.Join(permits, " "))
+	}
+	if prohibits != nil {
+		element("      ", "prohibits", ` type="usage"`, strings.Join(prohibits, " "))
+	}
+	if permits != nil {
+		payment := "free"
+		if p.Requirements.Attribution || p.Requirements.LinkBack {
+			payment = "attribution"
+		}
+		b.WriteString(`      <payment type="` + payment + "\"/>\n")
+	}
+	b.WriteString("    </license>\n")
+	if p.Contact != "" {
+		contact := ` contactUrl="` + sitemap.Escape(p.Contact) + `"`
+		if u, err := url.Parse(p.Contact); err == nil && u.Scheme == "mailto" {
+			contact = ` contactEmail="` + sitemap.Escape(u.Opaque) + `"`
+		}
+		element("    ", "copyright", contact, owner)
+	}
+	if p.Terms != "" {
+		element("    ", "terms", "", p.Terms)
+	}
+	b.WriteString("  </content>\n</rsl>\n")
+	return []byte(b.String())
+}
+
+// rslDocument is a licence document, with the elements that [ReadRSL] reads.
+type rslDocument struct {
+	XMLName xml.Name `xml:"https://rslstandard.org/rsl rsl"`
+	Content []struct {
+		URL      string `xml:"url,attr"`
+		Modified string `xml:"lastmod,attr"`
+		Licenses []struct {
+			Permits   []rslUsage `xml:"permits"`
+			Prohibits []rslUsage `xml:"prohibits"`
+			Payment   struct {
+				Type string `xml:"type,attr"`
+			} `xml:"payment"`
+		} `xml:"license"`
+		Copyright struct {
+			URL  string `xml:"contactUrl,attr"`
+			Mail string `xml:"contactEmail,attr"`
+		} `xml:"copyright"`
+		Terms string `xml:"terms"`
+	} `xml:"content"`
+}
+
+type rslUsage struct {
+	Type  string `xml:"type,attr"`
+	Words string `xml:",chardata"`
+}
+
+// ReadRSL reads the licences for the content below a path. It returns purposes that
+// a licence names: a refusal counts before a permission, and a permission that has a
+// price is none. Errors are [*millrace.FormatError] without the URL, and ErrNotFound
+// for a document without a licence for that path.
+func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
+	var d rslDocument
+	if err := xml.Unmarshal(body, &d); err != nil {
+		return nil, &millrace.FormatError{Protocol: "rsl", Reason: "it is no licence document", Err: err}
+	}
+	for _, c := range d.Content {
+		if c.URL != path {
+			continue
+		}
+		p := &millrace.Policy{Terms: strings.TrimSpace(c.Terms), Updated: parseTime(c.Modified), Contact: c.Copyright.URL}
+		if c.Copyright.Mail != "" {
+			p.Contact = "mailto:" + c.Copyright.Mail
+		}
+		for _, l := range c.Licenses {
+			credit := l.Payment.Type == "attribution"
+			p.Requirements.Attribution = p.Requirements.Attribution || credit
+			if credit || l.Payment.Type == "" || l.Payment.Type == "free" {
+				p.Purposes = preferences(p.Purposes).and(usageOf(l.Permits, true))
+			}
+			p.Purposes = preferences(p.Purposes).and(usageOf(l.Prohibits, false))
+		}
+		return validated(p, "rsl", "")
+	}
+	return nil, fmt.Errorf("rsl: no licence for %s: %w", path, millrace.ErrNotFound)
+}
+
+// usageOf returns what elements say of the purposes that they name.
+func usageOf(elements []rslUsage, allowed bool) preferences {
+	out := make(preferences)
+	for _, e := range elements {
+		words := strings.Fields(e.Words)
+		for _, u := range usages {
+			all := slices.Contains(words, "all") || u.purpose != millrace.Search && slices.Contains(words, "ai-all")
+			if e.Type == "usage" && (all || slices.Contains(words, u.word)) {
+				out[u.purpose] = allowed
+			}
+		}
+	}
+	return out
+}
