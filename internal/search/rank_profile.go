@@ -1,7 +1,9 @@
 package search
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -15,17 +17,30 @@ const (
 )
 
 // Profile is what ranking has to know of a passage, as it is kept: which terms
-// it has, and how often, by the weight of where they stand: three bytes for each
-// term, a hash of 19 bits and a weight of at most 31, in ascending order. One term in
-// 4,000 has the hash of another one of an average passage. A word that
-// stands there more often than 31 times would count 2 % more.
+// it has, and how often, by the weight of where they stand. A term is a hash of 19
+// bits and a weight of at most 31, which take two bytes in an average passage, in
+// the ascending order of the hashes. One term in 4,000 has the hash of another one
+// of an average passage. A word that stands there more often than 31 times would
+// count 2 % more.
+//
+// A profile is the number of terms as a varint, and then bits, the lowest of a
+// byte first, in which any term is found without reading the others (Elias and
+// Fano):
+//
+//   - of each hash the low bits, as many as [lowBits] says;
+//   - for each number that the other bits can be, a one for every hash that has
+//     it, and a zero;
+//   - of each term whether its weight is above 1, of each of which it is, whether
+//     it is above 2, and so on.
 type Profile []byte
 
 const (
-	profileSize = 3 // bytes of a term
-	weightBits  = 5
-	maxWeight   = 1<<weightBits - 1
+	hashBits  = 19
+	maxWeight = 31
 )
+
+// lowBits returns how many bits of each of n hashes stand alone.
+func lowBits(n int) int { return max(0, bits.Len(uint(1<<hashBits/max(n, 1)))-1) }
 
 // profiler counts the terms of one passage after another.
 type profiler struct {
@@ -50,34 +65,126 @@ func (p *profiler) profile() Profile {
 			n++
 		}
 	}
-	b := make(Profile, 0, profileSize*n)
-	for _, e := range p.list[:n] {
-		v := uint32(e>>32)<<weightBits | uint32(min(e&math.MaxUint32, maxWeight))
-		b = append(b, byte(v>>16), byte(v>>8), byte(v))
+	list := p.list[:n]
+	w := bitWriter{bytes: binary.AppendUvarint(make([]byte, 0, 3*n+4), uint64(n))}
+	low := lowBits(n)
+	for _, e := range list {
+		w.write(e>>32&(1<<low-1), low)
 	}
-	return b
+	next := 0
+	for high := range uint64(1 << (hashBits - low)) {
+		for ; next < n && list[next]>>32>>low == high; next++ {
+			w.write(1, 1)
+		}
+		w.write(0, 1)
+	}
+	for level := uint64(1); level < maxWeight && len(list) > 0; level++ {
+		above := list[:0]
+		for _, e := range list {
+			if e&math.MaxUint32 <= level {
+				w.write(0, 1)
+				continue
+			}
+			w.write(1, 1)
+			above = append(above, e)
+		}
+		list = above
+	}
+	return w.close()
 }
 
-// at returns term i.
-func (p Profile) at(i int) uint32 {
-	return uint32(p[profileSize*i])<<16 | uint32(p[profileSize*i+1])<<8 | uint32(p[profileSize*i+2])
+// bitWriter appends bits to bytes.
+type bitWriter struct {
+	bytes []byte
+	bits  uint64 // the lowest n are not yet written
+	n     int
+}
+
+// write appends the lowest n bits of v, of at most 32, which has no others.
+func (w *bitWriter) write(v uint64, n int) {
+	w.bits, w.n = w.bits|v<<w.n, w.n+n
+	for ; w.n >= 8; w.n -= 8 {
+		w.bytes = append(w.bytes, byte(w.bits))
+		w.bits >>= 8
+	}
+}
+
+func (w *bitWriter) close() []byte {
+	if w.n > 0 {
+		w.bytes = append(w.bytes, byte(w.bits))
+	}
+	return w.bytes
 }
 
 // weight returns how often a term counts in the passage.
 func (p Profile) weight(hash uint32) int {
-	lo, hi := 0, len(p)/profileSize
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if p.at(mid)>>weightBits < hash {
-			lo = mid + 1
-		} else {
-			hi = mid
+	count, size := binary.Uvarint(p)
+	if size <= 0 || count > 8*uint64(len(p)) { // it is damaged
+		return 0
+	}
+	n, b := int(count), p[size:]
+	low := lowBits(n)
+	end := n*low + n + 1<<(hashBits-low) // of the high bits
+	high, at := int(hash>>low), n*low
+	for zeros := high; zeros > 0; {
+		// Each zero ends a number.
+		word, size := b.bits(at), min(wordBits, end-at)
+		if size <= 0 {
+			return 0
+		}
+		word |= ^uint64(0) << size
+		if all := bits.OnesCount64(^word); all < zeros {
+			zeros, at = zeros-all, at+size
+			continue
+		}
+		for half := 32; half > 0; half /= 2 {
+			if part := half - bits.OnesCount64(word&(1<<half-1)); part < zeros {
+				zeros, at, word = zeros-part, at+half, word>>half
+			}
+		}
+		zeros, at = 0, at+1
+	}
+	for i := at - n*low - high; i < n && b.bits(at)&1 != 0; i, at = i+1, at+1 {
+		if b.bits(i*low)&(1<<low-1) == uint64(hash&(1<<low-1)) {
+			return b.level(end, i, n)
 		}
 	}
-	if lo < len(p)/profileSize && p.at(lo)>>weightBits == hash {
-		return int(p.at(lo) & maxWeight)
-	}
 	return 0
+}
+
+// level returns the weight of term i, of n, where the bits of the weights begin.
+func (p Profile) level(at, i, n int) int {
+	for weight := 1; weight < maxWeight; weight++ {
+		if p.bits(at+i)&1 == 0 {
+			return weight
+		}
+		i, at, n = p.ones(at, i), at+n, p.ones(at, n)
+	}
+	return maxWeight
+}
+
+// wordBits is how many bits there are of which bits returns all.
+const wordBits = 57
+
+// bits returns the next 57 bits or more, and zeros after the end.
+func (p Profile) bits(at int) uint64 {
+	i := at / 8
+	if i+8 <= len(p) {
+		return binary.LittleEndian.Uint64(p[i:]) >> (at % 8)
+	}
+	var last [8]byte
+	if i < len(p) {
+		copy(last[:], p[i:])
+	}
+	return binary.LittleEndian.Uint64(last[:]) >> (at % 8)
+}
+
+// ones counts the ones among the next n bits.
+func (p Profile) ones(at, n int) (sum int) {
+	for ; n > 0; at, n = at+wordBits, n-wordBits {
+		sum += bits.OnesCount64(p.bits(at) & (1<<min(n, wordBits) - 1))
+	}
+	return sum
 }
 
 // profileHash returns FNV-1a, folded to 19 bits.
@@ -86,5 +193,5 @@ func profileHash(term string) uint32 {
 	for i := range len(term) {
 		h = (h ^ uint32(term[i])) * 16777619
 	}
-	return (h ^ h>>19) & (1<<(8*profileSize-weightBits) - 1)
+	return (h ^ h>>hashBits) & (1<<hashBits - 1)
 }

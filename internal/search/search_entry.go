@@ -8,7 +8,7 @@ import (
 
 // Format moves with all that decides what an [Entry] is: analysis, weights,
 // profiles. An index of another one is built again.
-const Format = 3
+const Format = 4
 
 // Text is what can be searched of a passage.
 type Text struct {
