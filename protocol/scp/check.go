@@ -2,6 +2,8 @@ package scp
 
 import (
 	"context"
+	"iter"
+	"slices"
 
 	"github.com/millrace/millrace/check"
 )
@@ -79,57 +81,41 @@ func rules(o *OpenOptions) []check.Rule {
 		limits    = "Threat: Memory and CPU Exhaustion"
 		xsd       = "Appendix A. Sitemap XML Schema Definition"
 	)
-	return []check.Rule{
+	// The rules of members, and of blocks, as their schemas have them.
+	lines := func(section string, of iter.Seq2[string, string]) (out []check.Rule) {
+		for id, sentence := range of {
+			out = append(out, line(id, section, sentence))
+		}
+		return out
+	}
+	ofBlocks := func(yield func(id, sentence string) bool) {
+		for _, k := range blockKinds {
+			if !yield(k.rule, k.says) {
+				return
+			}
+		}
+	}
+	return slices.Concat([]check.Rule{
 		rule("format/extension", must, structure, "The name of a file ends in .scp.gz, .scp.zst or .scp.", onReferences(".scp.gz, .scp.zst or .scp", checkSuffix)),
 		line("format/compression", structure, "The whole file is compressed as its name says."),
 		line("format/first-line", structure, "The first line contains the metadata of the collection."),
 		line("format/json-lines", structure, "Each line is one JSON object, in UTF-8."),
 		line("format/pages", structure, "The lines after the first are pages."),
 		line("format/unique", structure, "Each line represents one page."),
-
-		line("metadata/id", meta, "id is a string of letters, digits, hyphens and underscores."),
+	}, lines(meta, collectionObject.rules), []check.Rule{
 		rule("metadata/id-unique", must, meta, "id is unique for a collection.", checkUniqueID),
-		line("metadata/section", meta, "section is a string of letters, digits, hyphens and underscores."),
-		line("metadata/type", meta, "type is snapshot or delta."),
-		line("metadata/generated", meta, "generated is a date-time."),
 		rule("metadata/generated-past", must, meta, "generated is when the collection was created.", onReferences("a time that is over", checkFuture)),
-		line("metadata/since", meta, "since is a date-time, which a delta must have."),
-		line("metadata/version", meta, "version has the format MAJOR.MINOR."),
-		line("checksum/form", meta, "checksum is sha256: and 64 lower-case hexadecimal digits."),
 		rule("checksum/matches", must, meta, "checksum contains the SHA-256 hash of the complete uncompressed file.", onFiles(checkSum)),
 		rule("checksum/reading", should, meta, "checksum is over the entire file, of which only its own member cannot be a part.", onFiles(checkReading)),
 		rule("checksum/present", should, meta, "Publishers include checksums in all collections.", onContent("checksum/present")),
 
 		line("page/required", fields, "A page has url, title, description, modified, language and content."),
-		line("page/url", fields, "url is the full URL of the page, of http or https."),
-		line("page/title", fields, "title is a string."),
-		line("page/description", fields, "description is a string."),
-		line("page/author", fields, "author is a string."),
-		line("page/published", fields, "published is a date-time."),
-		line("page/modified", fields, "modified is a date-time."),
-		line("page/language", fields, "language is a language tag."),
-		line("page/canonical", fields, "canonical is a URL."),
-		line("page/schema", fields, "schema is an object."),
-		line("page/content", fields, "content is an array of at least one block."),
-
+	}, lines(fields, pageObject.rules), []check.Rule{
 		line("blocks/type", blocks, "A block is an object with one of the types of the specification."),
-		line("blocks/text", blocks, "A text block has text."),
-		line("blocks/heading", blocks, "A heading block has a level and text."),
 		line("blocks/heading-level", blocks, "level is 1 to 6."),
-		line("blocks/link", blocks, "A link block has url and text, and may have rel, an array of strings."),
-		line("blocks/image", blocks, "An image block has url and alt."),
-		line("blocks/list", blocks, "A list block has ordered, true or false, and items, an array of strings."),
-		line("blocks/code", blocks, "A code block has code, and may have a language."),
-		line("blocks/table", blocks, "A table block has rows, an array of arrays of strings."),
-		line("blocks/quote", blocks, "A quote block has text, and may have a citation."),
-		line("blocks/video", blocks, "A video block has a name and one URL or more."),
-		line("blocks/audio", blocks, "An audio block has a name and one URL or more."),
+	}, lines(blocks, ofBlocks), []check.Rule{
 		line("blocks/url", schema, "The URLs of blocks are URLs of http or https."),
-		line("blocks/duration", schema, "duration is an ISO 8601 duration of hours, minutes and seconds."),
-		line("blocks/icon", schema, "icon is an object of type Image."),
-		line("blocks/captions", schema, "captions are objects with language, url and label."),
-		line("blocks/chapters", schema, "chapters are objects with time, in whole seconds, and title."),
-
+	}, lines(schema, kindOf(videoBlock).rules), []check.Rule{
 		rule("discovery/sitemap-xml", must, discovery, "Sites advertise collections in sitemap.xml.", checkSitemapName),
 		rule("discovery/valid", must, discovery, "The sitemap is one of sitemaps.org.", checkSitemapValid),
 		rule("discovery/namespace", must, discovery, "The elements are in the namespace of the extension.", onElements(namespace, checkNamespace)),
@@ -197,7 +183,7 @@ func rules(o *OpenOptions) []check.Rule {
 		rule("sitemap/size", must, xsd, "size is that of the file in bytes, compressed.", asSaid(sizeSaid)),
 		rule("sitemap/expires", must, xsd, "A URL expires after its collection was generated.", onReferences("expires after generated", checkExpires)),
 		rule("sitemap/not-expired", should, xsd, "A URL that has expired is not named.", onReferences("collections that have not expired", checkExpired)),
-	}
+	})
 }
 
 // look is a rule's function over what the rules share.

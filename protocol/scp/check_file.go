@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
@@ -51,13 +50,8 @@ type content struct {
 	whole    bool            // it was read to its end
 	limited  error           // why not, if it is no fault of its
 	lines    int             // after the first
-	meta     map[string]any  // the member collection; nil = there is none
+	meta     Metadata        // the zero value is what is not there, or not in its form
 	checksum string          // the verdict of a Collection; "" = it could not be looked at
-
-	// Of the metadata; the zero value is what is not there, or not in its form.
-	id, section, kind string
-	generated, since  time.Time
-	claimed           string // the checksum, in lower case
 
 	modified map[uint64]int64
 	public   []string // URLs of pages
@@ -170,7 +164,7 @@ func (b *bench) run(ctx context.Context) {
 		}
 		all.Write(line)
 		if l.number == 1 {
-			b.first(line)
+			b.first(p, line)
 			if known != nil {
 				cut.Write(line[:known.sum.from])
 				cut.Write(line[known.sum.to:])

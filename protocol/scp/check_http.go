@@ -71,10 +71,10 @@ func hasField(name, want string) look {
 
 func checkTagIsSum(_ *survey, c *seenFile, fail check.Fail) bool {
 	got := c.resp.Header.Get("ETag")
-	if c.content == nil || c.claimed == "" || got == "" {
+	if c.content == nil || c.meta.Checksum == "" || got == "" {
 		return false
 	}
-	if want := `"` + c.claimed + `"`; got != want {
+	if want := `"` + c.meta.Checksum + `"`; got != want {
 		fail(c.ref.url, "ETag: "+got, "ETag: "+want)
 	}
 	return true
@@ -82,10 +82,10 @@ func checkTagIsSum(_ *survey, c *seenFile, fail check.Fail) bool {
 
 func checkLastModified(_ *survey, c *seenFile, fail check.Fail) bool {
 	got := c.resp.Header.Get("Last-Modified")
-	if c.content == nil || c.generated.IsZero() || got == "" {
+	if c.content == nil || c.meta.Generated.IsZero() || got == "" {
 		return false
 	}
-	if want := c.generated.UTC().Format(http.TimeFormat); got != want {
+	if want := c.meta.Generated.UTC().Format(http.TimeFormat); got != want {
 		fail(c.ref.url, "Last-Modified: "+got, "Last-Modified: "+want)
 	}
 	return true

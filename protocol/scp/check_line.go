@@ -2,41 +2,34 @@ package scp
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// first takes the line of metadata apart.
-func (b *bench) first(line []byte) {
+// first looks at the line of metadata.
+func (b *bench) first(p *parser, line []byte) {
 	b.about["format/first-line"] = true
-	b.utf8(1, line)
-	var doc map[string]any
-	if err := unmarshal(line, &doc); err != nil {
-		b.note("format/first-line", "line 1: "+err.Error(), "an object with the metadata of the collection")
-		return
-	}
-	var ok bool
-	if b.meta, ok = doc["collection"].(map[string]any); !ok {
-		b.note("format/first-line", "line 1 has "+describe(doc["collection"], doc["collection"] != nil)+" as collection", "an object with the metadata of the collection")
-		return
-	}
-	metadata(b.meta, b.content)
-}
-
-func (b *bench) utf8(number int64, line []byte) {
-	switch {
-	case number == 1 && bytes.HasPrefix(line, []byte("\uFEFF")):
+	if rest, found := bytes.CutPrefix(line, []byte(byteOrderMark)); found {
 		b.note("format/json-lines", "the file starts with a byte order mark", "UTF-8 without one")
-	case !utf8.Valid(line):
-		b.note("format/json-lines", fmt.Sprintf("line %d is not UTF-8", number), "UTF-8")
+		line = rest
+	}
+	p.report = &lineReport{about: b.about}
+	b.meta, _, _ = p.parseMetadata(line)
+	if p.failed && p.fatal.section != sectionVersion {
+		b.meta = Metadata{}
+		b.issue(1, line, p.fatal)
+		return
+	}
+	b.reported(1, line, p.report)
+	if p.skip.rule != "format/first-line" {
+		b.about["checksum/present"] = true
+		if p.sum.value == 0 {
+			b.note("checksum/present", "line 1 (/collection): no checksum", hashPrefix+" and 64 hexadecimal digits")
+		}
 	}
 }
 
@@ -44,28 +37,28 @@ func (b *bench) utf8(number int64, line []byte) {
 func (b *bench) line(p *parser, number int64, line []byte) {
 	p.report = &lineReport{about: b.about}
 	if !p.parsePage(line) {
-		rule := p.fatal.breaks(number, line)
-		b.issue(rule, number, line, p.fatal)
-		if rule != "page/required" {
+		b.issue(number, line, p.fatal)
+		if p.fatal.rule != "page/required" {
 			return
 		}
 	}
 	b.about["format/pages"] = true
-	for _, i := range p.report.issues {
-		b.issue(i.skips(line), number, line, i)
-	}
-	for _, i := range p.report.odd {
-		b.issue(i.rule, number, line, i)
-	}
+	b.reported(number, line, p.report)
 	if u, err := canon.URL(p.page.URL); err == nil {
 		b.page(number, u, p.page.Modified)
 	}
 }
 
+func (b *bench) reported(number int64, line []byte, r *lineReport) {
+	for _, i := range slices.Concat(r.issues, r.odd) {
+		b.issue(number, line, i)
+	}
+}
+
 // issue notes what is wrong with a line, and what stands there.
-func (b *bench) issue(rule string, number int64, line []byte, i issue) {
+func (b *bench) issue(number int64, line []byte, i issue) {
 	there := line[min(i.at, len(line)):]
-	b.note(rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "as in the section "+i.section)
+	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "as in the section "+i.section)
 }
 
 // page keeps what is known of a page, and compares it with what older files say.
@@ -92,14 +85,14 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 	b.modified[key] = modified.UnixNano()
 	ref := b.file.ref
 	said := "modified " + modified.Format(time.RFC3339Nano)
-	if !b.generated.IsZero() {
+	if !b.meta.Generated.IsZero() {
 		rule := "snapshots/at-generation"
 		if ref.delta {
 			rule = "deltas/within-period"
 		}
 		b.about[rule] = true
-		if modified.After(b.generated.Add(skew)) {
-			b.note(rule, at+" "+said, "not later than generated, "+b.generated.Format(time.RFC3339))
+		if modified.After(b.meta.Generated.Add(skew)) {
+			b.note(rule, at+" "+said, "not later than generated, "+b.meta.Generated.Format(time.RFC3339))
 		}
 	}
 	for _, f := range slices.Backward(b.before) {
@@ -130,19 +123,3 @@ func (b *bench) hash(u string) uint64 {
 }
 
 const fnv1a uint64 = 14695981039346656037
-
-// unmarshal reads one JSON value, numbers as they are written.
-func unmarshal(line []byte, to any) error {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return errors.New("it is blank")
-	}
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(line, []byte("\uFEFF"))))
-	d.UseNumber()
-	if err := d.Decode(to); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // as Token gives it
-		return errors.New("there is data after the value")
-	}
-	return nil
-}

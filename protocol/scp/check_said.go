@@ -87,37 +87,37 @@ func pagesSaid(c *seenFile) (is, said string) {
 	return strconv.Itoa(c.lines) + " pages", strconv.FormatInt(c.ref.pages, 10) + " pages"
 }
 
-func sectionSaid(c *seenFile) (is, said string) { return c.section, c.ref.section }
+func sectionSaid(c *seenFile) (is, said string) { return c.meta.Section, c.ref.section }
 
 func kindSaid(c *seenFile) (is, said string) {
 	said = "snapshot"
 	if c.ref.delta {
 		said = "delta"
 	}
-	return c.kind, said
+	return c.meta.Type, said
 }
 
 func generatedSaid(c *seenFile) (is, said string) {
-	return instantText(c.generated), instantText(c.ref.generated)
+	return instantText(c.meta.Generated), instantText(c.ref.generated)
 }
 
 func sinceSaid(c *seenFile) (is, said string) {
-	return instantText(c.since), instantText(c.ref.since)
+	return instantText(c.meta.Since), instantText(c.ref.since)
 }
 
 // checkUniqueID wants one collection for each id.
 func checkUniqueID(_ context.Context, s *survey, fail check.Fail) error {
 	first := map[string]*seenFile{}
 	for _, f := range s.files {
-		if f.content == nil || f.id == "" {
+		if f.content == nil || f.meta.ID == "" {
 			continue
 		}
-		other := first[f.id]
+		other := first[f.meta.ID]
 		if other != nil && other.sum != f.sum && other.ref.group() != f.ref.group() {
-			fail(f.ref.url, fmt.Sprintf("id %q, as %s has", f.id, other.ref.url), "an id of its own")
+			fail(f.ref.url, fmt.Sprintf("id %q, as %s has", f.meta.ID, other.ref.url), "an id of its own")
 		}
 		if other == nil {
-			first[f.id] = f
+			first[f.meta.ID] = f
 		}
 	}
 	if len(first) == 0 {
@@ -131,7 +131,7 @@ func checkSum(_ *survey, c *seenFile, fail check.Fail) bool {
 		return false
 	}
 	if c.checksum == "bad" {
-		fail(c.ref.url, "checksum "+c.claimed+", which holds in no reading: over the file without the member, with an empty value, with zeros, without the first line", "the SHA-256 of the uncompressed file")
+		fail(c.ref.url, "checksum "+c.meta.Checksum+", which holds in no reading: over the file without the member, with an empty value, with zeros, without the first line", "the SHA-256 of the uncompressed file")
 	}
 	return true
 }

@@ -21,17 +21,10 @@ func schemaOf(list []json.RawMessage) []byte {
 	p := parser{limits: new(OpenOptions).resolve()}
 	var kept [][]byte
 	for _, raw := range list {
-		p.reset(raw)
-		if p.peek() != '{' {
-			continue
-		}
-		from := p.pos
-		p.spaced = false
-		if p.value(1 + graphDepth) {
-			object := raw[from:p.pos]
-			if spaced := p.spaced; p.end() {
-				kept = append(kept, compact(object, spaced))
-			}
+		p.reset(raw, "", "")
+		p.depth = graphDepth
+		if p.peek() == '{' && p.value() && p.end() {
+			kept = append(kept, compact(raw))
 		}
 	}
 	switch len(kept) {
@@ -56,8 +49,8 @@ func schemas(schema []byte) []json.RawMessage {
 		return whole
 	}
 	p := parser{limits: new(OpenOptions).resolve()}
-	p.reset(schema)
-	p.pos = len(graphStart)
+	p.reset(schema, "", "")
+	p.pos, p.depth = len(graphStart), graphDepth+1
 	var out []json.RawMessage
 	for more := p.element(true); more; more = p.element(false) {
 		from := p.pos
@@ -81,31 +74,19 @@ func (p *parser) contextual() bool {
 	found := false
 	for name, more := p.member(true); more; name, more = p.member(false) {
 		found = found || string(name) == "@context"
-		if !p.value(2 + graphDepth) {
+		if !p.value() {
 			return false
 		}
 	}
 	return found && !p.failed
 }
 
-// compact gives a copy of JSON without white space between its tokens.
-func compact(b []byte, spaced bool) []byte {
-	if !spaced {
-		return bytes.Clone(b)
+// compact gives a copy of JSON without white space between its tokens, nil for none.
+func compact(b []byte) []byte {
+	var out bytes.Buffer
+	out.Grow(len(b))
+	if json.Compact(&out, b) != nil {
+		return nil
 	}
-	out := make([]byte, 0, len(b))
-	quoted := false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			out = append(out, c)
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			continue
-		}
-		out = append(out, b[i])
-	}
-	return out
+	return out.Bytes()
 }

@@ -3,14 +3,12 @@ package scp
 import (
 	"bytes"
 	"time"
-
-	"github.com/millrace/millrace/internal/canon"
 )
 
 const (
 	version    = "0.1"           // Collection Metadata, of what is written
 	hashPrefix = "sha256:"       // Checksum Calculation
-	checksum   = `,"checksum":"` // starts the member that is no part of what is hashed
+	sumMember  = `,"checksum":"` // starts the member that is no part of what is hashed
 	noSum      = "0000000000000000000000000000000000000000000000000000000000000000"
 
 	// Security Considerations, Resource Exhaustion Attacks.
@@ -42,31 +40,24 @@ type Metadata struct {
 // bytes of the file but the member that holds it (see cutChecksum), since a
 // file cannot contain its own hash. bare leaves the member out; digits is 0 then.
 func (m *Metadata) line(bare bool) (b []byte, digits int) {
-	b = make([]byte, 0, 256+len(m.ID)+len(m.Section))
-	b = append(b, `{"collection":{"id":`...)
-	b = canon.AppendString(b, m.ID)
-	b = member(b, "section", m.Section)
-	b = member(b, "type", m.Type)
-	b = instant(b, "generated", m.Generated)
-	if !m.Since.IsZero() {
-		b = instant(b, "since", m.Since)
+	w, end := *m, "}\n"
+	if w.Checksum = hashPrefix + noSum; bare {
+		w.Checksum = ""
 	}
-	b = member(b, "version", m.Version)
+	b = append(collectionObject.write([]byte(`{"collection":`), &w), end...)
 	if bare {
-		return append(b, "}}\n"...), 0
+		return b, 0
 	}
-	b = append(b, checksum+hashPrefix...)
-	digits = len(b)
-	return append(b, noSum+"\"}}\n"...), digits
+	return b, len(b) - len(noSum+`"}`+end)
 }
 
 // cutChecksum gives a line of ours without the member that holds the checksum.
 func cutChecksum(line []byte) []byte {
-	at := bytes.LastIndex(line, []byte(checksum))
+	at := bytes.LastIndex(line, []byte(sumMember))
 	if at < 0 {
 		return line
 	}
-	end := at + len(checksum) + len(hashPrefix) + len(noSum) + 1
+	end := at + len(sumMember) + len(hashPrefix) + len(noSum) + 1
 	return append(append(make([]byte, 0, len(line)), line[:at]...), line[end:]...)
 }
 

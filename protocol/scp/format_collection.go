@@ -59,7 +59,7 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	p := parser{limits: c.limits}
 	var ok bool
 	if c.meta, c.sum, ok = p.parseMetadata(line); !ok {
-		return nil, &ruled{p.fatal.breaks(1, line), formatError(1, line, p.fatal)}
+		return nil, &ruled{p.fatal.rule, formatError(1, line, p.fatal)}
 	}
 	return c, nil
 }
@@ -184,15 +184,15 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verd
 		before := p.counts
 		if !p.parsePage(line) {
 			if len(bytes.TrimSpace(line)) == 0 {
-				p.fatal = issue{section: "Structure", reason: "the line is blank"}
+				p.fatal = issue{rule: p.broken, section: "Structure", reason: "the line is blank"}
 			}
-			return p, &ruled{p.fatal.breaks(l.number, line), formatError(l.number, line, p.fatal)}
+			return p, &ruled{p.fatal.rule, formatError(l.number, line, p.fatal)}
 		}
 		w := &p.page
 		err = nil
 		if p.skip.reason != "" {
 			p.counts = before // they are those of pages that are taken
-			err = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.skips(line), formatError(l.number, line, p.skip)}}
+			err = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.rule, formatError(l.number, line, p.skip)}}
 		}
 		if !each(w, err) {
 			return p, nil

@@ -151,12 +151,8 @@ func TestLines(t *testing.T) {
 			}
 			if _, _, why := ours(t, line); c.want != taken {
 				e := formatError(7, line, why)
-				rule := why.breaks(7, line)
-				if c.want == skipped {
-					rule = why.skips(line)
-				}
-				if !strings.HasPrefix(e.Position, c.at) || rule != c.rule || e.Section == "" {
-					t.Errorf("%s, want %s: %v", rule, c.rule, e)
+				if !strings.HasPrefix(e.Position, c.at) || why.rule != c.rule || e.Section == "" {
+					t.Errorf("%s, want %s: %v", why.rule, c.rule, e)
 				}
 			}
 		})

@@ -43,8 +43,8 @@ func (r *oracle) read(line []byte) (verdict, *page) {
 	if bytes.TrimLeft(line, " \t\r\n")[0] != '{' || json.Unmarshal(line, &raw) != nil {
 		return fatalLine, nil
 	}
-	for _, name := range pageNames[:6] {
-		if raw[name] == nil {
+	for _, m := range pageObject.members {
+		if m.needs && raw[m.name] == nil {
 			return fatalLine, nil
 		}
 	}

@@ -1,221 +1,132 @@
 package scp
 
-import (
-	"math/bits"
-	"strings"
-	"time"
-
-	"github.com/millrace/millrace/internal/canon"
-)
-
-// Members of a page that are required, and one that makes a line be something
-// else.
-const (
-	hasURL = 1 << iota
-	hasTitle
-	hasDescription
-	hasModified
-	hasLanguage
-	hasContent
-	hasAuthor
-	hasPublished
-	hasCanonical
-	hasSchema
-	hasCollection
-
-	required = hasURL | hasTitle | hasDescription | hasModified | hasLanguage | hasContent
-)
-
-// pageNames are the names of the members, in the order of the bits.
-var pageNames = []string{"url", "title", "description", "modified", "language", "content", "author", "published", "canonical", "schema", "collection"}
+import "bytes"
 
 // parsePage reads a line into p.page, whose content holds until the next. It
 // gives false for what is fatal to the file (p.fatal); what the page alone is
 // refused for is in p.skip.
 func (p *parser) parsePage(line []byte) bool {
-	p.reset(line)
+	p.reset(line, "Page Object Schema", "format/json-lines")
 	p.page = page{Content: p.page.Content[:0]}
-	if p.peek() != '{' {
-		if !p.value(1) || !p.end() {
-			return false
-		}
-		return p.fail(0, "Page Schema", "a page is an object")
+	if !p.open() {
+		return false
 	}
-	start := p.pos
-	p.pos++
-	seen := 0
-	for name, more := p.member(true); more; name, more = p.member(false) {
-		at, bit := p.pos, 0
-		switch string(name) {
-		case "url":
-			bit = hasURL
-			p.url()
-		case "title":
-			bit = hasTitle
-			p.page.Title, _ = p.str()
-		case "description":
-			bit = hasDescription
-			p.page.Description, _ = p.str()
-		case "author":
-			bit = hasAuthor
-			p.page.Author, _ = p.str()
-		case "published":
-			bit = hasPublished
-			p.page.Published = p.time()
-		case "modified":
-			bit = hasModified
-			p.page.Modified = p.time()
-		case "language":
-			bit = hasLanguage
-			p.language()
-		case "canonical":
-			bit = hasCanonical
-			var ok bool
-			if p.page.Canonical, ok = p.link("page/canonical"); !ok {
-				p.counts.canonical++
-			}
-		case "schema":
-			bit = hasSchema
-			p.schema()
-		case "content":
-			bit = hasContent
-			p.content()
-		case "collection":
-			bit = hasCollection
-			p.value(2)
-		default:
-			p.value(2)
-		}
-		if p.failed {
-			return false
-		}
-		if seen&bit != 0 {
-			p.refuse(at, "Page Fields", twice)
-		}
-		if seen |= bit; bit != 0 {
-			p.has("page/", pageNames[bits.TrailingZeros(uint(bit))])
-		}
-	}
+	at := p.pos - 1
+	seen := pageObject.rest(p, &p.page, true, 0)
 	if p.failed || !p.end() {
 		return false
 	}
-	if p.has("page/required", ""); seen&required == required {
-		return true
-	}
-	if seen&hasCollection != 0 && seen&required == 0 {
-		p.fail(start, "Structure", "there is a second line of metadata")
-		p.fatal.rule = "format/pages"
-		return false
-	}
-	for i, name := range pageNames {
-		if required&^seen&(1<<i) != 0 {
-			p.missing(start, "Error Handling", name)
-			break
-		}
-	}
-	return false
-}
-
-// token reads a string, or refuses the page and goes past what is there instead.
-func (p *parser) token() (s span, ok bool) {
-	if p.peek() == '"' {
-		return p.quoted()
-	}
-	p.wrong("a string")
-	return s, false
-}
-
-// wrong refuses the page for a value that is not of its type, and reads it.
-func (p *parser) wrong(want string) {
-	p.refuse(p.pos, "Page Object Schema", "want "+want)
-	// Known members are at most six levels deep, so that this only says a bit
-	// early that something nests too deep.
-	p.value(6)
-}
-
-func (p *parser) str() (string, bool) {
-	s, ok := p.token()
-	if !ok {
-		return "", false
-	}
-	return p.string(s), true
-}
-
-// url reads the URL of the page.
-func (p *parser) url() {
-	s, ok := p.token()
-	if !ok {
-		return
-	}
-	raw := string(p.bytes(s))
-	if !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
-		p.refuse(s.from, "Error Handling", "the URL is not one of http or https")
-		p.page.URL = raw
-		return
-	}
-	u, err := canon.URL(raw)
+	p.has("page/required")
+	missing := pageObject.missing(seen)
 	switch {
-	case err != nil:
-		p.refuse(s.from, "Error Handling", err.Error())
-		u = raw
-	case !isURI(raw) || !isWeb(raw):
-		p.odd(s.from, "page/url", "Page Object Schema", "it is no URL of http or https")
+	case missing == nil:
+		return true
+	case seen&pageObject.needs == 0 && seen>>pageObject.find([]byte("collection"), 0)&1 != 0:
+		return p.fail(issue{at: at, rule: "format/pages", section: "Structure", reason: "there is a second line of metadata"})
 	}
-	p.page.URL = u
+	return p.fail(issue{at: at, member: missing[0].name, rule: "page/required", section: "Error Handling", reason: missingReason})
 }
 
-func (p *parser) time() time.Time {
-	s, ok := p.token()
-	if !ok {
-		return time.Time{}
+const missingReason = "the member is required"
+
+// content reads the blocks of the page, of which it keeps those that are known.
+func (p *parser) content(*[]block) {
+	p.peek()
+	at, n, rule := p.pos, 0, p.rule
+	p.has("limits/blocks")
+	if p.array(func() {
+		if n++; n <= p.limits.MaxBlocks {
+			p.readBlock()
+			p.rule = rule
+			return
+		}
+		if n == p.limits.MaxBlocks+1 {
+			p.note(issue{at: p.pos, rule: "limits/blocks", section: sectionLimits, reason: "the page has too many blocks"})
+		}
+		p.value()
+	}) && n == 0 {
+		p.refuse(at, "the content is empty")
 	}
-	t, ok := parseTime(p.bytes(s))
-	if !ok {
-		p.refuse(s.from, "Page Object Schema", "it is no date-time of RFC 3339")
-	}
-	return t
 }
 
-func (p *parser) language() {
-	s, ok := p.token()
-	if !ok {
-		return
-	}
-	if !isLanguage(p.bytes(s)) {
-		p.refuse(s.from, "Page Object Schema", "it is no language tag")
-	}
-	p.page.Language = p.string(s)
-}
-
-func (p *parser) schema() {
+// readBlock reads one content block. What its members mean depends on its type,
+// which nearly always comes first; else the block is gone through for it.
+func (p *parser) readBlock() {
+	p.rule = "blocks/type"
+	p.has(p.rule)
 	if p.peek() != '{' {
 		p.wrong("an object")
 		return
 	}
-	from, spaced := p.pos, p.spaced
-	p.spaced = false
-	if p.value(2) && p.keep {
-		p.page.Schema = compact(p.data[from:p.pos], p.spaced)
+	at := p.pos
+	k, first := p.blockKind()
+	if p.failed {
+		return
 	}
-	p.spaced = p.spaced || spaced
+	if k == nil {
+		p.refuse(at, "the block has no type")
+		k = anyBlock
+	} else if k != anyBlock {
+		p.rule = k.rule
+		p.has(p.rule)
+	} else {
+		p.counts.unknown++
+		p.odd(at, "blocks/type", "it is none of the content block types")
+	}
+	n := len(p.page.Content)
+	p.page.Content = append(p.page.Content, block{Type: k.name})
+	b := &p.page.Content[n]
+	if k.name == videoBlock || k.name == audioBlock {
+		b.Media = &p.media
+		*b.Media = media{}
+		if p.keep {
+			b.Media = new(media)
+		}
+	}
+	p.astray = false
+	seen := uint32(1)
+	if first {
+		seen = 0
+	}
+	seen = k.rest(p, b, first, seen)
+	switch {
+	case p.failed || k == anyBlock:
+	case k.needs&^seen != 0:
+		k.finish(p, at, seen)
+	case p.astray:
+		p.counts.dropped++
+	case p.keep:
+		return
+	}
+	p.page.Content = p.page.Content[:n]
 }
 
-// content reads the blocks of the page, of which it keeps those that are known.
-func (p *parser) content() {
-	p.peek()
-	at, n := p.pos, 0
-	p.has("limits/blocks", "")
-	if p.array(func() {
-		if n++; n > p.limits.MaxBlocks {
-			if n == p.limits.MaxBlocks+1 {
-				p.refuse(p.pos, sectionLimits, "the page has too many blocks")
-			}
-			p.value(3)
-		} else {
-			p.block()
-			p.within = ""
+// blockKind finds the type of a block, nil if it has none, and goes to the members after
+// it, or to the first one.
+func (p *parser) blockKind() (k *blockKind, first bool) {
+	for _, k := range blockKinds {
+		if bytes.HasPrefix(p.data[p.pos:], k.start) {
+			p.pos += len(k.start)
+			return k, false
 		}
-	}) && n == 0 {
-		p.refuse(at, "Page Object Schema", "the content is empty")
 	}
+	p.pos++
+	from := p.pos
+	name, more := p.member(true)
+	first = string(name) != "type"
+	for ; more && !p.failed; name, more = p.member(false) {
+		if string(name) != "type" {
+			p.value()
+		} else if s, ok := p.token(); ok {
+			k = kindOf(p.bytes(s))
+		}
+		if !first {
+			return k, false
+		}
+	}
+	p.pos = from
+	return k, true
 }
+
+// appendPage appends the line of a page, with its line end.
+func appendPage(dst []byte, w *page) []byte { return append(pageObject.write(dst, w), '\n') }

@@ -24,19 +24,25 @@ type parser struct {
 	text string // data, once; strings without escapes are parts of it
 	buf  []byte // of names and the like with escapes
 
-	failed bool
-	fatal  issue
-	skip   issue
-	within blockType   // the type of the block that is read; "type": it has none; "": it is no block
-	report *lineReport // of the checker; nil = not a check
+	failed  bool
+	fatal   issue
+	skip    issue
+	section string      // of the schema that is followed
+	broken  string      // the rule that a line breaks which is no JSON
+	rule    string      // that what is read now breaks if it is not as the schema says
+	report  *lineReport // of the checker; nil = not a check
 
 	limits *OpenOptions
 	values int       // since the clock was last looked at
 	until  time.Time // of this line; zero: it has not taken long
+	depth  int       // arrays and objects that are open
+	before int       // where the member before this one ends; 0: it is the first
 	spaced bool      // there was white space between two tokens
+	astray bool      // a URL leads nowhere, so that what it is in is dropped
 
 	page   page
 	media  media
+	sum    place
 	strs   []string
 	counts counts
 }
@@ -45,13 +51,10 @@ type parser struct {
 type issue struct {
 	at      int    // the byte in the line
 	member  string // that is missing in the object at that byte
-	rule    string // that it breaks, where the place does not tell
+	rule    string // that it breaks
 	section string
 	reason  string
 }
-
-// twice is the reason of an issue that two members of one name make.
-const twice = "the name is there twice"
 
 // lineReport is what a checker learns of a line beside its page.
 type lineReport struct {
@@ -64,16 +67,16 @@ type lineReport struct {
 const maxIssues = 20
 
 // has notes that the line has something that a rule is about.
-func (p *parser) has(prefix, name string) {
+func (p *parser) has(rule string) {
 	if p.report != nil {
-		p.report.about[prefix+name] = true
+		p.report.about[rule] = true
 	}
 }
 
 // odd notes what breaks a rule, while the page is taken.
-func (p *parser) odd(at int, rule, section, reason string) { //nolint:unparam // as issues have it
+func (p *parser) odd(at int, rule, reason string) {
 	if p.report != nil && len(p.report.odd) < maxIssues {
-		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: section, reason: reason})
+		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: p.section, reason: reason})
 	}
 }
 
@@ -87,38 +90,53 @@ type counts struct {
 
 const everyValues = 1024 // how often the clock is looked at
 
-// reset starts a line.
-func (p *parser) reset(line []byte) {
+// reset starts a line of a schema.
+func (p *parser) reset(line []byte, section, broken string) {
 	p.data, p.pos, p.text = line, 0, ""
 	if p.keep {
 		p.text = string(line)
 	}
-	p.failed, p.fatal, p.skip, p.within = false, issue{}, issue{}, ""
-	p.values, p.until, p.spaced = 0, time.Time{}, false
+	p.failed, p.fatal, p.skip = false, issue{}, issue{}
+	p.section, p.broken, p.rule = section, broken, broken
+	p.values, p.until, p.depth, p.astray = 0, time.Time{}, 0, false
 }
 
 // fail notes what is fatal, and gives false.
-func (p *parser) fail(at int, section, reason string) bool {
+func (p *parser) fail(i issue) bool {
 	if !p.failed {
-		p.failed, p.fatal = true, issue{at: at, section: section, reason: reason}
+		p.failed, p.fatal = true, i
 	}
 	return false
 }
 
-func (p *parser) syntax(at int, reason string) bool { return p.fail(at, "Error Handling", reason) }
+func (p *parser) syntax(at int, reason string) bool {
+	return p.fail(issue{at: at, rule: p.broken, section: "Error Handling", reason: reason})
+}
 
 // refuse notes why the page of the line is not taken.
-func (p *parser) refuse(at int, section, reason string) {
-	i := issue{at: at, section: section, reason: reason}
-	if p.within != "" {
-		i.rule = "blocks/" + string(p.within)
-	}
+func (p *parser) refuse(at int, reason string) {
+	p.note(issue{at: at, rule: p.rule, section: p.section, reason: reason})
+}
+
+func (p *parser) note(i issue) {
 	if p.skip.reason == "" {
 		p.skip = i
 	}
 	if p.report != nil && len(p.report.issues) < maxIssues {
 		p.report.issues = append(p.report.issues, i)
 	}
+}
+
+// open reads the bracket that starts the object of a line.
+func (p *parser) open() bool {
+	if p.peek() != '{' {
+		if p.value() && p.end() {
+			p.fail(issue{rule: p.broken, section: p.section, reason: "the line is no object"})
+		}
+		return false
+	}
+	p.pos++
+	return true
 }
 
 // peek gives the first byte of the next token, 0 at the end.
@@ -191,7 +209,7 @@ func (p *parser) quoted() (s span, ok bool) {
 		case '"':
 			s.to, p.pos = i, i+1
 			if high&highs != 0 && !utf8.Valid(data[s.from:i]) {
-				return s, p.syntax(s.from, "a string is not UTF-8")
+				return s, p.fail(issue{at: s.from, rule: "format/json-lines", section: "Error Handling", reason: "a string is not UTF-8"})
 			}
 			return s, true
 		case '\\':
@@ -371,11 +389,13 @@ func (p *parser) array(each func()) bool {
 		return false
 	}
 	p.pos++
+	p.depth++
 	for more := p.element(true); more; more = p.element(false) {
 		if each(); p.failed {
 			return false
 		}
 	}
+	p.depth--
 	return !p.failed
 }
 
@@ -386,10 +406,9 @@ func (p *parser) expected(what string) bool {
 	return p.syntax(p.pos, "here should be "+what)
 }
 
-// value reads any value and forgets it. depth is that of the value, if it is an
-// array or an object.
-func (p *parser) value(depth int) bool {
-	if p.values++; p.values >= everyValues && p.late() {
+// value reads any value and forgets it.
+func (p *parser) value() bool {
+	if p.late() {
 		return false
 	}
 	switch c := p.peek(); c {
@@ -397,23 +416,25 @@ func (p *parser) value(depth int) bool {
 		_, ok := p.quoted()
 		return ok
 	case '{', '[':
-		if depth > p.limits.MaxDepth {
-			return p.fail(p.pos, sectionLimits, "it nests too deep")
+		if p.depth >= p.limits.MaxDepth {
+			return p.limit("it nests too deep")
 		}
+		p.depth++
 		p.pos++
 		if c == '{' {
 			for _, more := p.member(true); more; _, more = p.member(false) {
-				if !p.value(depth + 1) {
+				if !p.value() {
 					return false
 				}
 			}
 		} else {
 			for more := p.element(true); more; more = p.element(false) {
-				if !p.value(depth + 1) {
+				if !p.value() {
 					return false
 				}
 			}
 		}
+		p.depth--
 		return !p.failed
 	case 't':
 		return p.literal("true")
@@ -469,17 +490,21 @@ func (p *parser) number() (b []byte, ok bool) {
 	return b, true
 }
 
-// late reports whether the page has taken longer than it may, which is fatal,
-// since the rest of the line is then not known to be JSON.
+// late counts a value, and reports whether the page has taken longer than it may, which
+// is fatal, since the rest of the line is then not known to be JSON.
 func (p *parser) late() bool {
+	if p.values++; p.values < everyValues {
+		return false
+	}
 	p.values = 0
 	now := p.limits.Now()
 	if p.until.IsZero() {
 		p.until = now.Add(p.limits.PageTime)
 	}
-	if !now.After(p.until) {
-		return false
-	}
-	p.fail(p.pos, sectionLimits, "the page takes too long to read")
-	return true
+	return now.After(p.until) && !p.limit("the page takes too long to read")
+}
+
+// limit fails for a reason that the specification has no number for.
+func (p *parser) limit(reason string) bool {
+	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

@@ -2,6 +2,9 @@ package scp
 
 import (
 	"bytes"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,13 +37,13 @@ func isAlnum(c byte) bool {
 }
 
 // isName is the pattern of id and section: ^[a-zA-Z0-9-_]+$.
-func isName(s string) bool {
+func isName[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if !isAlnum(s[i]) && s[i] != '-' && s[i] != '_' {
 			return false
 		}
 	}
-	return s != ""
+	return len(s) > 0
 }
 
 // isDuration is the pattern of duration:
@@ -65,6 +68,14 @@ func isDuration[T string | []byte](s T) bool {
 	}
 	return i == len(s) && i > 2
 }
+
+// isVersion reports whether s is MAJOR.MINOR.
+func isVersion(s string) bool {
+	major, minor, _ := strings.Cut(s, ".")
+	return isDigits(major) && isDigits(minor)
+}
+
+func isDigits(s string) bool { return s != "" && digits(s, 0) == len(s) }
 
 // digits gives where the digits that start at i end.
 func digits[T string | []byte](s T, i int) int {
@@ -131,4 +142,21 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	}
 	t = t.UTC()
 	return t, !leap || t.Hour() == 23 && t.Minute() == 59
+}
+
+// isWhole reports whether a JSON number has no fraction: "1.0" and "10e-1" are
+// whole.
+func isWhole(b []byte) bool {
+	mantissa, exp, _ := bytes.Cut(bytes.ToLower(bytes.TrimPrefix(b, []byte("-"))), []byte("e"))
+	digits, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	all := slices.Concat(digits, fraction)
+	zeros := len(all) - len(bytes.TrimRight(all, "0"))
+	if zeros == len(all) {
+		return true // zero
+	}
+	e, err := strconv.Atoi(string(exp))
+	if len(exp) > 0 && err != nil { // an exponent that is out of all ranges
+		return exp[0] != '-'
+	}
+	return len(fraction)-e <= zeros
 }

@@ -1,13 +1,9 @@
 package scp
 
 import (
-	"bytes"
 	"errors"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // ruled is an error with the rule that its cause breaks, by the id that the
@@ -49,51 +45,4 @@ func ruleOf(err error) string {
 		}
 	}
 	return noteRefused
-}
-
-// breaks gives the rule that a line breaks by what is fatal about it.
-func (i issue) breaks(number int64, line []byte) string {
-	switch {
-	case i.rule != "":
-		return i.rule
-	case i.section == sectionLimits:
-		return noteRefused // the specification has no number for depth and time
-	case i.section == metaSectionName || i.section == sectionVersion:
-		name := i.member
-		if name == "" {
-			pointer := jsonio.Pointer(line, i.at)
-			name = pointer[strings.LastIndexByte(pointer, '/')+1:]
-		}
-		switch name {
-		case "id", "section", "type", "generated", "since", "version":
-			return "metadata/" + name
-		case "checksum":
-			return "checksum/form"
-		}
-		return "format/first-line"
-	case !utf8.Valid(line) || bytes.HasPrefix(line, []byte("\uFEFF")):
-		return "format/json-lines"
-	case number == 1:
-		return "format/first-line"
-	case i.member != "":
-		return "page/required"
-	}
-	return "format/json-lines"
-}
-
-// skips gives the rule for which a page is skipped.
-func (i issue) skips(line []byte) string {
-	if i.section == sectionLimits {
-		return "limits/blocks"
-	}
-	at := strings.Split(jsonio.Pointer(line, i.at)+"////", "/")
-	switch name, member := at[1], at[3]; {
-	case name != "content":
-		return "page/" + name
-	case i.rule == "":
-		return "page/content"
-	case hasRule(member):
-		return "blocks/" + member
-	}
-	return i.rule
 }

@@ -1,0 +1,312 @@
+package scp
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// The forms of values.
+var (
+	textForm = &form[string]{func(p *parser, v *string) { *v = p.str() }, appendString}
+
+	nameForm     = matching("want letters, digits, hyphens and underscores", isName)
+	kindForm     = matching(`want "snapshot" or "delta"`, func(s []byte) bool { return string(s) == "snapshot" || string(s) == "delta" })
+	versionForm  = matching(`want "MAJOR.MINOR"`, func(s []byte) bool { return isVersion(string(s)) })
+	languageForm = matching("it is no language tag", isLanguage)
+	durationForm = matching("it is no duration in hours, minutes and seconds", isDuration)
+
+	instantForm = &form[time.Time]{
+		func(p *parser, v *time.Time) {
+			if s, ok := p.token(); ok {
+				if *v, ok = parseTime(p.bytes(s)); !ok {
+					p.refuse(s.from, "it is no date-time of RFC 3339")
+				}
+			}
+		},
+		// In UTC, with as much of a second as it has.
+		func(dst []byte, v *time.Time) []byte {
+			return append(v.UTC().AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
+		},
+	}
+
+	urlForm  = &form[string]{(*parser).url, appendString}
+	linkForm = &form[string]{func(p *parser, v *string) { p.link(v, "blocks/url") }, appendString}
+	// A canonical URL that leads nowhere does not count against the page.
+	canonicalForm = &form[string]{
+		func(p *parser, v *string) {
+			if p.link(v, "page/canonical"); p.astray {
+				p.counts.canonical++
+				p.astray = false
+			}
+		},
+		appendString,
+	}
+
+	boolForm  = &form[bool]{(*parser).bool, func(dst []byte, v *bool) []byte { return strconv.AppendBool(dst, *v) }}
+	levelForm = &form[int]{(*parser).level, appendInt}
+	// naturalForm is a whole number that is not negative.
+	naturalForm = &form[int]{
+		func(p *parser, v *int) {
+			p.peek()
+			at := p.pos
+			if n, _ := p.whole(); n < 0 {
+				p.refuse(at, "want a number that is not negative")
+			} else {
+				*v = n
+			}
+		},
+		appendInt,
+	}
+
+	textsForm = &form[[]string]{(*parser).strings, appendStrings}
+	rowsForm  = &form[[][]string]{
+		func(p *parser, v *[][]string) {
+			*v = nil
+			p.array(func() {
+				var row []string
+				if p.strings(&row); p.keep {
+					*v = append(*v, row)
+				}
+			})
+		},
+		func(dst []byte, v *[][]string) []byte { return appendArray(dst, *v, appendStrings) },
+	}
+
+	schemaForm  = &form[[]byte]{(*parser).object, func(dst []byte, v *[]byte) []byte { return append(dst, *v...) }}
+	contentForm = &form[[]block]{(*parser).content, func(dst []byte, v *[]block) []byte { return appendArray(dst, *v, appendBlock) }}
+
+	// imageForm is an Image. If its URL leads nowhere, it is dropped.
+	imageForm = &form[string]{
+		func(p *parser, v *string) {
+			outer := p.astray
+			p.astray = false
+			if imageObject.read(p, v); p.astray {
+				p.counts.dropped++
+			}
+			p.astray = outer
+		},
+		func(dst []byte, v *string) []byte {
+			if *v == "" {
+				return dst
+			}
+			return imageObject.write(dst, v)
+		},
+	}
+	// namedForm is a name, or an object that has one, such as a Person, which the text of
+	// the specification allows beside its schema.
+	namedForm = &form[string]{
+		func(p *parser, v *string) {
+			if p.peek() == '{' {
+				namedObject.read(p, v)
+			} else {
+				*v = p.str()
+			}
+		},
+		appendString,
+	}
+
+	// checksumForm is written as zeros: see Metadata.line.
+	checksumForm = &form[string]{(*parser).checksum, appendString}
+)
+
+func appendStrings(dst []byte, v *[]string) []byte { return appendArray(dst, *v, appendString) }
+func appendInt(dst []byte, v *int) []byte          { return strconv.AppendInt(dst, int64(*v), 10) }
+
+func appendBlock(dst []byte, b *block) []byte { return kindOf(b.Type).write(dst, b) }
+
+// matching is the form of a string that a function accepts.
+func matching(reason string, ok func([]byte) bool) *form[string] {
+	return &form[string]{
+		func(p *parser, v *string) {
+			s, there := p.token()
+			if there && !ok(p.bytes(s)) {
+				p.refuse(s.from, reason)
+			} else if there {
+				*v = p.string(s)
+			}
+		},
+		appendString,
+	}
+}
+
+// is is the form of a string that says only one thing.
+func is(value string) *form[string] {
+	return &form[string]{
+		func(p *parser, _ *string) {
+			if s, ok := p.token(); ok && string(p.bytes(s)) != value {
+				p.refuse(s.from, "want "+strconv.Quote(value))
+			}
+		},
+		func(dst []byte, _ *string) []byte { return canon.AppendString(dst, value) },
+	}
+}
+
+// sources is where a video or an audio is: one URL, or several with their media types.
+// If none leads anywhere, the block does not.
+func sources(o *object[source]) *form[media] {
+	return &form[media]{
+		func(p *parser, m *media) {
+			m.URL, m.Sources = "", nil
+			if p.peek() == '"' {
+				p.link(&m.URL, "blocks/url")
+				return
+			}
+			at := p.pos
+			all, good := readElements(p, o, &m.Sources)
+			if all == 0 {
+				p.refuse(at, "there is no URL")
+			}
+			p.astray = p.astray || all > 0 && good == 0
+		},
+		func(dst []byte, m *media) []byte {
+			if len(m.Sources) == 0 {
+				return canon.AppendString(dst, m.URL)
+			}
+			return appendArray(dst, m.Sources, o.write)
+		},
+	}
+}
+
+// token reads a string, or refuses the page and goes past what is there instead.
+func (p *parser) token() (s span, ok bool) {
+	if p.peek() == '"' {
+		return p.quoted()
+	}
+	p.wrong("a string")
+	return s, false
+}
+
+// wrong refuses the page for a value that is not of its type, and reads it.
+func (p *parser) wrong(want string) {
+	p.refuse(p.pos, "want "+want)
+	p.value()
+}
+
+func (p *parser) str() string {
+	if s, ok := p.token(); ok {
+		return p.string(s)
+	}
+	return ""
+}
+
+func (p *parser) ignore() { p.value() }
+
+// url reads the URL of the page.
+func (p *parser) url(v *string) {
+	s, ok := p.token()
+	if !ok {
+		return
+	}
+	*v = string(p.bytes(s))
+	if !strings.HasPrefix(*v, "http://") && !strings.HasPrefix(*v, "https://") {
+		p.refuse(s.from, "the URL is not one of http or https")
+		return
+	}
+	u, err := canon.URL(*v)
+	if err != nil {
+		p.refuse(s.from, err.Error())
+		return
+	}
+	if !isURI(*v) || !isWeb(*v) {
+		p.odd(s.from, "page/url", "it is no URL of http or https")
+	}
+	*v = u
+}
+
+// link reads the URL of something in a page; astray: it is none of http or https. A rule
+// wants it to be one as it stands.
+func (p *parser) link(v *string, rule string) {
+	p.has(rule)
+	*v = ""
+	s, ok := p.token()
+	if !ok {
+		return // the page is refused
+	}
+	if raw := p.bytes(s); isURI(raw) && isWeb(raw) {
+		*v = p.string(s)
+	} else {
+		p.odd(s.from, rule, "it is no URL of http or https")
+		*v = webURL(string(raw))
+		p.astray = p.astray || *v == ""
+	}
+}
+
+func (p *parser) bool(v *bool) {
+	switch p.peek() {
+	case 't':
+		*v = p.literal("true")
+	case 'f':
+		*v = false
+		p.literal("false")
+	default:
+		p.wrong("true or false")
+	}
+}
+
+// level reads the level of a heading, and takes the nearest for one outside of 1 to 6.
+func (p *parser) level(v *int) {
+	p.has("blocks/heading-level")
+	p.peek()
+	at := p.pos
+	n, ok := p.whole()
+	if *v = min(max(n, 1), 6); ok && *v != n {
+		p.counts.clamped++
+		p.odd(at, "blocks/heading-level", "a level is 1 to 6")
+	}
+}
+
+// whole reads a whole number; what is beyond maxInt either way becomes that. Not
+// ok: the page is refused.
+func (p *parser) whole() (n int, ok bool) {
+	c := p.peek()
+	if c != '-' && (c < '0' || c > '9') {
+		p.wrong("a whole number")
+		return 0, false
+	}
+	at := p.pos
+	b, ok := p.number()
+	if !ok {
+		return 0, false
+	}
+	if n, err := strconv.Atoi(string(b)); err == nil {
+		return min(max(n, -maxInt), maxInt), true
+	}
+	if !isWhole(b) {
+		p.refuse(at, "want a whole number")
+		return 0, false
+	}
+	f, _ := strconv.ParseFloat(string(b), 64) // out of range, it is infinite
+	return int(min(max(f, -maxInt), maxInt)), true
+}
+
+// strings reads an array of strings.
+func (p *parser) strings(v *[]string) {
+	p.strs = p.strs[:0]
+	p.array(func() {
+		if s := p.str(); p.keep {
+			p.strs = append(p.strs, s)
+		}
+		p.late()
+	})
+	*v = append([]string(nil), p.strs...)
+}
+
+// object reads an object, and keeps its JSON.
+func (p *parser) object(v *[]byte) {
+	if p.peek() != '{' {
+		p.wrong("an object")
+		return
+	}
+	from := p.pos
+	p.spaced = false
+	if !p.value() || !p.keep {
+		return
+	}
+	if *v = bytes.Clone(p.data[from:p.pos]); p.spaced {
+		*v = compact(*v)
+	}
+}

@@ -1,0 +1,266 @@
+package scp
+
+import (
+	"math/bits"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// object is the schema of a JSON object that is read into a T. The parser, the writer
+// and the checker all follow it.
+type object[T any] struct {
+	rule    string // of the checker, which members without a rule of their own break
+	says    string // the sentence of that rule
+	members []member[T]
+	needs   uint32 // bits of the members that are required
+}
+
+// member is a member of an object. Its name is in key.
+type member[T any] struct {
+	name  string
+	key   string // with its comma and its colon, as it is written
+	needs bool   // it is required
+	rule  string // of the checker; "" = that of the object
+	says  string // the sentence of that rule
+	read  func(p *parser, to *T)
+	text  func(to *T) *string // in place of read, for any string
+	write func(dst []byte, from *T) []byte
+}
+
+// form is how values of one type are read, judged and written.
+type form[V any] struct {
+	read  func(p *parser, v *V)
+	write func(dst []byte, v *V) []byte
+}
+
+func objectOf[T any](rule, says string, members ...member[T]) *object[T] {
+	o := &object[T]{rule: rule, says: says, members: members}
+	for i := range members {
+		if members[i].needs {
+			o.needs |= 1 << i
+		}
+	}
+	return o
+}
+
+// may is an optional member. It is not written if it is empty.
+func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
+	m := member[T]{
+		name: name, key: `,"` + name + `":`,
+		read:  func(p *parser, to *T) { f.read(p, at(to)) },
+		write: func(dst []byte, from *T) []byte { return f.write(dst, at(from)) },
+	}
+	if any(f) == any(textForm) {
+		m.text, _ = any(at).(func(*T) *string)
+	}
+	return m
+}
+
+// need is a required member.
+func need[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
+	m := may(name, f, at)
+	m.needs = true
+	return m
+}
+
+// read is a member that is judged by a function and never written.
+func read[T any](name string, f func(p *parser)) member[T] {
+	return member[T]{name: name, key: `,"` + name + `":`, read: func(p *parser, _ *T) { f(p) }}
+}
+
+// by gives the member a rule of the checker.
+func (m member[T]) by(rule, says string) member[T] {
+	m.rule, m.says = rule, says
+	return m
+}
+
+// rules gives the rules of the members.
+func (o *object[T]) rules(yield func(id, sentence string) bool) {
+	for i := range o.members {
+		if m := &o.members[i]; m.rule != "" && !yield(m.rule, m.says) {
+			return
+		}
+	}
+}
+
+// ahead goes to the value of the next member if its name stands there as the schema has
+// it, without spaces and escapes, and gives its index, else -1. That is how it nearly
+// always is, and much faster than reading the name.
+func (o *object[T]) ahead(p *parser, first bool, next int) int {
+	skip := 0 // of the comma
+	if first {
+		skip = 1
+	}
+	data := p.data[p.pos:]
+	for i := next; i < len(o.members); i++ {
+		m := &o.members[i]
+		if key := m.key[skip:]; len(data) >= len(key) && string(data[:len(key)]) == key {
+			p.pos += len(key)
+			return i
+		}
+		if m.needs {
+			break
+		}
+	}
+	return -1
+}
+
+// find gives the index of a member, -1 if the schema does not have it. Members nearly
+// always stand in the order of the schema, so that the one at next is likely.
+func (o *object[T]) find(name []byte, next int) int {
+	for i := next; i < len(o.members); i++ {
+		if o.members[i].name == string(name) {
+			return i
+		}
+	}
+	for i := range o.members[:next] {
+		if o.members[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// read reads a whole object, and refuses the page if it is none or lacks a member.
+func (o *object[T]) read(p *parser, to *T) {
+	if p.peek() != '{' {
+		p.wrong("an object")
+		return
+	}
+	at := p.pos
+	p.pos++
+	o.finish(p, at, o.rest(p, to, true, 0))
+}
+
+// finish refuses the page if the object at a byte lacks a member.
+func (o *object[T]) finish(p *parser, at int, seen uint32) {
+	if missing := o.missing(seen); !p.failed && missing != nil {
+		p.refuse(at, "it has no "+missing[0].name)
+	}
+}
+
+// missing gives the required members that were not seen.
+func (o *object[T]) missing(seen uint32) (out []*member[T]) {
+	for i := range o.members {
+		if o.needs&^seen&(1<<i) != 0 {
+			out = append(out, &o.members[i])
+		}
+	}
+	return out
+}
+
+// rest reads the members of an object that is open, to its end, and gives those that
+// it has; first: none has been read yet.
+func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
+	p.depth++
+	rule, next, end := p.rule, bits.TrailingZeros32(^seen), 0
+	for {
+		i := o.ahead(p, first, next)
+		if i < 0 {
+			name, more := p.member(first)
+			if !more {
+				break
+			}
+			i = o.find(name, next)
+		}
+		first = false
+		if i < 0 {
+			p.value()
+		} else {
+			m := &o.members[i]
+			next = i + 1
+			if p.rule = rule; m.rule != "" {
+				p.rule = m.rule
+				p.has(m.rule)
+			}
+			if seen&(1<<i) != 0 {
+				p.refuse(p.pos, "the name is there twice")
+			}
+			seen |= 1 << i
+			if p.before = end; m.text != nil {
+				*m.text(to) = p.str()
+			} else {
+				m.read(p, to)
+			}
+		}
+		if p.failed {
+			return seen
+		}
+		end = p.pos
+	}
+	p.rule = rule
+	p.depth--
+	return seen
+}
+
+// write appends an object.
+func (o *object[T]) write(dst []byte, from *T) []byte {
+	at := len(dst)
+	for i := range o.members {
+		m := &o.members[i]
+		if m.write == nil {
+			continue
+		}
+		start := len(dst)
+		dst = append(dst, m.key...)
+		value := len(dst)
+		if dst = m.write(dst, from); !m.needs && isEmpty(dst[value:]) {
+			dst = dst[:start]
+		}
+	}
+	dst[at] = '{' // in place of a comma
+	return append(dst, '}')
+}
+
+// isEmpty reports whether JSON says nothing.
+func isEmpty(b []byte) bool {
+	switch string(b) {
+	case "", `""`, "0", "[]", `"0001-01-01T00:00:00Z"`:
+		return true
+	}
+	return false
+}
+
+// listOf is the form of an array of objects.
+func listOf[E any](o *object[E]) *form[[]E] {
+	return &form[[]E]{
+		func(p *parser, v *[]E) { readElements(p, o, v) },
+		func(dst []byte, v *[]E) []byte { return appendArray(dst, *v, o.write) },
+	}
+}
+
+// readElements reads an array of objects, and drops those with a URL that leads nowhere. It
+// gives how many there are and how many stay; all is -1 if there is no array.
+func readElements[E any](p *parser, o *object[E], v *[]E) (all, good int) {
+	*v = nil
+	outer := p.astray
+	if !p.array(func() {
+		var e E
+		all++
+		p.astray = false
+		if o.read(p, &e); p.astray {
+			p.counts.dropped++
+			return
+		}
+		if good++; p.keep {
+			*v = append(*v, e)
+		}
+	}) {
+		all = -1
+	}
+	p.astray = outer
+	return all, good
+}
+
+func appendArray[E any](dst []byte, list []E, element func([]byte, *E) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(dst, &list[i])
+	}
+	return append(dst, ']')
+}
+
+func appendString(dst []byte, s *string) []byte { return canon.AppendString(dst, *s) }
