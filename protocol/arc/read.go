@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/recent"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -38,7 +39,6 @@ type Reader struct {
 	o      ReaderOptions
 	listed recent.Values
 	pace   pace
-
 	policy kit.Policy
 }
 
@@ -53,6 +53,10 @@ type Reader struct {
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	r := &Reader{o: kit.Value(o)}
 	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
+	r.policy = kit.Policy{
+		Reader: &r.Reader, Places: []string{strings.TrimSuffix(r.Root, "/") + pathPolicy}, Types: "application/json", Limit: policy.MaxSize,
+		Names: policy.ARCNames, Decode: decodePolicy,
+	}
 	r.plain = cmp.Or(client, r.Client)
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
 	r.o.Deltas = cmp.Or(r.o.Deltas, 64<<10)
@@ -101,7 +105,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if !r.Remembers(r.is.Found) {
 		r.is.Found, r.is.NoDeltas = now, false
 		_, err := r.Policy(ctx)
-		if err = r.accept(ctx, err); err != nil {
+		if err = r.policy.Heed(ctx, r.policy.Places[0], err); err != nil {
 			return err
 		}
 	}
@@ -142,7 +146,7 @@ func (r *run) heed(f *listFile) {
 		}
 		gap = asked
 	}
-	if p, _ := r.policy.Known(r.o.Now()); p != nil {
+	if p, _ := r.policy.Known(); p != nil {
 		if n := p.Rate.PerSecond; n > 0 {
 			gap = max(gap, time.Duration(min(float64(maxGap), float64(time.Second)/n)))
 		}

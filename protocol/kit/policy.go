@@ -4,48 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyAge is how long a policy is kept.
-const policyAge = 24 * time.Hour
-
-// Policy keeps the policy of a site for a day. It is safe for concurrent use.
+// Policy is the document in which a site says what its content may be used for. It
+// keeps what that says for [DiscoveryAge]. It is safe for concurrent use.
 type Policy struct {
-	mu     sync.Mutex
-	read   time.Time // zero = not yet
-	policy *millrace.Policy
+	*Reader
+	Places []string // URLs where it may be
+	Types  string   // media types
+	Limit  int64    // most bytes
+	Names  protocol.MemberNames
+	// Decode decodes the document at a URL. ErrNotFound: it is another document.
+	Decode func(resp *http.Response, body []byte, at string) (*millrace.Policy, error)
+
+	mu   sync.Mutex
+	read time.Time // zero = not yet
+	says *millrace.Policy
 }
 
-// Known returns the policy, nil if the site has none, and whether it is known.
-func (p *Policy) Known(now time.Time) (*millrace.Policy, bool) {
+// Get returns what the document says. ErrNotFound: the site has none, or none for this
+// reader ([fetch.Absent]).
+func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	says, known := p.Known()
+	for i := 0; !known && i < len(p.Places); i++ {
+		var err error
+		if says, err = p.At(ctx, p.Places[i]); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return nil, err
+		}
+		known = err == nil
+	}
+	if !known {
+		p.keep(nil)
+	}
+	if says == nil {
+		return nil, fmt.Errorf("%s: %s has no policy: %w", p.Name, p.Root, millrace.ErrNotFound)
+	}
+	return says, nil
+}
+
+// At reads the document at a URL, and keeps what it says. HTML in its place is none.
+func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
+	body, resp, err := p.Read(ctx, "policy", at, p.Types, fetch.Validators{}, p.Limit)
+	switch {
+	case fetch.Absent(err):
+		return nil, fmt.Errorf("%s: policy: %w: %v", p.Name, millrace.ErrNotFound, errors.Unwrap(err)) //nolint:errorlint // another sentinel would say another thing
+	case err != nil:
+		return nil, err
+	case weblink.IsHTML(resp.Header):
+		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", p.Name, at, millrace.ErrNotFound)
+	}
+	says, err := p.Decode(resp, body, at)
+	if err != nil {
+		return nil, err
+	}
+	if p.Options.Policy != nil {
+		if err := p.Options.Policy(protocol.Terms{URL: at, Policy: says, Names: p.Names}); err != nil {
+			return nil, RefusedError{err}
+		}
+	}
+	p.keep(says)
+	return says, nil
+}
+
+// Known returns what the document says, nil if the site has none, and whether that is
+// known.
+func (p *Policy) Known() (*millrace.Policy, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if age := now.Sub(p.read); p.read.IsZero() || age < 0 || age >= policyAge {
+	if age := p.Options.Now().Sub(p.read); p.read.IsZero() || age < 0 || age >= DiscoveryAge {
 		return nil, false
 	}
-	return p.policy, true
+	return p.says, true
 }
 
-// Keep keeps a policy; nil = the site has none.
-func (p *Policy) Keep(policy *millrace.Policy, now time.Time) {
+func (p *Policy) keep(says *millrace.Policy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.read, p.policy = now, policy
+	p.read, p.says = p.Options.Now(), says
 }
 
-// PolicyError returns an error of a request for a policy: ErrNotFound if the
-// policy is absent ([fetch.Absent]).
-func PolicyError(name string, err error) error {
-	if fetch.Absent(err) {
-		return fmt.Errorf("%s: policy: %w: %v", name, millrace.ErrNotFound, err) //nolint:errorlint // another sentinel would say another thing
+// Heed returns an error of the document at a URL if it ends the stream: the caller has
+// refused the policy, or would have to judge one that cannot be read. Otherwise it
+// notes the error, unless there is no document.
+func (p *Policy) Heed(ctx context.Context, at string, err error) error {
+	_, refused := errors.AsType[RefusedError](err)
+	unclear := p.Options.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
+	switch {
+	case err == nil, errors.Is(err, millrace.ErrNotFound) && !refused:
+		return nil
+	case refused, unclear, ctx.Err() != nil:
+		return err
 	}
-	return fmt.Errorf("%s: policy: %w", name, err)
+	p.Note("reader/policy", at, "the policy cannot be read: "+err.Error())
+	return nil
 }
 
 // RefusedError is an error of ReaderOptions.Policy. It ends the stream.
@@ -53,22 +115,3 @@ type RefusedError struct{ error }
 
 // Unwrap returns the error of the caller.
 func (e RefusedError) Unwrap() error { return e.error }
-
-// AskPolicy calls ReaderOptions.Policy, if there is one.
-func AskPolicy(o *protocol.ReaderOptions, t protocol.Terms) error {
-	if o.Policy == nil {
-		return nil
-	}
-	if err := o.Policy(t); err != nil {
-		return RefusedError{err}
-	}
-	return nil
-}
-
-// EndsStream reports whether an error of a policy ends the stream: the caller has
-// refused the policy, or would have to judge one that cannot be read.
-func EndsStream(ctx context.Context, o *protocol.ReaderOptions, err error) bool {
-	_, refused := errors.AsType[RefusedError](err)
-	unclear := o.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
-	return refused || unclear || ctx.Err() != nil
-}

@@ -113,7 +113,7 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 func (r *tctReader) places(name string) []string {
 	out := []string{strings.TrimSuffix(r.Root, "/") + name}
 	path, _ := docname.CutQuery(r.Endpoint)
-	if folder := path[:strings.LastIndexByte(path, '/')]; folder+"/" != r.Root {
+	if folder := path[:max(strings.LastIndexByte(path, '/'), 0)]; folder+"/" != r.Root {
 		out = append(out, folder+name)
 	}
 	return out
