@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"maps"
 	"net/http"
@@ -30,8 +29,7 @@ type listFile struct {
 	bytes   int64        // that it had
 	origins []string     // that its pages may have: the site's, and that of its URL after redirects
 	head    *head
-	twice   []uint64 // hashes of the pages that it names more than once, ascending
-	seed    maphash.Seed
+	names   kit.Names
 }
 
 func (f *listFile) close() {
@@ -110,7 +108,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
 	}
-	f := &listFile{Resource: kit.Resource{URL: l.URL, Validators: fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed(), origins: r.originsOf(l, resp)}
+	f := &listFile{Resource: kit.Resource{URL: l.URL, Validators: fetch.ValidatorsOf(resp)}, max: limit, origins: r.originsOf(l, resp)}
 	body, err := fetch.Decode(resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -214,9 +212,8 @@ func isYAML(resp *http.Response) bool {
 }
 
 // verify walks the list once before anything of it is believed, and finds the
-// pages that it names twice: 8 bytes of memory for each page.
+// pages that it names twice.
 func (f *listFile) verify(ctx context.Context) error {
-	var seen []uint64
 	in, err := f.spool.Reader()
 	if err != nil {
 		return err
@@ -224,21 +221,13 @@ func (f *listFile) verify(ctx context.Context) error {
 	f.head, err = scanList(in, f.max, func(_ int, e *entry, _ []string, bad error) bool {
 		if bad == nil {
 			if u, err := canon.URL(e.URL); err == nil {
-				seen = append(seen, maphash.String(f.seed, u))
+				f.names.Add(u)
 			}
 		}
 		return ctx.Err() == nil
 	})
-	if err = cmp.Or(ctx.Err(), err); err != nil {
-		return err
-	}
-	slices.Sort(seen)
-	for i := 1; i < len(seen); i++ {
-		if seen[i] == seen[i-1] && (len(f.twice) == 0 || f.twice[len(f.twice)-1] != seen[i]) {
-			f.twice = append(f.twice, seen[i])
-		}
-	}
-	return nil
+	f.names.End()
+	return cmp.Or(ctx.Err(), err)
 }
 
 // pages yields the pages of a verified list. Of a delta, what must not be
@@ -248,7 +237,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 	if err != nil {
 		return err
 	}
-	named := map[string]bool{} // of those in f.twice
+	again := f.names.Again()
 	nulls := map[string]int{}
 	var stop error
 	_, err = scanList(in, f.max, func(i int, e *entry, null []string, bad error) bool {
@@ -265,13 +254,8 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 		if bad == nil {
 			e.URL, bad = f.own(e.URL)
 		}
-		if bad == nil {
-			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, e.URL)); twice {
-				if named[e.URL] {
-					bad = invalid("/url", "E.4", "the list names the page twice: the first entry counts")
-				}
-				named[e.URL] = true
-			}
+		if bad == nil && again(e.URL) {
+			bad = invalid("/url", "E.4", "the list names the page twice: the first entry counts")
 		}
 		if bad != nil {
 			u := asItIs

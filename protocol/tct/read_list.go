@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/http"
-	"slices"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -21,8 +19,7 @@ type listFile struct {
 	kit.Resource
 	spool   *spool.Spool // nil: it has not changed
 	origins []string     // that its M-URLs may have
-	twice   []uint64     // hashes of the C-URLs that it names more than once, ascending
-	seed    maphash.Seed
+	names   kit.Names    // its C-URLs
 }
 
 // Changed reports whether the list has changed since its validators.
@@ -55,7 +52,7 @@ func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response
 func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
 	f := &listFile{
 		Resource: kit.Resource{URL: at, Validators: fetch.ValidatorsOf(resp)},
-		origins:  originsOf(resp, at), seed: maphash.MakeSeed(),
+		origins:  originsOf(resp, at),
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -105,27 +102,18 @@ func isOtherDocument(err error) bool {
 // verify walks the list once before any of its items is used, and finds the
 // pages that it names twice: 8 bytes of memory for each item.
 func (r *tctReader) verify(f *listFile) error {
-	var seen []uint64
 	body, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
 	err = r.d.ScanList(body, r.Options.MaxList, func(_ int, it *listItem, err error) bool {
 		if u, bad := canon.URL(it.CURL); err == nil && bad == nil {
-			seen = append(seen, maphash.String(f.seed, u))
+			f.names.Add(u)
 		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(seen)
-	for i := 1; i < len(seen); i++ {
-		if seen[i] == seen[i-1] && (len(f.twice) == 0 || f.twice[len(f.twice)-1] != seen[i]) {
-			f.twice = append(f.twice, seen[i])
-		}
-	}
-	return nil
+	f.names.End()
+	return err
 }
 
 // Items yields the items of a list that has changed, each as a change of the given
@@ -136,7 +124,7 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yie
 		return err
 	}
 	at := section(r.d.RuleNames.Items)
-	named := map[string]bool{} // of those in f.twice
+	again := f.names.Again()
 	var stop error
 	err = r.d.ScanList(body, r.Options.MaxList, func(i int, it *listItem, err error) bool {
 		if stop = ctx.Err(); stop != nil {
@@ -146,13 +134,8 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yie
 			*it, err = it.Check(f.origins)
 			err = r.d.FormatError(err, "", at)
 		}
-		if err == nil {
-			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
-				if named[it.CURL] {
-					err = r.Bad("", at, "the list names the page twice: the first item counts", nil)
-				}
-				named[it.CURL] = true
-			}
+		if err == nil && again(it.CURL) {
+			err = r.Bad("", at, "the list names the page twice: the first item counts", nil)
 		}
 		if err != nil {
 			stop = y.Give(millrace.Change{}, skip(f.URL, i, it, err))
