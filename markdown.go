@@ -282,6 +282,8 @@ func tableMarkdown(b Block) string {
 	return joinLines("\n\n", inline(b.Caption, nil), strings.Join(lines, "\n"))
 }
 
+var destinationEscapes = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", `\`, "%5C", "\n", "", "\t", "", "\r", "")
+
 // destination gives a URL as a link destination in angle brackets' stead:
 // escaped so that it cannot end early. Only http, https and mailto pass.
 func destination(raw string) (string, bool) {
@@ -292,7 +294,7 @@ func destination(raw string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", `\`, "%5C", "\n", "", "\t", "", "\r", "").Replace(u.String()), true
+	return destinationEscapes.Replace(u.String()), true
 }
 
 // SafeURL reports whether a link may be published: absolute http or https

@@ -85,14 +85,16 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 		old = nil
 	}
 	reuse := old != nil && !prev.foreign && prev.Version == p.version && !since.unreachable && old.beyond(ctx, p.artifacts, p.served().document(d.Path), p.exists(ctx)) == nil
+	g := newGrower(ctx, p.artifacts)
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked
 		if reuse && old != nil {
 			earlier = &old.Chunks
 		}
-		chunks, err := cut(ctx, p.artifacts, parts, earlier, changed)
+		chunks, err := g.cut(parts, earlier, changed)
 		if earlier != nil && unreadable(err) { // no request has met the loss
-			chunks, err = cut(ctx, p.artifacts, parts, nil, nil)
+			g = newGrower(ctx, p.artifacts)
+			chunks, err = g.cut(parts, nil, nil)
 		}
 		if err != nil {
 			return fmt.Errorf("building %s: %w", d.Path, err)

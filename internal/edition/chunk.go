@@ -87,7 +87,7 @@ func begins(key string, height int) bool {
 	return hashOf(key)&(1<<min(bits, 63)-1) == 0
 }
 
-// grower writes the chunks and nodes of one document.
+// grower writes the chunks and nodes of one document, in all of its forms.
 type grower struct {
 	ctx     context.Context
 	store   artifact.Store
@@ -101,19 +101,19 @@ type grower struct {
 	coded bytes.Buffer
 	out   []branch
 
-	have map[sum]branch // of the earlier tree
+	have map[sum]branch // what need not be written: of earlier trees, and of other forms
 }
 
-func newGrower(ctx context.Context, store artifact.Store, between []byte) *grower {
-	return &grower{ctx: ctx, store: store, between: between, gap: int64(len(segment(between))), gapCRC: crc32.ChecksumIEEE(between)}
+func newGrower(ctx context.Context, store artifact.Store) *grower {
+	return &grower{ctx: ctx, store: store, have: make(map[sum]branch)}
 }
 
 // grow returns the tree of a document whose parts with changed keys differ from
 // those of an earlier tree; without an earlier tree, all are written.
 func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, error) {
+	g.between, g.gap, g.gapCRC, g.out = p.Between, int64(len(segment(p.Between))), crc32.ChecksumIEEE(p.Between), nil
 	var have []branch
 	if old != nil {
-		g.have = make(map[sum]branch)
 		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
 			g.have[b.Sum] = *b
 			if height == 0 {
@@ -221,6 +221,7 @@ func (g *grower) end() error {
 		if err := g.store.Put(g.ctx, b.chunk(), bytes.NewReader(coded)); err != nil {
 			return err
 		}
+		g.have[b.Sum] = b
 	}
 	g.out, g.next = append(g.out, b), branch{}
 	g.body.Reset()
@@ -264,6 +265,7 @@ func (g *grower) plant() (*tree, error) {
 				if err := g.store.Put(g.ctx, b.node(), bytes.NewReader(raw)); err != nil {
 					return nil, err
 				}
+				g.have[b.Sum] = b
 			}
 			above, from = append(above, b), i
 		}

@@ -87,12 +87,17 @@ func TestChunks(t *testing.T) {
 	}
 	p := &Press{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
 	store := &counting{Store: p.artifacts}
-	now, err := cut(t.Context(), store, l.parts(), nil, nil)
+	g := newGrower(t.Context(), store)
+	now, err := g.cut(l.parts(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if store.puts < 20 || now.Tree.Height == 0 {
 		t.Fatalf("%d chunks and nodes, height %d", store.puts, now.Tree.Height)
+	}
+	puts := store.puts
+	if again, err := g.cut(l.parts(), nil, nil); err != nil || again.Tree != now.Tree || store.puts > puts {
+		t.Errorf("another form of the same parts: %+v, %d more artifacts, %v", again.Tree, store.puts-puts, err)
 	}
 	written := 0
 	rounds := testkit.Size(100, 200, 3000)
@@ -105,12 +110,12 @@ func TestChunks(t *testing.T) {
 			}
 		}
 		store.puts = 0
-		next, err := cut(t.Context(), store, l.parts(), now, changed)
+		next, err := newGrower(t.Context(), store).cut(l.parts(), now, changed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		written += store.puts
-		whole, err := cut(t.Context(), p.artifacts, l.parts(), nil, nil)
+		whole, err := newGrower(t.Context(), p.artifacts).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +259,7 @@ func TestShortDocumentsAreKept(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
 	p := &Press{artifacts: store, cache: newCache(1 << 20)}
 	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {
-		c, err := cut(t.Context(), store, l.parts(), nil, nil)
+		c, err := newGrower(t.Context(), store).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

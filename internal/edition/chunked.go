@@ -29,10 +29,9 @@ type chunked struct {
 	Tree    tree   `json:"tree"`
 }
 
-// cut makes a document of parts, from an earlier form of it where the parts with
+// cut makes a document of parts, from an earlier state of it where the parts with
 // changed keys are the only ones that differ.
-func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
-	g := newGrower(ctx, store, p.Between)
+func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
 	var last *tree
 	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
 		last = &old.Tree
@@ -50,7 +49,7 @@ func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chun
 
 // ETag returns the validator of a large document of parts without building it.
 func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
-	c, err := cut(ctx, nowhere{}, p, nil, nil)
+	c, err := newGrower(ctx, nowhere{}).cut(p, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +105,7 @@ func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
 	if !b.coded {
 		return b, nil
 	}
-	g := newGrower(context.Background(), p.artifacts, c.Between)
+	g := newGrower(context.Background(), p.artifacts)
 	head, err := g.deflate(c.Head)
 	if err != nil {
 		return nil, err
