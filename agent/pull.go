@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/origin/crawl"
+	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
@@ -149,21 +149,21 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	show, end := s.progress(Progress{Site: root, Via: Crawl, Expected: expected, received: s.received})
 	defer end()
-	had := ingest.Held(site, from)
-	o := &crawl.Options{Held: had.Held, Original: had.Original}
-	o.MaxPages, o.MaxDepth, o.MaxTime = s.o.MaxPages, s.o.MaxDepth, s.o.MaxTime
+	o := ingest.Held(site, from)
+	o.Client, o.MaxPages, o.MaxDepth, o.MaxTime = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth, s.o.MaxTime
 	o.Progress, o.Logger, o.Rules, o.IgnoreRobots = show, s.o.Logger, s.rules, s.o.IgnorePolicy
 	if o.Wary, err = s.given(ctx, site, from); err != nil {
 		return err
 	}
-	src, err := crawl.New(s.showing(s.client), root, o)
+	src, err := origins.ByName(Crawl).Open(root, o)
 	if err != nil {
 		return err
 	}
 	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
 	rep, err := mirror.Sync(ctx, from, &observed{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
-	if err = cmp.Or(err, s.checkSignatures(wrong)); err == nil {
-		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, src)
+	err = cmp.Or(err, s.checkSignatures(wrong))
+	if pages, ok := src.Source.(ingest.Originals); ok && err == nil {
+		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, pages)
 	}
 	if n := s.o.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
 		err = &budgetError{fmt.Sprintf("Options.MaxPages %d", n)}

@@ -45,6 +45,11 @@ type Options struct {
 	// MaxPages, MaxDepth and MaxTime limit one scan of a site; 0 = the default.
 	MaxPages, MaxDepth int
 	MaxTime            time.Duration
+	// IgnoreRobots reads what robots.txt disallows. The client must ignore it, too.
+	IgnoreRobots bool
+	// Wary is for a store that has the pages of the site from elsewhere: a site that
+	// answers every address with one page is not believed in the first scan either.
+	Wary bool
 	// Progress is called with how many of the known addresses are done; nil = not called.
 	Progress func(done, known int)
 }

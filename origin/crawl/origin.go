@@ -9,7 +9,7 @@ func Origin() origin.Origin {
 		Open: func(root string, o *origin.Options) (*origin.Source, error) {
 			c, err := New(o.Client, root, &Options{
 				Held: o.Held, Original: o.Original, Rules: o.Rules, Progress: o.Progress, Logger: o.Logger,
-				MaxPages: o.MaxPages, MaxDepth: o.MaxDepth, MaxTime: o.MaxTime,
+				MaxPages: o.MaxPages, MaxDepth: o.MaxDepth, MaxTime: o.MaxTime, IgnoreRobots: o.IgnoreRobots, Wary: o.Wary,
 			})
 			if err != nil {
 				return nil, err
