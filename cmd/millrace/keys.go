@@ -7,13 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/origin/all"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
 
@@ -49,29 +48,14 @@ func (c *keyStore) file(p *process) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if kind == "mirror" {
+	if kind == ingest.Mirror {
 		return c.Source, nil
 	}
-	if way := all.ByName(kind); way != nil && way.Folder {
-		dir, err := filepath.Abs(c.Source)
-		if err != nil {
-			return "", err
-		}
-		return p.storePath(folderStore(kind, dir))
-	}
-	root, err := siteFolder(c.Source)
+	name, err := s.storeName(kind)
 	if err != nil {
 		return "", err
 	}
-	return p.storePath(root)
-}
-
-// folderStore is what the store of a folder is named after.
-func folderStore(kind, dir string) string {
-	if kind == "folder" {
-		return dir
-	}
-	return dir + " " + kind
+	return p.storePath(name)
 }
 
 // open opens the store, a new one only with create.

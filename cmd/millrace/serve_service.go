@@ -109,12 +109,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := o.open(ctx, c, p); err != nil {
 		return nil, err
 	}
-	s.OnClose(func() error {
-		if o.close == nil {
-			return nil
-		}
-		return o.close()
-	})
+	s.OnClose(o.close)
 	if l.out != "" && exposed(realPath(l.out), o.path) {
 		return nil, usageError("--store " + o.path + ": it is in the folder that is built, so that everybody could read what is hidden; keep it elsewhere")
 	}

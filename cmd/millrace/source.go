@@ -65,56 +65,47 @@ func names(ways []origin.Origin) string {
 	return strings.Join(out, " or ")
 }
 
-// open gets the origin as far as it goes without its store.
-func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
-	if c.Rehost && o.Kind != "mirror" {
-		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.Kind))
+// storeName returns what the store of a source that is no mirror is named after.
+func (c *serveCommand) storeName(kind string) (string, error) {
+	if way := all.ByName(kind); way == nil || !way.Folder {
+		return siteFolder(c.Source)
 	}
-	switch o.Kind {
-	case "mirror":
-		return o.openMirror(ctx, c, p)
+	dir, err := filepath.Abs(c.Source)
+	if kind != "folder" {
+		dir += " " + kind
 	}
-	if way := all.ByName(o.Kind); way != nil && way.Folder {
-		return o.openFolder(c, p)
-	}
-	root, err := siteFolder(c.Source)
-	if err != nil {
-		return err
-	}
-	if c.Origin != "" && c.front() == "" {
-		root = o.Base // what SOURCE names is the server behind
-	}
-	// The pages stay where they are; only the documents are here.
-	o.Name, o.Title, o.Base, o.path = root, root, root, c.Store
-	if o.path == "" {
-		o.path, err = p.storePath(root)
-	}
-	return err
+	return dir, err
 }
 
-func (o *source) openFolder(c *serveCommand, p *process) error {
-	dir, err := filepath.Abs(c.Source)
-	if err != nil {
-		return err
+// open names the site and its store, and opens the store of a mirror.
+func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
+	if c.Rehost && o.Kind != ingest.Mirror {
+		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.Kind))
 	}
-	rules, err := c.rules()
+	if o.Kind == ingest.Mirror {
+		return o.openMirror(ctx, c, p)
+	}
+	name, err := c.storeName(o.Kind)
 	if err != nil {
 		return err
 	}
 	way := all.ByName(o.Kind)
-	src, err := way.Open(dir, &origin.Options{Base: o.Base, Rules: rules, Logger: p.log})
-	if err != nil {
-		return err
+	folder := way != nil && way.Folder
+	switch {
+	case folder:
+		o.Name, o.Title = "folder "+name, filepath.Base(strings.TrimSuffix(name, " "+o.Kind))
+	case c.Origin != "" && c.front() == "":
+		name = o.Base // what SOURCE names is the server behind
+		fallthrough
+	default: // the pages stay where they are; only the documents are here
+		o.Name, o.Title, o.Base = name, name, name
 	}
-	o.Use(*way, src)
-	o.Name, o.Title, o.path, o.close = "folder "+folderStore(o.Kind, dir), filepath.Base(dir), c.Store, src.Close
-	o.From = o.Name
-	if o.path == "" {
-		if o.path, err = p.storePath(folderStore(o.Kind, dir)); err != nil {
+	if o.path = c.Store; o.path == "" {
+		if o.path, err = p.storePath(name); err != nil {
 			return err
 		}
 	}
-	if exposed(dir, o.path) {
+	if folder && exposed(c.Source, o.path) {
 		return usageError(fmt.Sprintf("--store %s: it is in the folder that is served, so that everybody could read what is hidden; keep it elsewhere", o.path))
 	}
 	return nil
@@ -193,63 +184,21 @@ func choose(names []string, want, file string) (string, error) {
 	return sites[0], nil
 }
 
-// noTypes refuses to exclude types of a source that has none.
-func (c *serveCommand) noTypes(o *source) error {
-	if len(c.ExcludeTypes) == 0 {
-		return nil
-	}
-	return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.Name))
-}
-
-// connect finds out how a live site is read. It does nothing for the others.
+// connect opens the source.
 func (o *source) connect(ctx context.Context, c *serveCommand, p *process, stored store.Site) error {
-	if o.Source != nil || o.Kind == "mirror" {
-		return c.noTypes(o)
-	}
-	client := fetch.New(c.siteOptions(p, o.Base, ingest.Robots{State: o.Store.State()})).HTTP()
-	o.close = func() error { client.CloseIdleConnections(); return nil }
 	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
-	live := all.Origins(false)
-	way := all.ByName(o.Kind)
-	if way == nil {
-		found, err := ingest.Choose(ctx, live, client, stored, o.Name, p.log)
-		if err != nil {
-			return err
-		}
-		way = &found
+	client := fetch.New(c.siteOptions(p, o.Base, ingest.Robots{State: o.Store.State()}))
+	o.client = client
+	err = o.Open(ctx, stored, c.Source, origin.Options{
+		Client: client.HTTP(), Rules: rules, ExcludeTypes: c.ExcludeTypes, MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
+	})
+	if errors.Is(err, ingest.ErrTypes) {
+		return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.Name))
 	}
-	if !way.Types {
-		if err := c.noTypes(o); err != nil {
-			return err
-		}
-	}
-	open := func(way origin.Origin) error {
-		o.From = o.Name + " " + way.Name
-		options := ingest.Held(stored, o.From)
-		options.Client, options.Rules, options.ExcludeTypes, options.Logger = client, rules, c.ExcludeTypes, p.log
-		options.MaxPages, options.MaxDepth, options.MaxTime, options.Progress = c.MaxPages, c.MaxDepth, c.MaxTime, o.Show
-		src, err := way.Open(o.Name, options)
-		if err == nil {
-			o.Use(way, src)
-		}
-		return err
-	}
-	if way.Detect != nil {
-		p.log.Info("reading the site", "site", o.Name, "by", way.Title)
-		o.Fallback = func(err error) bool {
-			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(c.ExcludeTypes) > 0 {
-				return false // another way does not know the types
-			}
-			last := live[len(live)-1]
-			p.log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "next", last.Title, "err", err)
-			o.Fallback = nil
-			return open(last) == nil
-		}
-	}
-	return open(*way)
+	return err
 }
 
 // crawling are the flags of every command that crawls.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
@@ -10,8 +11,8 @@ import (
 // source is where the pages come from, and the store that has them.
 type source struct {
 	ingest.Origin
-	path  string       // of the store
-	close func() error // of the source; nil = nothing to close
+	path   string        // of the store
+	client *fetch.Client // that reads a live site; nil = not connected
 }
 
 // newSource returns a source of a kind, whose machine documents are at base.
@@ -22,6 +23,14 @@ func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	}}
 }
 
+// close ends the use of the source.
+func (o *source) close() error {
+	if o.client != nil {
+		o.client.CloseIdleConnections()
+	}
+	return o.Close()
+}
+
 // site opens the site in its store, which it opens if it is not yet.
 func (o *source) site(ctx context.Context, p *process) (store.Site, error) {
 	if o.Store == nil {
@@ -30,7 +39,7 @@ func (o *source) site(ctx context.Context, p *process) (store.Site, error) {
 			return nil, err
 		}
 	}
-	if o.Kind == "mirror" {
+	if o.Kind == ingest.Mirror {
 		return o.Store.Site(ctx, o.Name, o.Name)
 	}
 	return o.Store.Site(ctx, o.Name, o.Base)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/origin"
+	"github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
 )
 
@@ -77,8 +79,70 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) orig
 	return origins[len(origins)-1]
 }
 
+// ErrTypes is returned for types that are excluded of a source that knows none.
+var ErrTypes = fmt.Errorf("%w: only WordPress's REST API tells the types of pages", millrace.ErrInvalid)
+
+// Open opens the source: the folder with a path, or the site that Name is the URL of,
+// in the way that Kind names, else in the first one that can. Base, Held, Original and
+// Progress of the options are set here. It does nothing if there is a source, or for a
+// mirror. ErrTypes: the way does not know ExcludeTypes.
+func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
+	way := all.ByName(o.Kind)
+	live := all.Origins(false)
+	switch {
+	case o.Source != nil || o.Kind == Mirror:
+	case way == nil:
+		found, err := Choose(ctx, live, options.Client, site, o.Name, o.Log)
+		if err != nil {
+			return err
+		}
+		way = &found
+	}
+	if len(options.ExcludeTypes) > 0 && (way == nil || !way.Types) {
+		return ErrTypes
+	}
+	if o.Source != nil || o.Kind == Mirror {
+		return nil
+	}
+	options.Base, options.Logger, options.Progress = o.Base, o.Log, o.show
+	open := func(way origin.Origin) error {
+		source := folder
+		if o.From = o.Name; !way.Folder {
+			source, o.From = o.Name, o.Name+" "+way.Name
+			held := Held(site, o.From)
+			options.Held, options.Original = held.Held, held.Original
+		}
+		s, err := way.Open(source, &options)
+		if err == nil {
+			o.Use(way, s)
+		}
+		return err
+	}
+	if !way.Folder && way.Detect != nil {
+		o.Log.Info("reading the site", "site", o.Name, "by", way.Title)
+		o.Fallback = func(err error) bool {
+			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(options.ExcludeTypes) > 0 {
+				return false // another way does not know the types
+			}
+			last := live[len(live)-1]
+			o.Log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "next", last.Title, "err", err)
+			o.Fallback = nil
+			return open(last) == nil
+		}
+	}
+	return open(*way)
+}
+
+// Close ends the use of the source.
+func (o *Origin) Close() error {
+	if o.close == nil {
+		return nil
+	}
+	return o.close()
+}
+
 // Use takes the pages from a source, which was opened by a way.
 func (o *Origin) Use(way origin.Origin, s *origin.Source) {
 	o.Kind, o.way, o.Files = way.Name, way, s.Files
-	o.Source, o.Watch, o.Next, o.Complete = s.Source, s.Watch, s.Next, s.Complete
+	o.Source, o.Watch, o.Next, o.Complete, o.close = s.Source, s.Watch, s.Next, s.Complete, s.Close
 }

@@ -19,11 +19,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
+// Mirror is the kind of a site that another process updates.
+const Mirror = "mirror"
+
 // Origin is where the pages of a site come from. [Origin.Run] keeps the site equal
 // to it. The exported fields are set before the first call, but for Source, Kind,
 // From, Next and Complete, which Fallback may change.
 type Origin struct {
-	Kind   string // how the pages are read: mirror, or the name of an origin; "" = by a Source of another kind
+	Kind   string // how the pages are read: Mirror, or the name of an origin; "" = by a Source of another kind
 	Name   string // of the site in the store
 	From   string // of the source in the site
 	Title  string // for people
@@ -48,6 +51,7 @@ type Origin struct {
 	// cannot.
 	Files origin.Files
 
+	close   func() error  // of the source; nil = nothing to close
 	way     origin.Origin // that reads the source; without a name = none
 	tried   bool          // the rules were
 	shown   Progress
@@ -414,8 +418,8 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	return t, err
 }
 
-// Show shows how far a crawl is.
-func (o *Origin) Show(done, known int) {
+// show shows how far a crawl is.
+func (o *Origin) show(done, known int) {
 	if o.shown != nil {
 		o.shown.Show(done, known)
 	}
