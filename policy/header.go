@@ -53,23 +53,31 @@ func (h *Header) Write(to http.Header) {
 
 // ReadHeader returns what Content-Signal and Content-Usage of a response say.
 func ReadHeader(h http.Header) *millrace.Policy {
-	return &millrace.Policy{Purposes: readPreferences(slices.Concat(h[fieldSignal], h[fieldUsage])...)}
+	return &millrace.Policy{Purposes: ReadSignals(slices.Concat(h[fieldSignal], h[fieldUsage])...)}
 }
 
 // preferences say of purposes whether they are allowed.
 type preferences map[millrace.Purpose]bool
 
-// readPreferences reads lists of either field, such as "search=yes, ai-train=no"
-// or "train-ai=n"; nil = they say nothing. What one of them refuses is refused.
-func readPreferences(lists ...string) (p preferences) {
-	for pref := range strings.SplitSeq(strings.ToLower(strings.Join(lists, ",")), ",") {
-		name, value, _ := strings.Cut(pref, "=")
-		value, _, _ = strings.Cut(value, ";") // parameters
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		no := value == "no" || value == "n"
-		for _, w := range purposes {
-			if (name == string(w.purpose) || name == w.usage) && (no || value == "yes" || value == "y") {
-				p = p.and(preferences{w.purpose: !no})
+// ReadSignals reads values of Content-Signal and Content-Usage, such as "search=yes,
+// ai-train=no" or "train-ai=n"; nil = they say nothing. What one of them refuses is
+// refused. A value of robots.txt that begins with a path is of a part of the site,
+// and says nothing of the site.
+func ReadSignals(values ...string) map[millrace.Purpose]bool {
+	var p preferences
+	for _, value := range values {
+		if strings.HasPrefix(value, "/") {
+			continue
+		}
+		for pref := range strings.SplitSeq(strings.ToLower(value), ",") {
+			name, value, _ := strings.Cut(pref, "=")
+			value, _, _ = strings.Cut(value, ";") // parameters
+			name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+			no := value == "no" || value == "n"
+			for _, w := range purposes {
+				if (name == string(w.purpose) || name == w.usage) && (no || value == "yes" || value == "y") {
+					p = p.and(preferences{w.purpose: !no})
+				}
 			}
 		}
 	}

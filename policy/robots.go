@@ -76,11 +76,11 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 func ReadRobots(file *fetch.Robots) *millrace.Policy {
 	var lists []string
 	for _, r := range file.Records() {
-		if r.Name == "content-signal" || r.Name == "content-usage" && !strings.HasPrefix(r.Value, "/") {
+		if r.Name == "content-signal" || r.Name == "content-usage" {
 			lists = append(lists, r.Value)
 		}
 	}
-	return &millrace.Policy{Purposes: readPreferences(lists...)}
+	return &millrace.Policy{Purposes: ReadSignals(lists...)}
 }
 
 // record is one line of a robots.txt.
@@ -166,11 +166,9 @@ func groupsSay(records []record) map[string]*groupWords {
 
 func (own *groupWords) add(r record) {
 	switch r.name {
-	case "content-signal":
-		own.says = own.says.and(readPreferences(r.value))
-	case "content-usage":
-		if !strings.HasPrefix(r.value, "/") { // of a part of the site
-			own.says = own.says.and(readPreferences(r.value))
+	case "content-signal", "content-usage":
+		own.says = own.says.and(ReadSignals(r.value))
+		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // of a part of the site
 			own.other = append(own.other, r.value)
 		}
 	case "crawl-delay":
@@ -275,15 +273,18 @@ func (u *Robots) group(own *groupWords) string {
 // beginning; what it says of a part of the site cannot allow what is refused.
 func (u *Robots) rule(r record) string {
 	switch {
-	case r.name == "content-signal" && len(u.says) > 0, r.name == "crawl-delay":
+	case r.name == "crawl-delay":
 		return ""
-	case r.name != "content-usage" || len(u.says) == 0:
+	case len(u.says) == 0 || r.name != "content-signal" && r.name != "content-usage":
 		return r.text + "\n"
 	case !strings.HasPrefix(r.value, "/"):
 		return ""
 	}
 	path, list, _ := strings.Cut(r.value, " ")
-	_, usage := u.says.and(readPreferences(list)).words()
+	signal, usage := u.says.and(ReadSignals(list)).words()
+	if r.name == "content-signal" {
+		return fieldSignal + ": " + path + " " + signal + "\n"
+	}
 	return fieldUsage + ": " + path + " " + usage + unknown(list) + "\n"
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	origins "github.com/millrace/millrace/origin/all"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -196,26 +198,14 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// saidAs are the words for purposes in robots.txt.
-var saidAs = map[string]millrace.Purpose{
-	"ai-train": millrace.AITrain, "train-ai": millrace.AITrain, "ai-input": millrace.AIInput, "search": millrace.Search,
-}
-
 // said finds what the site's robots.txt says of purposes: in words, and by whom it
 // turns away. A refusal is taken over from either, a permission from words alone.
 func (r *Report) said(site *discover.Site, text []byte) error {
 	for _, s := range site.Robots.Said {
-		for pref := range strings.SplitSeq(s.Value, ",") {
-			name, value, _ := strings.Cut(strings.ToLower(pref), "=")
-			value, _, _ = strings.Cut(value, ";")
-			purpose, ok := saidAs[strings.TrimSpace(name)]
-			value = strings.TrimSpace(value)
-			yes, no := value == "yes" || value == "y", value == "no" || value == "n"
-			if !ok || !yes && !no {
-				continue
-			}
+		said := policy.ReadSignals(s.Value)
+		for _, purpose := range slices.Sorted(maps.Keys(said)) {
 			if was, there := r.Purposes[purpose]; !there || was {
-				r.Purposes[purpose] = yes
+				r.Purposes[purpose] = said[purpose]
 			}
 			r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt line %d, %s: %s", purpose, s.Line, s.Name, s.Value))
 		}
