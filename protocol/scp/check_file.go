@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -148,20 +147,10 @@ func (b *bench) run(ctx context.Context) {
 	if err != nil {
 		known = nil
 	}
-	l, err := newLines(ctx, bytes.NewReader(coded), int64(len(coded)), b.coding, &limits)
-	if err != nil {
-		b.ended(l, err)
-		return
-	}
-	defer l.close()
 	all, cut := sha256.New(), sha256.New()
 	p := &parser{limits: &limits}
-	for {
-		line, err := l.next()
-		if err != nil {
-			b.ended(l, err)
-			break
-		}
+	l := &lines{ctx: ctx, limits: &limits}
+	b.ended(l, l.read(bytes.NewReader(coded), int64(len(coded)), b.coding, func(line []byte) error {
 		all.Write(line)
 		if l.number == 1 {
 			b.first(p, line)
@@ -169,12 +158,13 @@ func (b *bench) run(ctx context.Context) {
 				cut.Write(line[:known.sum.from])
 				cut.Write(line[known.sum.to:])
 			}
-			continue
+			return nil
 		}
 		cut.Write(line)
 		b.lines++
 		b.line(p, l.number, line)
-	}
+		return nil
+	}))
 	all.Sum(b.sum[:0])
 	b.about["format/json-lines"] = true
 	if b.whole {
@@ -197,13 +187,13 @@ func (b *bench) run(ctx context.Context) {
 func (b *bench) ended(l *lines, err error) {
 	_, broken := errors.AsType[*millrace.FormatError](err)
 	switch {
-	case err == io.EOF: //nolint:errorlint // as next gives it
+	case err == nil:
 		b.whole = true
 	case errors.Is(err, errLine):
 		b.note("limits/page", fmt.Sprintf("line %d has more than %d bytes", l.number+1, b.limits.MaxLine), "100 MB at most")
-	case l != nil && l.bytes > l.most && l.ratio:
+	case l.bytes > l.most && l.ratio:
 		b.note("limits/ratio", fmt.Sprintf("%d bytes become more than %d", len(b.file.resp.Coded), l.most), "100 times as many at most")
-	case l != nil && l.bytes > l.most:
+	case l.bytes > l.most:
 		b.limited = fmt.Errorf("%w: %d bytes of a file", check.ErrLimit, l.most)
 	case broken:
 		b.note("format/compression", err.Error(), "a file that can be decompressed to its end")

@@ -44,22 +44,20 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	c.coding = codingOf(magic[:n])
 	first := *c.limits
 	first.MaxLine = min(first.MaxLine, maxMetadata)
-	l, err := newLines(context.Background(), r, size, c.coding, &first)
+	l := &lines{ctx: context.Background(), limits: &first}
+	err = l.read(r, size, c.coding, func(line []byte) error {
+		p := parser{limits: c.limits}
+		var ok bool
+		if c.meta, c.sum, ok = p.parseMetadata(line); !ok {
+			return &ruled{p.fatal.rule, formatError(1, line, p.fatal)}
+		}
+		return errStop
+	})
+	if err == nil && l.number == 0 {
+		err = l.refused("format/first-line", "the file is empty", "Structure", nil)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer l.close()
-	line, err := l.next()
-	if errors.Is(err, io.EOF) {
-		return nil, l.refused("format/first-line", "the file is empty", "Structure", nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	p := parser{limits: c.limits}
-	var ok bool
-	if c.meta, c.sum, ok = p.parseMetadata(line); !ok {
-		return nil, &ruled{p.fatal.rule, formatError(1, line, p.fatal)}
 	}
 	return c, nil
 }
@@ -150,26 +148,11 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verd
 	if keep && c.plain > 0 {
 		r, size, coding = c.limits.Scratch, c.plain, ""
 	}
-	l, err := newLines(ctx, r, size, coding, c.limits)
-	if err != nil {
-		return p, err
-	}
-	defer l.close()
+	l := &lines{ctx: ctx, limits: c.limits}
 	if !keep && coding != "" && c.limits.Scratch != nil {
 		l.copy = c.limits.Scratch
 	}
-	for {
-		line, err := l.next()
-		v.Bytes = l.bytes
-		if errors.Is(err, io.EOF) {
-			if l.copy != nil {
-				c.plain = l.bytes
-			}
-			return p, nil
-		}
-		if err != nil {
-			return p, err
-		}
+	err := l.read(r, size, coding, func(line []byte) error {
 		if sum != nil {
 			if l.number == 1 {
 				sum.Write(line[:c.sum.from])
@@ -179,55 +162,52 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verd
 			}
 		}
 		if l.number == 1 {
-			continue
+			return nil
 		}
 		before := p.counts
 		if !p.parsePage(line) {
 			if len(bytes.TrimSpace(line)) == 0 {
 				p.fatal = issue{rule: p.broken, section: "Structure", reason: "the line is blank"}
 			}
-			return p, &ruled{p.fatal.rule, formatError(l.number, line, p.fatal)}
+			return &ruled{p.fatal.rule, formatError(l.number, line, p.fatal)}
 		}
-		w := &p.page
-		err = nil
+		var skipped error
 		if p.skip.reason != "" {
 			p.counts = before // they are those of pages that are taken
-			err = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.rule, formatError(l.number, line, p.skip)}}
+			skipped = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.rule, formatError(l.number, line, p.skip)}}
 		}
-		if !each(w, err) {
-			return p, nil
+		if !each(&p.page, skipped) {
+			return errStop
 		}
+		return nil
+	})
+	if v.Bytes = l.bytes; err == nil && l.copy != nil {
+		c.plain = l.bytes
 	}
+	return p, err
 }
 
 // ladder tries the other ways to understand the checksum, from the likeliest to
 // the weakest.
 func (c *Collection) ladder(ctx context.Context) (string, error) {
-	l, err := newLines(ctx, c.r, c.size, c.coding, c.limits)
+	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
+	values := []string{`""`, `"` + hashPrefix + noSum + `"`}
+	l := &lines{ctx: ctx, limits: c.limits}
+	err := l.read(c.r, c.size, c.coding, func(line []byte) error {
+		for i, s := range sums {
+			switch {
+			case l.number > 1:
+				s.Write(line)
+			case i < len(values):
+				s.Write(line[:c.sum.value])
+				s.Write([]byte(values[i]))
+				s.Write(line[c.sum.end:])
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return "bad", err
-	}
-	defer l.close()
-	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
-	for {
-		line, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return "bad", err
-		}
-		if l.number > 1 {
-			for _, s := range sums {
-				s.Write(line)
-			}
-			continue
-		}
-		for i, value := range []string{`""`, `"` + hashPrefix + noSum + `"`} {
-			sums[i].Write(line[:c.sum.value])
-			sums[i].Write([]byte(value))
-			sums[i].Write(line[c.sum.end:])
-		}
 	}
 	for i, name := range []string{"empty", "zeros", "pages-only"} {
 		if c.meta.Checksum == hashPrefix+hex.EncodeToString(sums[i].Sum(nil)) {

@@ -65,8 +65,6 @@ const (
 	maxWindow = 8 << 20
 	// maxMetadata is the longest first line. The specification has no limit.
 	maxMetadata = 1 << 20
-	// lineBuffer holds lines of the usual length.
-	lineBuffer = 256 << 10
 	// maxScratch bounds what is kept decoded. A file may become a hundred times
 	// as large.
 	maxScratch = 1 << 30
@@ -89,22 +87,21 @@ func codingOf(magic []byte) string {
 // errLine says that a line is over the limit.
 var errLine = errors.New("the line is too long")
 
-// lines reads the lines of a file. It holds one at a time.
+// errStop is what a function ends the reading of lines with.
+var errStop = errors.New("no further line is wanted")
+
+// lines reads the lines of a file, by decoding it into its Write.
 type lines struct {
 	ctx    context.Context
-	src    io.Reader // decoded
-	close  func()
-	in     *failing // not decoded
-	buf    []byte
-	from   int // of the line that is next
-	to     int // of what has been read
-	eof    bool
-	number int64 // of the line that was given last
-	bytes  int64 // read so far
-	most   int64 // that there may be
 	limits *OpenOptions
-	ratio  bool        // most is that of the ratio
-	copy   io.WriterAt // of what is read; nil = none, or not all of it
+	each   func(line []byte) error // gets a line with its line end, which the last one need not have
+	err    error                   // of each, or of a limit
+	begun  []byte                  // of the line that has not ended yet
+	number int64                   // of the line that was given last
+	bytes  int64                   // read so far
+	most   int64                   // that there may be
+	ratio  bool                    // most is that of the ratio
+	copy   io.WriterAt             // of what is read; nil = none, or not all of it
 }
 
 // failing remembers the error of a reader, so that it can be told from that of
@@ -122,105 +119,111 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newLines(ctx context.Context, r io.ReaderAt, size int64, coding string, limits *OpenOptions) (*lines, error) {
-	in := &failing{r: io.NewSectionReader(r, 0, size)}
-	l := &lines{ctx: ctx, in: in, src: in, close: func() {}, limits: limits, most: limits.MaxBytes, buf: make([]byte, lineBuffer)}
-	if coding != "" {
-		if byRatio := max(ratioFloor, size*limits.MaxRatio); byRatio < l.most {
-			l.most, l.ratio = byRatio, true
-		}
+// read gives all lines of a file to a function, which may stop it. A line holds until the
+// function returns.
+func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []byte) error) error {
+	l.each, l.most = each, l.limits.MaxBytes
+	if byRatio := max(ratioFloor, size*l.limits.MaxRatio); coding != "" && byRatio < l.most {
+		l.most, l.ratio = byRatio, true
 	}
-	var err error
+	in := &failing{r: io.NewSectionReader(r, 0, size)}
+	err := l.decode(in, coding)
+	if err == nil && len(l.begun) > 0 {
+		l.err = l.give(l.begun)
+	}
+	switch {
+	case errors.Is(l.err, errStop):
+		return nil
+	case l.err != nil:
+		return l.err
+	case in.err != nil:
+		return fmt.Errorf("read a collection: %w", in.err)
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	case err == nil:
+		return nil
+	}
+	return l.refused("format/compression", "it cannot be decompressed", "Error Handling", err)
+}
+
+func (l *lines) decode(in io.Reader, coding string) error {
 	switch coding {
 	case "zstd":
-		var d *zstd.Decoder
-		d, err = zstd.NewReader(bufio.NewReaderSize(in, 128<<10), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-		if err == nil {
-			l.src, l.close = d, d.Close
-		}
-	case "gzip":
-		l.src, err = gzip.NewReader(bufio.NewReaderSize(in, 128<<10))
-	}
-	if err != nil {
-		return nil, l.failure(err)
-	}
-	return l, nil
-}
-
-// next gives a line with its line end, which the last one need not have. It
-// holds until the next call. io.EOF: there is none.
-func (l *lines) next() ([]byte, error) {
-	seen := l.from
-	for {
-		if i := bytes.IndexByte(l.buf[seen:l.to], '\n'); i >= 0 {
-			return l.give(seen + i + 1)
-		}
-		seen = l.to
-		if l.eof {
-			if l.from == l.to {
-				return nil, io.EOF
-			}
-			return l.give(l.to)
-		}
-		if l.to-l.from > l.limits.MaxLine {
-			return nil, l.refused("limits/page", "", sectionLimits, errLine)
-		}
-		if l.from > 0 {
-			copy(l.buf, l.buf[l.from:l.to])
-			l.from, l.to, seen = 0, l.to-l.from, seen-l.from
-		}
-		if l.to == len(l.buf) {
-			// A line end more than the longest line is enough to know.
-			grown := make([]byte, max(min(2*len(l.buf), l.limits.MaxLine+2), l.to+1))
-			copy(grown, l.buf)
-			l.buf = grown
-		}
-		if err := l.fill(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (l *lines) give(end int) ([]byte, error) {
-	line := l.buf[l.from:end]
-	l.number++
-	l.from = end
-	if len(bytes.TrimSuffix(line, []byte("\n"))) > l.limits.MaxLine {
-		l.number--
-		return nil, l.refused("limits/page", "", sectionLimits, errLine)
-	}
-	return line, nil
-}
-
-// fill reads on until the buffer is full or the file ends.
-func (l *lines) fill() error {
-	for empty := 0; l.to < len(l.buf) && !l.eof; {
-		if err := l.ctx.Err(); err != nil {
+		d, err := zstd.NewReader(bufio.NewReaderSize(in, 128<<10), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
 			return err
 		}
-		n, err := l.src.Read(l.buf[l.to:])
-		l.to += n
-		if l.bytes += int64(n); l.bytes > l.most {
-			rule, reason := noteRefused, fmt.Sprintf("it is longer than %d bytes", l.most)
-			if l.ratio {
-				rule, reason = "limits/ratio", fmt.Sprintf("it becomes more than %d times larger by decompression", l.limits.MaxRatio)
-			}
-			return l.refused(rule, reason, sectionLimits, nil)
+		defer d.Close()
+		_, err = d.WriteTo(l)
+		return err
+	case "gzip":
+		z, err := gzip.NewReader(bufio.NewReaderSize(in, 128<<10))
+		if err != nil {
+			return err
 		}
-		if empty++; n > 0 {
-			empty = 0
-			l.keep(l.buf[l.to-n : l.to])
+		_, err = z.WriteTo(l)
+		return err
+	}
+	_, err := io.CopyBuffer(l, in, make([]byte, 256<<10))
+	return err
+}
+
+// Write takes what was decoded, and gives the lines that are in it without a copy.
+func (l *lines) Write(b []byte) (int, error) {
+	if l.err = l.take(b); l.err != nil {
+		return 0, l.err
+	}
+	return len(b), nil
+}
+
+func (l *lines) take(b []byte) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	if l.bytes += int64(len(b)); l.bytes > l.most {
+		rule, reason := noteRefused, fmt.Sprintf("it is longer than %d bytes", l.most)
+		if l.ratio {
+			rule, reason = "limits/ratio", fmt.Sprintf("it becomes more than %d times larger by decompression", l.limits.MaxRatio)
 		}
-		switch {
-		case err == io.EOF:
-			l.eof = true
-		case err == nil && empty > 100:
-			return l.failure(io.ErrNoProgress)
-		case err != nil:
-			return l.failure(err)
+		return l.refused(rule, reason, sectionLimits, nil)
+	}
+	l.keep(b)
+	for {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			break
 		}
+		line := b[:i+1]
+		if len(l.begun) > 0 {
+			l.begin(line)
+			line = l.begun
+			l.begun = l.begun[:0]
+		}
+		if err := l.give(line); err != nil {
+			return err
+		}
+		b = b[i+1:]
+	}
+	if l.begin(b); len(l.begun) > l.limits.MaxLine {
+		return l.refused("limits/page", "", sectionLimits, errLine)
 	}
 	return nil
+}
+
+// begin keeps the beginning of a line, in a buffer that is no larger than a line may be.
+func (l *lines) begin(b []byte) {
+	if n := len(l.begun) + len(b); n > cap(l.begun) {
+		l.begun = append(make([]byte, 0, max(n, min(2*n, l.limits.MaxLine+2))), l.begun...)
+	}
+	l.begun = append(l.begun, b...)
+}
+
+func (l *lines) give(line []byte) error {
+	if len(bytes.TrimSuffix(line, []byte("\n"))) > l.limits.MaxLine {
+		return l.refused("limits/page", "", sectionLimits, errLine)
+	}
+	l.number++
+	return l.each(line)
 }
 
 // keep copies what has been read last. Without room, there is no copy.
@@ -231,17 +234,6 @@ func (l *lines) keep(b []byte) {
 	if _, err := l.copy.WriteAt(b, l.bytes-int64(len(b))); err != nil || l.bytes > maxScratch {
 		l.copy = nil
 	}
-}
-
-// failure tells a decoder's error from that of the reader below.
-func (l *lines) failure(err error) error {
-	if l.in.err != nil {
-		return fmt.Errorf("read a collection: %w", l.in.err)
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return l.refused("format/compression", "it cannot be decompressed", "Error Handling", err)
 }
 
 // refused names the line after the last one that was given.
