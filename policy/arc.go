@@ -52,7 +52,7 @@ var ARCNames = protocol.MemberNames{
 
 // WriteARC returns the policy document of ARC.
 func WriteARC(p *millrace.Policy) []byte {
-	return encode(arcDocument{
+	return jsonio.Encode(arcDocument{
 		Revision: p.Revision, Effective: kit.FormatTime(p.Effective), Updated: kit.FormatTime(p.Updated),
 		Terms: p.Terms, Payment: p.Payment, Contact: p.Contact, Purposes: p.Purposes, Requirements: arcRequirements(p.Requirements),
 		Rate: WriteARCRate(millrace.RateHints{PerSecond: p.Rate.PerSecond}), PerDay: float64(p.Rate.PerDay), Note: p.Rate.Note,

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 	"time"
@@ -16,18 +14,6 @@ import (
 const MaxSize = 1 << 20
 
 var limits = jsonio.Limits{Size: MaxSize}
-
-// encode returns a document as it is served: on one line, without escapes for
-// HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("policy: strings and numbers do not encode: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
 
 // validated returns the policy of a remote site's document without members that
 // should be a URL and are none. A purpose or a limit that no policy can have is an

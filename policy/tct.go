@@ -72,7 +72,7 @@ func WriteTCT(p *millrace.Policy) []byte {
 		}
 	}
 	d.RateHints.PerSecond, d.RateHints.PerDay, d.RateHints.Note = p.Rate.PerSecond, float64(p.Rate.PerDay), p.Rate.Note
-	return encode(d)
+	return jsonio.Encode(d)
 }
 
 // ReadTCT reads a policy descriptor of TCT. Null is absent. What should be a URL

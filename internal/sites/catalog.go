@@ -1,12 +1,12 @@
 package sites
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // The catalogue of what an origin has for machines (RFC 9727), in the form of
@@ -56,18 +56,11 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 		return false, nil
 	}
 	for _, c := range d.contexts(ed, entries) {
-		b, err := plainJSON(c)
-		if err != nil {
-			return true, err
-		}
-		set = append(set, b)
+		set = append(set, jsonio.Encode(c))
 	}
-	body, err := plainJSON(struct {
+	body := jsonio.Encode(struct {
 		Linkset []json.RawMessage `json:"linkset"`
 	}{set})
-	if err != nil {
-		return true, err
-	}
 	w.Header().Set("Link", d.CatalogLink().String())
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
@@ -104,13 +97,4 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 // CatalogLink leads to the catalogue.
 func (d *Documents) CatalogLink() millrace.Link {
 	return millrace.Link{URL: originOf(d.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
-}
-
-// plainJSON gives JSON without escapes for HTML.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

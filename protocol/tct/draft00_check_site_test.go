@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -35,7 +36,7 @@ func goodHandler00() http.Handler {
 	for _, p := range goodPages00 {
 		curl, murl := goodSite00+p.path, goodSite00+mPath00(p.path)
 		hash := fingerprintOf(p.content)
-		body := encoded(map[string]any{
+		body := jsonio.Encode(map[string]any{
 			"profile": "tct-1", "canonical_url": curl, "title": p.title, "content": p.content, "hash": hash, "n": 1.5e300,
 		})
 		items = append(items, fmt.Sprintf(`{"cUrl":%q,"mUrl":%q,"modified":"2026-01-02T03:04:05Z","contentHash":"sha256-%s"}`, curl, murl, hash))
@@ -123,7 +124,7 @@ func onMembers(path string, f func(m map[string]any)) breaker00 {
 			panic(err)
 		}
 		f(m)
-		return string(encoded(m))
+		return string(jsonio.Encode(m))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/policy"
 )
 
@@ -68,7 +69,7 @@ func TestGolden00(t *testing.T) {
 				if err := json.Unmarshal(a.Files[0].Data, &site); err != nil {
 					t.Fatal(err)
 				}
-				got = encoded(newManifest(site, true))
+				got = jsonio.Encode(newManifest(site, true))
 			default:
 				var p millrace.Page
 				if err := json.Unmarshal(a.Files[0].Data, &p); err != nil {

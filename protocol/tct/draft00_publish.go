@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/policy"
 )
 
@@ -22,7 +23,7 @@ func once00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millra
 	if owner != nil {
 		out = append(out, discovery(d, policyName, policy.WriteTCT(owner), lastChanged(owner)))
 	}
-	return append(out, discovery(d, manifestName, encoded(newManifest(site, owner != nil)), time.Time{}))
+	return append(out, discovery(d, manifestName, jsonio.Encode(newManifest(site, owner != nil)), time.Time{}))
 }
 
 // discovery gives a document that anybody may have.

@@ -1,24 +1,11 @@
 package tct
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
 )
-
-// encoded gives JSON as it is served: on one line, without escapes for HTML.
-func encoded(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("tct: strings and numbers do not encode: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
 
 // manifestDocument says which URLs have which M-URLs (3.3). The draft asks for
 // a site-level manifest and gives no form; this one is ours.

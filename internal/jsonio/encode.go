@@ -1,0 +1,18 @@
+package jsonio
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+)
+
+// Encode returns a document as it is served: JSON on one line, without escapes for
+// HTML. It panics for a value that JSON does not have.
+func Encode(v any) []byte {
+	var b bytes.Buffer
+	e := stdjson.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("jsonio: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
