@@ -82,3 +82,22 @@ func JSONText(raw json.RawMessage) (string, bool) {
 	}
 	return *s, true
 }
+
+// All runs f on every element of a list; f reports whether the rule is about it.
+func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) Look[S] {
+	return func(_ context.Context, s S, fail Fail) error {
+		applied := false
+		for _, e := range list(s) {
+			applied = f(s, e, fail) || applied
+		}
+		return Applied(applied)
+	}
+}
+
+// Applied returns [ErrNotApplicable] unless the rule was about something.
+func Applied(is bool) error {
+	if is {
+		return nil
+	}
+	return ErrNotApplicable
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Rules gives one rule for each sentence of the specification that binds
@@ -78,7 +79,7 @@ func Rules() []check.Rule {
 		rule("E.9", "null", must, "No member is null.", checkNull),
 	}
 	for _, m := range memberTypes {
-		rules = append(rules, rule("E.9", m.word, must, m.name+" is "+m.want+".", onEntries(m.check)))
+		rules = append(rules, rule("E.9", m.word, must, m.name+" is "+m.is.Want+".", onEntries(m.check)))
 	}
 	return append(rules,
 		rule("E.11", "drift", should, "A snapshot says what its page says: its titles and summaries are there.", onPages(checkDrift)),
@@ -90,13 +91,10 @@ func Rules() []check.Rule {
 // look is a rule's function over what the rules share.
 type look = check.Look[*survey]
 
-func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	}}
-	return shared.Rule(section+"/"+word, level, section, sentence, f)
-}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
+	s := &survey{Site: kit.NewSite(t)}
+	return s, s.run(ctx)
+})
 
 // onList runs f on the list.
 func onList(f func(l *seenList, fail check.Fail)) look {
@@ -119,27 +117,20 @@ func askList(f func(ctx context.Context, s *survey, l *seenList, fail check.Fail
 // onEntries runs f on every entry of the list; f gives what is wrong with it
 // and what it should be, "" if nothing is, and whether the rule is about it.
 func onEntries(f func(e *seenEntry) (got, want string, about bool)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		applied := false
-		for _, e := range s.list.entries {
-			got, want, about := f(e)
-			applied = applied || about
-			if about && got != "" {
-				fail(s.list.url, e.at+": "+short(got), want)
-			}
+	return check.All(func(s *survey) []*seenEntry { return s.list.entries }, func(s *survey, e *seenEntry, fail check.Fail) bool {
+		got, want, about := f(e)
+		if about && got != "" {
+			fail(s.list.url, e.at+": "+kit.Short(got), want)
 		}
-		if !applied {
-			return check.ErrNotApplicable
-		}
-		return nil
-	}
+		return about
+	})
 }
 
 // inPublic leaves a rule about the public list alone where the list is that of
 // those who have a key (E.6).
 func inPublic(f look) look {
 	return func(ctx context.Context, s *survey, fail check.Fail) error {
-		if s.t.Partners(s.list.resp) {
+		if s.Target.Partners(s.list.resp) {
 			return fmt.Errorf("the list is that of those who have a key: look again without: %w", check.ErrNotApplicable)
 		}
 		return f(ctx, s, fail)

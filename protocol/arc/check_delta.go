@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // large is from how many pages on a list should have deltas.
@@ -18,7 +19,7 @@ func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
 		return nil, "", check.ErrNotApplicable
 	}
 	u := deltaURL(s.list.url, day)
-	resp, err := s.t.Get(ctx, u)
+	resp, err := s.Target.Get(ctx, u)
 	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, u, err
 	}
@@ -69,7 +70,7 @@ func checkDelta(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 			for _, m := range memberTypes {
 				if got, want, _ := m.check(e); got != "" {
-					fail(l.url, e.at+": "+short(got), want)
+					fail(l.url, e.at+": "+kit.Short(got), want)
 				}
 			}
 		}
@@ -96,7 +97,7 @@ func checkDeltaParity(ctx context.Context, s *survey, fail check.Fail) error {
 	for _, e := range d.entries {
 		is, listed := said[e.url]
 		switch {
-		case e.url == "", !isBool(e.fields["ai_indexable"]): // delta
+		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // delta
 		case !listed && e.open():
 			fail(u, e.at+": "+e.url+", which the list does not have", "ai_indexable: false, or the page in the list")
 		case listed && is != e.state():

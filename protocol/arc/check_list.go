@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // checkJSON is about the list, and about what is broken in a place where clients
@@ -36,21 +37,21 @@ func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
 func checkVersionMember(l *seenList, fail check.Fail) {
 	raw := l.fields["arc_sitemap_version"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.SplitN(v, ".", 2)[0] != majorVersion) {
-		fail(l.url, "arc_sitemap_version: "+shown(raw), `"`+version+`"`)
+		fail(l.url, "arc_sitemap_version: "+kit.Shown(raw), `"`+version+`"`)
 	}
 }
 
 func checkSite(l *seenList, fail check.Fail) {
 	raw := l.fields["site"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isURI(v)) {
-		fail(l.url, "site: "+shown(raw), "an absolute URI")
+		fail(l.url, "site: "+kit.Shown(raw), "an absolute URI")
 	}
 }
 
 func checkGenerated(l *seenList, fail check.Fail) {
 	raw := l.fields["generated_at"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isDateTime(v)) {
-		fail(l.url, "generated_at: "+shown(raw), "a date-time, such as 2025-11-09T08:00:00Z")
+		fail(l.url, "generated_at: "+kit.Shown(raw), "a date-time, such as 2025-11-09T08:00:00Z")
 	}
 }
 
@@ -58,7 +59,7 @@ func checkPages(l *seenList, fail check.Fail) {
 	raw := l.fields["pages"]
 	var list []json.RawMessage
 	if string(raw) != "null" && json.Unmarshal(raw, &list) != nil {
-		fail(l.url, "pages: "+shown(raw), "an array of objects")
+		fail(l.url, "pages: "+kit.Shown(raw), "an array of objects")
 	}
 	for _, at := range l.strange {
 		fail(l.url, at, "an object with url and ai_indexable")
@@ -86,22 +87,22 @@ func checkNull(_ context.Context, s *survey, fail check.Fail) error {
 
 // memberType is what the schema says of one member of a page.
 type memberType struct {
-	word, name, want string
-	is               func(raw json.RawMessage) bool
+	word, name string
+	is         kit.Kind
 }
 
 // memberTypes are the members of a page (E.9).
 var memberTypes = []memberType{
-	{"url", "url", "an absolute URI", isText(isURI)},
-	{"lastmod", "lastmod", "a date-time (RFC 3339)", isText(isDateTime)},
-	{"ai-indexable", "ai_indexable", "a boolean", isBool},
-	{"ai-summary", "ai_summary", "a string", isText(nil)},
-	{"ai-tags", "ai_tags", "an array of strings", isTexts},
-	{"ai-checksum", "ai_checksum", "a string", isText(nil)},
-	{"ai-snapshot", "ai_snapshot", "an object", isObject},
-	{"crawl-priority", "crawl_priority", "a number from 0 to 1", isPriority},
-	{"auth-required", "auth_required", "a boolean", isBool},
-	{"robots-directive", "robots_directive", "a string", isText(nil)},
+	{"url", "url", kit.TextKind("an absolute URI", isURI)},
+	{"lastmod", "lastmod", kit.TextKind("a date-time (RFC 3339)", isDateTime)},
+	{"ai-indexable", "ai_indexable", kit.IsBool},
+	{"ai-summary", "ai_summary", kit.IsText},
+	{"ai-tags", "ai_tags", kit.IsTexts},
+	{"ai-checksum", "ai_checksum", kit.IsText},
+	{"ai-snapshot", "ai_snapshot", kit.IsObject},
+	{"crawl-priority", "crawl_priority", kit.NumberKind("a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })},
+	{"auth-required", "auth_required", kit.IsBool},
+	{"robots-directive", "robots_directive", kit.IsText},
 }
 
 // check looks at the member of an entry. What is null is another rule's.
@@ -110,31 +111,10 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	if !there || string(raw) == "null" {
 		return "", "", false
 	}
-	if m.is(raw) {
+	if m.is.OK(raw) {
 		return "", "", true
 	}
-	return m.name + ": " + shown(raw), m.want, true
-}
-
-func isText(is func(string) bool) func(raw json.RawMessage) bool {
-	return func(raw json.RawMessage) bool {
-		s, ok := check.JSONText(raw)
-		return ok && (is == nil || is(s))
-	}
-}
-
-func isBool(raw json.RawMessage) bool { return string(raw) == "true" || string(raw) == "false" }
-
-func isTexts(raw json.RawMessage) bool {
-	var list []*string
-	return json.Unmarshal(raw, &list) == nil && !slices.Contains(list, nil)
-}
-
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
-
-func isPriority(raw json.RawMessage) bool {
-	var n float64
-	return json.Unmarshal(raw, &n) == nil && n >= 0 && n <= 1
+	return m.name + ": " + kit.Shown(raw), m.is.Want, true
 }
 
 // checkHas wants a member in the entries that it is about; nil = in all.
@@ -163,10 +143,7 @@ func checkPast(_ context.Context, s *survey, fail check.Fail) error {
 			fail(s.list.url, e.at+"/lastmod: "+e.text("lastmod"), "not after generated_at, "+generated)
 		}
 	}
-	if !about {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(about)
 }
 
 func checkSameSite(_ context.Context, s *survey, fail check.Fail) error {
@@ -174,15 +151,12 @@ func checkSameSite(_ context.Context, s *survey, fail check.Fail) error {
 	for _, e := range s.list.entries {
 		if u := e.text("url"); isURI(u) {
 			about = true
-			if e.url == "" || !s.near(e.url) {
-				fail(s.list.url, e.at+"/url: "+short(u), "a page of "+s.t.Root())
+			if e.url == "" || !s.Near(e.url) {
+				fail(s.list.url, e.at+"/url: "+kit.Short(u), "a page of "+s.Target.Root())
 			}
 		}
 	}
-	if !about {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(about)
 }
 
 func checkOnce(_ context.Context, s *survey, fail check.Fail) error {
@@ -192,19 +166,16 @@ func checkOnce(_ context.Context, s *survey, fail check.Fail) error {
 			continue
 		}
 		if at := first[e.url]; at != "" {
-			fail(s.list.url, e.at+"/url: "+short(e.url)+" is "+at, "one entry for each page")
+			fail(s.list.url, e.at+"/url: "+kit.Short(e.url)+" is "+at, "one entry for each page")
 			continue
 		}
 		first[e.url] = e.at
 	}
-	if len(first) == 0 {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(len(first) > 0)
 }
 
 func checkClosedBare(e *seenEntry) (got, want string, about bool) {
-	if !isBool(e.fields["ai_indexable"]) || e.open() {
+	if !kit.IsBool.OK(e.fields["ai_indexable"]) || e.open() {
 		return "", "", false
 	}
 	for _, name := range []string{"ai_summary", "ai_tags", "ai_snapshot"} {
@@ -300,16 +271,16 @@ func checkPII(e *seenEntry) (got, want string, about bool) {
 func checkRate(l *seenList, fail check.Fail) {
 	raw := l.fields["crawl_rate"]
 	if s, ok := check.JSONText(raw); string(raw) != "null" && !ok {
-		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
+		fail(l.url, "crawl_rate: "+kit.Shown(raw), `a rate, such as "1/s"`)
 	} else if _, is := parseRate(s); ok && !is {
-		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
+		fail(l.url, "crawl_rate: "+kit.Shown(raw), `a rate, such as "1/s"`)
 	}
 }
 
 func checkContact(l *seenList, fail check.Fail) {
 	raw := l.fields["ai-crawl-contact"]
 	if s, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
-		fail(l.url, "ai-crawl-contact: "+shown(raw), "whom to ask")
+		fail(l.url, "ai-crawl-contact: "+kit.Shown(raw), "whom to ask")
 	}
 }
 

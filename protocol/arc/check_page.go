@@ -164,7 +164,7 @@ func checkDrift(p *seenPage, fail check.Fail) bool {
 			}
 		}
 		if n*100 < len(list)*enough {
-			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, short(said.text), n, len(list), p.url), "what the page says")
+			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, kit.Short(said.text), n, len(list), p.url), "what the page says")
 		}
 	}
 	return about
@@ -266,7 +266,7 @@ func checkChecksum(_ context.Context, s *survey, fail check.Fail) error {
 	switch {
 	case count[best] > 0:
 		for _, p := range none {
-			fail(p.list, p.at+"/ai_checksum: "+short(p.text("ai_checksum")), fmt.Sprintf("the SHA-256 of %s, as on %d of the pages looked at", sources[best].name, count[best]))
+			fail(p.list, p.at+"/ai_checksum: "+kit.Short(p.text("ai_checksum")), fmt.Sprintf("the SHA-256 of %s, as on %d of the pages looked at", sources[best].name, count[best]))
 		}
 		return nil
 	case len(none) > 0:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
@@ -36,7 +37,7 @@ func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
 
 // place gives the list that is at one of the well-known names, nil if none is.
 func (s *survey) place(ctx context.Context, name string) (*seenList, error) {
-	l, _, err := s.seeList(ctx, s.at(name))
+	l, _, err := s.seeList(ctx, s.At(name))
 	return l, err
 }
 
@@ -49,7 +50,7 @@ func checkPlace(ctx context.Context, s *survey, fail check.Fail) error {
 	if s.list.yaml {
 		return check.ErrNotApplicable
 	}
-	fail(s.at(pathList), "no list; there is one at "+s.list.url, "the list")
+	fail(s.At(pathList), "no list; there is one at "+s.list.url, "the list")
 	return nil
 }
 
@@ -122,16 +123,16 @@ func checkTwin(ctx context.Context, s *survey, fail check.Fail) error {
 
 func checkNamed(ctx context.Context, s *survey, fail check.Fail) error {
 	if len(s.named) == 0 {
-		fail(s.at("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
+		fail(s.At("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
 	}
 	for _, u := range s.named[:min(len(s.named), maxPlaces)] {
-		if !s.near(u) {
+		if !s.Near(u) {
 			continue
 		}
 		if l, why, err := s.seeList(ctx, u); err != nil {
 			return err
 		} else if l == nil {
-			fail(s.at("/robots.txt"), "it names "+u+", where there is "+why, "a list")
+			fail(s.At("/robots.txt"), "it names "+u+", where there is "+why, "a list")
 		}
 	}
 	return nil
@@ -145,7 +146,7 @@ func checkValidator(l *seenList, fail check.Fail) {
 
 // conditional asks for the list again, on a condition.
 func (s *survey) conditional(ctx context.Context, l *seenList, name, value string) (*check.Response, error) {
-	return s.t.Do(ctx, http.MethodGet, l.url, http.Header{name: {value}})
+	return s.Target.Do(ctx, http.MethodGet, l.url, http.Header{name: {value}})
 }
 
 func checkIfNoneMatch(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
@@ -201,7 +202,7 @@ func checkGzip(ctx context.Context, s *survey, l *seenList, fail check.Fail) err
 	if len(l.resp.Body) < small {
 		return check.ErrNotApplicable
 	}
-	resp, err := s.t.Do(ctx, http.MethodGet, l.url, http.Header{"Accept-Encoding": {"gzip"}})
+	resp, err := s.Target.Do(ctx, http.MethodGet, l.url, http.Header{"Accept-Encoding": {"gzip"}})
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func checkGzip(ctx context.Context, s *survey, l *seenList, fail check.Fail) err
 
 // policy gives the answer at the policy's place, nil if there is none.
 func (s *survey) policy(ctx context.Context) (*check.Response, error) {
-	resp, err := s.t.Get(ctx, s.at(pathPolicy))
+	resp, err := s.Target.Get(ctx, s.At(pathPolicy))
 	if err != nil || !readable(resp) {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (s *survey) policy(ctx context.Context) (*check.Response, error) {
 func checkPolicy(ctx context.Context, s *survey, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err == nil && resp == nil {
-		fail(s.at(pathPolicy), "no policy", "the policy, as JSON")
+		fail(s.At(pathPolicy), "no policy", "the policy, as JSON")
 	}
 	return err
 }
@@ -244,7 +245,7 @@ func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if policyMembers(resp) == nil {
-		fail(resp.URL, short(string(resp.Body)), "one JSON object")
+		fail(resp.URL, kit.Short(string(resp.Body)), "one JSON object")
 	}
 	return nil
 }
@@ -277,11 +278,11 @@ func checkRobotsTxt(_ context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if !s.allows(s.list.url) {
-		fail(s.at("/robots.txt"), "it disallows "+s.list.url, "agents may ask for the list")
+		fail(s.At("/robots.txt"), "it disallows "+s.list.url, "agents may ask for the list")
 	}
-	list := strings.TrimPrefix(s.list.url, canon.Origin(s.t.Root()))
+	list := strings.TrimPrefix(s.list.url, canon.Origin(s.Target.Root()))
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && s.near(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
+		if e.open() && e.url != "" && s.Near(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
 			fail(s.list.url, e.at+": "+e.url+" is open, and robots.txt disallows it", "what robots.txt says")
 		}
 	}

@@ -22,8 +22,7 @@ import (
 // survey is what a site has of the protocol, as its rules share it. It is
 // lenient where the reader is strict: what is broken has to be seen.
 type survey struct {
-	t      *check.Target
-	hosts  []string // that the site is known to live on: pages of no other are asked for
+	kit.Site
 	home   *check.Response
 	robots *fetch.Robots // nil = there is none
 	named  []string      // lists that robots.txt names
@@ -62,17 +61,17 @@ type seenPage struct {
 }
 
 func (s *survey) run(ctx context.Context) error {
-	home, err := s.t.Get(ctx, s.t.Root())
+	home, err := s.Target.Get(ctx, s.Target.Root())
 	if err != nil {
 		return err
 	}
 	s.home = home
-	s.hosts = []string{check.HostOf(s.t.Root()), check.HostOf(home.URL)} // a host that the site redirects to is the site's
+	s.AddHosts(home.URL) // a host that the site redirects to is the site's
 	if err := s.readRobots(ctx); err != nil {
 		return err
 	}
 	s.readHome()
-	places := slices.Concat(s.named, s.linked, []string{s.at(pathList), s.at(pathWellKnown), s.at(pathYAML)})
+	places := slices.Concat(s.named, s.linked, []string{s.At(pathList), s.At(pathWellKnown), s.At(pathYAML)})
 	why := ""
 	var tried []string
 	for _, u := range places {
@@ -97,30 +96,16 @@ func (s *survey) run(ctx context.Context) error {
 		}
 	}
 	if s.list == nil {
-		return fmt.Errorf("%s has no %s: %s: %w", s.t.Root(), pathList, why, check.ErrAbsent)
+		return fmt.Errorf("%s has no %s: %s: %w", s.Target.Root(), pathList, why, check.ErrAbsent)
 	}
 	return s.samplePages(ctx)
 }
 
-// at gives the URL of one of the protocol's names.
-func (s *survey) at(name string) string { return strings.TrimSuffix(s.t.Root(), "/") + name }
-
-func (s *survey) readRobots(ctx context.Context) error {
-	resp, err := s.t.Get(ctx, s.at("/robots.txt"))
-	if check.Unsure(err) || ctx.Err() != nil {
-		return err
+func (s *survey) readRobots(ctx context.Context) (err error) {
+	if _, s.robots, err = s.Robots(ctx); s.robots != nil {
+		s.named = jsonFirst(kit.Sitemaps(s.robots, s.Root(), isListName))
 	}
-	base, bad := url.Parse(s.t.Root())
-	if err == nil && bad == nil && readable(resp) {
-		s.robots = fetch.ParseRobots(resp.Body, "millrace")
-		for _, line := range s.robots.Sitemaps() {
-			if u, err := canon.Resolve(base, line); err == nil && isListName(u) {
-				s.named = append(s.named, u)
-			}
-		}
-		s.named = jsonFirst(s.named)
-	}
-	return nil
+	return err
 }
 
 // readable reports whether an answer is a 200 with something else than HTML.
@@ -142,28 +127,18 @@ var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 // seeList fetches what may be a list, and gives it if it is meant as one; if
 // not, it says why.
 func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
-	resp, err := s.t.Get(ctx, u)
-	if check.Unsure(err) || ctx.Err() != nil {
-		return nil, "", err
-	}
-	why := "something else"
+	resp, why, err := s.Document(ctx, u)
 	switch {
-	case err != nil:
-		why = err.Error()
-	case resp.Status != http.StatusOK:
-		why = resp.Said()
-	case resp.BodyErr != nil:
-		why = resp.BodyErr.Error()
+	case resp == nil:
+		return nil, why, err
 	case weblink.IsHTML(resp.Header):
-		why = "HTML"
-	default:
-		l := readList(u, resp)
-		if l.fields["arc_sitemap_version"] != nil || l.fields["pages"] != nil || l.fields == nil && broken.Match(resp.Body) {
-			return l, "", nil
-		}
-		why = cmp.Or(l.why, why)
+		return nil, "HTML", nil
 	}
-	return nil, why, nil
+	l := readList(u, resp)
+	if l.fields["arc_sitemap_version"] != nil || l.fields["pages"] != nil || l.fields == nil && broken.Match(resp.Body) {
+		return l, "", nil
+	}
+	return nil, cmp.Or(l.why, "something else"), nil
 }
 
 // readList takes a list apart.
@@ -192,7 +167,7 @@ func readList(u string, resp *check.Response) *seenList {
 	for i, raw := range pages {
 		e := &seenEntry{at: fmt.Sprintf("pages/%d", i)}
 		if json.Unmarshal(raw, &e.fields) != nil || e.fields == nil {
-			l.strange = append(l.strange, e.at+": "+short(string(raw)))
+			l.strange = append(l.strange, e.at+": "+kit.Short(string(raw)))
 			continue
 		}
 		if s, ok := check.JSONText(e.fields["url"]); ok && isURI(s) {
@@ -208,7 +183,7 @@ func (s *survey) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && !seen[e.url] && s.near(e.url) && s.allows(e.url) && !s.t.Beside(e.url) {
+		if e.open() && e.url != "" && !seen[e.url] && s.Near(e.url) && s.allows(e.url) && !s.Target.Beside(e.url) {
 			seen[e.url] = true
 			open = append(open, e)
 		}
@@ -217,9 +192,9 @@ func (s *survey) samplePages(ctx context.Context) error {
 	if s.home.Status == http.StatusOK {
 		home = canonical(s.home)
 	}
-	for _, e := range check.Sample(s.t, open) {
+	for _, e := range check.Sample(s.Target, open) {
 		p := &seenPage{seenEntry: e, list: s.list.url, home: home}
-		p.resp, p.err = s.t.Get(ctx, e.url)
+		p.resp, p.err = s.Target.Get(ctx, e.url)
 		s.pages = append(s.pages, p)
 	}
 	return ctx.Err()
@@ -230,10 +205,6 @@ func (s *survey) allows(u string) bool {
 	p, err := url.Parse(u)
 	return err == nil && s.robots.Allowed(p.RequestURI())
 }
-
-// near reports whether a URL is on a host of the site. Others never hear of
-// the checker, whatever a list says.
-func (s *survey) near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
 
 // open reports whether a page may be indexed, as far as the list says.
 func (e *seenEntry) open() bool {
@@ -257,12 +228,4 @@ func (e *seenEntry) snapshot() node {
 // ok reports whether there is a 200 with a body to look at.
 func (p *seenPage) ok() bool {
 	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
-}
-
-// shown gives a JSON value for a finding.
-func shown(raw json.RawMessage) string {
-	if raw == nil {
-		return "nothing"
-	}
-	return short(string(raw))
 }

@@ -2,11 +2,87 @@ package kit
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
 )
+
+// Rule returns the function that makes the rules of a protocol. What they share of a
+// site is seen once.
+func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S, error)) func(section, word string, level check.Level, sentence string, f check.Look[S]) check.Rule {
+	shared := check.Shared[S]{Name: name, Survey: see}
+	return func(section, word string, level check.Level, sentence string, f check.Look[S]) check.Rule {
+		return shared.Rule(section+"/"+word, level, section, sentence, f)
+	}
+}
+
+// Site is what the rules of all protocols share of a site.
+type Site struct {
+	*check.Target
+	Hosts []string // that the site is known to live on
+}
+
+// NewSite returns the site of a target, which is on the hosts of its root, of the
+// target and of other URLs.
+func NewSite(t *check.Target, urls ...string) Site {
+	s := Site{Target: t}
+	s.AddHosts(append(urls, t.Root(), t.Site())...)
+	return s
+}
+
+// AddHosts adds the hosts of URLs.
+func (s *Site) AddHosts(urls ...string) {
+	for _, u := range urls {
+		s.Hosts = append(s.Hosts, check.HostOf(u))
+	}
+}
+
+// Near reports whether a URL is on a host of the site. The checker asks no other,
+// whatever a list says.
+func (s *Site) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
+
+// At returns the URL of a path of the site, such as "/robots.txt".
+func (s *Site) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
+
+// Document fetches what may be a document of the site. If there is none, resp is nil
+// and why says what there is. The error says nothing about the site.
+func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
+	resp, err = s.Get(ctx, u)
+	switch {
+	case check.Unsure(err), ctx.Err() != nil:
+		return nil, "", cmp.Or(err, ctx.Err())
+	case err != nil:
+		return nil, err.Error(), nil
+	case resp.Status != http.StatusOK:
+		return nil, resp.Said(), nil
+	case resp.BodyErr != nil:
+		return nil, resp.BodyErr.Error(), nil
+	}
+	return resp, "", nil
+}
+
+// Robots returns the robots.txt of the site, nil if there is none.
+func (s *Site) Robots(ctx context.Context) (*check.Response, *fetch.Robots, error) {
+	resp, _, err := s.Document(ctx, s.At("/robots.txt"))
+	if resp == nil || LooksHTML(resp.Body) {
+		return nil, nil, err
+	}
+	return resp, fetch.ParseRobots(resp.Body, "millrace"), nil
+}
+
+// LooksHTML reports whether a body is a page, whatever it is called.
+func LooksHTML(body []byte) bool {
+	head := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 256)])))
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
+}
 
 // HeadOf is [ReadHead] for a response that a rule looks at.
 func HeadOf(r *check.Response) weblink.Head {
@@ -27,4 +103,37 @@ func Links(r *check.Response) []weblink.Link {
 		return nil
 	}
 	return HeadOf(r).Links
+}
+
+// Short cuts the text of a remote site to what fits in a message.
+func Short(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
+}
+
+// Shown returns a JSON value for a message.
+func Shown(raw json.RawMessage) string {
+	if raw == nil {
+		return "nothing"
+	}
+	return Short(string(raw))
+}
+
+// Object returns the members of one JSON object, nil for anything else.
+func Object(raw []byte) (m map[string]json.RawMessage) {
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// Array returns the elements of a JSON array, nil for anything else.
+func Array(raw []byte) (a []json.RawMessage) {
+	if json.Unmarshal(raw, &a) != nil {
+		return nil
+	}
+	return a
 }

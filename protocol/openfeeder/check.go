@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Rules gives one rule for each sentence, parameter, field, error and header of
@@ -41,11 +42,11 @@ func Rules() []check.Rule {
 		rule("2.1", "site-url", must, "site.url is the canonical base URL.", aboutField(isURL, "site", "url")),
 		rule("2.1", "site-origin", should, "site.url is of the origin that the feed was found on.", checkSiteOrigin),
 		rule("2.1", "site-language", must, "site.language is a BCP 47 language tag.", aboutField(isTag, "site", "language")),
-		rule("2.1", "site-description", must, "site.description, if it is there, is a string.", aboutField(optional(isText), "site", "description")),
+		rule("2.1", "site-description", must, "site.description, if it is there, is a string.", aboutField(kit.IsText.Optional(), "site", "description")),
 		rule("2.1", "feed-endpoint", must, "feed.endpoint is a relative or absolute URL.", aboutField(isReference, "feed", "endpoint")),
-		rule("2.1", "feed-type", must, "feed.type is paginated, stream or static.", aboutField(optional(oneOf("paginated", "stream", "static")), "feed", "type")),
-		rule("2.1", "capabilities", must, "capabilities is an array of strings.", aboutField(optional(isTexts), "capabilities")),
-		rule("2.1", "contact", must, "contact, if it is there, is an e-mail address or a URL.", aboutField(optional(isContact), "contact")),
+		rule("2.1", "feed-type", must, "feed.type is paginated, stream or static.", aboutField(kit.OneOf("paginated", "stream", "static").Optional(), "feed", "type")),
+		rule("2.1", "capabilities", must, "capabilities is an array of strings.", aboutField(kit.IsTexts.Optional(), "capabilities")),
+		rule("2.1", "contact", must, "contact, if it is there, is an e-mail address or a URL.", aboutField(isContact.Optional(), "contact")),
 
 		rule("3", "endpoint", must, "The content endpoint is where the discovery document says.", checkEndpoint),
 		rule("3.1", "url", must, "url gives the page with a path.", checkURLParameter),
@@ -61,32 +62,32 @@ func Rules() []check.Rule {
 
 		rule("3.2", "schema", must, "schema is openfeeder/1.0.", pageField(isSchema, "schema")),
 		rule("3.2", "canonical-url", must, "url is the canonical URL of the content.", checkPageURL),
-		rule("3.2", "title", must, "title is a string.", pageField(isText, "title")),
-		rule("3.2", "author", must, "author, if it is there, is a string or null.", pageField(optional(isText), "author")),
+		rule("3.2", "title", must, "title is a string.", pageField(kit.IsText, "title")),
+		rule("3.2", "author", must, "author, if it is there, is a string or null.", pageField(kit.IsText.Optional(), "author")),
 		rule("3.2", "author-there", should, "author is there, null if it is not known.", pageField(there, "author")),
-		rule("3.2", "published", must, "published is an ISO 8601 datetime or null.", pageField(orNull(isDate), "published")),
-		rule("3.2", "updated", must, "updated, if it is there, is an ISO 8601 datetime or null.", pageField(optional(isDate), "updated")),
+		rule("3.2", "published", must, "published is an ISO 8601 datetime or null.", pageField(isDate.OrNull(), "published")),
+		rule("3.2", "updated", must, "updated, if it is there, is an ISO 8601 datetime or null.", pageField(isDate.Optional(), "updated")),
 		rule("3.2", "updated-there", should, "updated is there, null if it is not known.", pageField(there, "updated")),
 		rule("3.2", "language", must, "language is a BCP 47 language tag.", pageField(isTag, "language")),
-		rule("3.2", "summary", must, "summary is a string of 1 to 3 sentences.", pageField(isText, "summary")),
+		rule("3.2", "summary", must, "summary is a string of 1 to 3 sentences.", pageField(kit.IsText, "summary")),
 		rule("3.2", "chunks", must, "chunks is an array of objects.", pageField(isObjects, "chunks")),
 		rule("3.2", "chunk-id", must, "A chunk's id is a string, unique within the response.", checkChunkID),
-		rule("3.2", "chunk-text", must, "A chunk's text is a string of clean text.", chunkField(isText, "text")),
-		rule("3.2", "chunk-type", must, "A chunk's type is paragraph, heading, list, code or quote.", chunkField(oneOf("paragraph", "heading", "list", "code", "quote"), "type")),
-		rule("3.2", "no-relevance", must, "relevance is null when there was no q.", chunkField(orNull(optional(nothing)), "relevance")),
+		rule("3.2", "chunk-text", must, "A chunk's text is a string of clean text.", chunkField(kit.IsText, "text")),
+		rule("3.2", "chunk-type", must, "A chunk's type is paragraph, heading, list, code or quote.", chunkField(kit.OneOf("paragraph", "heading", "list", "code", "quote"), "type")),
+		rule("3.2", "no-relevance", must, "relevance is null when there was no q.", chunkField(nothing.Optional().OrNull(), "relevance")),
 		rule("3.2", "relevance", must, "relevance is a number from 0 to 1 when there was a q.", checkRelevance),
 		rule("3.2", "total-chunks", must, "meta.total_chunks is the number of chunks that there are.", checkTotal),
 		rule("3.2", "returned-chunks", must, "meta.returned_chunks is the number of chunks in the response.", checkReturned),
 
 		rule("3.3", "schema", must, "An index's schema is openfeeder/1.0.", indexField(isSchema, "schema")),
-		rule("3.3", "type", must, "An index's type is index.", indexField(oneOf("index"), "type")),
-		rule("3.3", "page", must, "page is the number of the index's page.", indexField(isNumber, "page")),
-		rule("3.3", "total-pages", must, "total_pages is the number of the index's pages.", indexField(isNumber, "total_pages")),
+		rule("3.3", "type", must, "An index's type is index.", indexField(kit.OneOf("index"), "type")),
+		rule("3.3", "page", must, "page is the number of the index's page.", indexField(kit.IsNumber, "page")),
+		rule("3.3", "total-pages", must, "total_pages is the number of the index's pages.", indexField(kit.IsNumber, "total_pages")),
 		rule("3.3", "items", must, "items is an array of objects.", indexField(isObjects, "items")),
 		rule("3.3", "item-url", must, "An item's url is the URL of its page, which is one of the site.", checkItemURL),
-		rule("3.3", "item-title", must, "An item's title is a string.", itemField(isText, "title")),
-		rule("3.3", "item-published", must, "An item's published is an ISO 8601 datetime, or null.", itemField(orNull(isDate), "published")),
-		rule("3.3", "item-summary", must, "An item's summary is a string.", itemField(isText, "summary")),
+		rule("3.3", "item-title", must, "An item's title is a string.", itemField(kit.IsText, "title")),
+		rule("3.3", "item-published", must, "An item's published is an ISO 8601 datetime, or null.", itemField(isDate.OrNull(), "published")),
+		rule("3.3", "item-summary", must, "An item's summary is a string.", itemField(kit.IsText, "summary")),
 
 		rule("3.4", "since-date", must, "since accepts an RFC 3339 datetime.", checkSinceDate),
 		rule("3.4", "since-updated", must, "since lists a page that was updated after it and published before.", checkSinceUpdated),
@@ -107,12 +108,12 @@ func Rules() []check.Rule {
 		rule("3.4", "until-token", must, "until does not accept a sync_token.", checkUntilToken),
 		rule("3.4", "until-before-since", should, "until before since is answered with 400 INVALID_PARAM.", checkUntilBefore),
 		rule("3.4", "q-wins", must, "since and until are ignored beside q.", checkQWins),
-		rule("3.4", "deleted-tracking", must, "sync.deleted_tracking, if it is there, is true or false.", syncField(optional(isBool), "sync", "deleted_tracking")),
+		rule("3.4", "deleted-tracking", must, "sync.deleted_tracking, if it is there, is true or false.", syncField(kit.IsBool.Optional(), "sync", "deleted_tracking")),
 
 		rule("4", "no-scripts", must, "Content has no tracking scripts or pixels.", checkScripts),
 		rule("6", "invalidated", must, "A page that has changed is not answered from before the change.", checkInvalidated),
-		rule("6", "cached", should, "meta.cached says whether the response was cached.", pageField(isBool, "meta", "cached")),
-		rule("6", "cache-age-seconds", should, "meta.cache_age_seconds is a number or null.", pageField(orNull(isNumber), "meta", "cache_age_seconds")),
+		rule("6", "cached", should, "meta.cached says whether the response was cached.", pageField(kit.IsBool, "meta", "cached")),
+		rule("6", "cache-age-seconds", should, "meta.cache_age_seconds is a number or null.", pageField(kit.IsNumber.OrNull(), "meta", "cache_age_seconds")),
 		rule("7", "capability", must, "A site whose endpoint needs authentication lists auth in capabilities.", checkAuth),
 		rule("7", "bearer", should, "An endpoint that needs authentication uses Bearer tokens.", checkBearer),
 		rule("8", "not-found", must, "A page that is not there is an error, not a page.", checkNotFound),
@@ -132,10 +133,7 @@ func Rules() []check.Rule {
 // look is a rule's function over what the rules share.
 type look = check.Look[*survey]
 
-func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	}}
-	return shared.Rule(section+"/"+word, level, section, sentence, f)
-}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
+	s := &survey{t: t}
+	return s, s.run(ctx)
+})

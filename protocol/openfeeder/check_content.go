@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // checkSiteOrigin is about a site.url that is a URL: another rule is about others.
@@ -25,14 +26,14 @@ func checkItemURL(_ context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	for i, it := range s.items {
-		s.isPage().judge(s.index.url, it, fail, fmt.Sprintf("items/%d/", i), "url")
+		judge(s.isPage(), s.index.url, it, fail, fmt.Sprintf("items/%d/", i), "url")
 	}
 	return nil
 }
 
 // isPage takes the URLs of pages that the reader takes.
-func (s *survey) isPage() kind {
-	return textKind("a path or URL of the site", func(u string) bool {
+func (s *survey) isPage() kit.Kind {
+	return kit.TextKind("a path or URL of the site", func(u string) bool {
 		_, err := s.feed.url(s.t.Root(), u)
 		return err == nil
 	})
@@ -52,10 +53,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 			fail(p.url, "url: "+string(p.body["url"]), s.asked[i])
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 // checkChunkID is about pages, and about what a question finds: chunks of
@@ -65,7 +63,7 @@ func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 	unique := func(p *said, i int, c object, fail check.Fail) {
 		id := text(c["id"])
 		switch {
-		case !isFullText.ok(c["id"]):
+		case !isFullText.OK(c["id"]):
 			fail(p.url, fmt.Sprintf("chunks/%d/id: %s", i, c["id"]), "a string")
 		case seen[p.url+" "+id]:
 			fail(p.url, fmt.Sprintf("chunks/%d/id: %s once more", i, id), "one that no other chunk has")
@@ -93,7 +91,7 @@ func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 func checkTotal(ctx context.Context, s *survey, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		chunks, _ := objects(p.body["chunks"])
-		if n, ok := number64(p.body.at("meta", "total_chunks")); !ok || int(n) < len(chunks) {
+		if n, ok := kit.Number(p.body.at("meta", "total_chunks")); !ok || int(n) < len(chunks) {
 			fail(p.url, fmt.Sprintf("meta.total_chunks: %s", p.body.at("meta", "total_chunks")), fmt.Sprintf("%d or more", len(chunks)))
 		}
 	})(ctx, s, fail)
@@ -102,7 +100,7 @@ func checkTotal(ctx context.Context, s *survey, fail check.Fail) error {
 func checkReturned(ctx context.Context, s *survey, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		chunks, ok := objects(p.body["chunks"])
-		if n, is := number64(p.body.at("meta", "returned_chunks")); ok && (!is || int(n) != len(chunks)) {
+		if n, is := kit.Number(p.body.at("meta", "returned_chunks")); ok && (!is || int(n) != len(chunks)) {
 			fail(p.url, fmt.Sprintf("meta.returned_chunks: %s", p.body.at("meta", "returned_chunks")), fmt.Sprint(len(chunks)))
 		}
 	})(ctx, s, fail)
@@ -154,7 +152,7 @@ func checkRelevance(ctx context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	for i, c := range chunks {
-		if f, ok := number64(c["relevance"]); !ok || f < 0 || f > 1 {
+		if f, ok := kit.Number(c["relevance"]); !ok || f < 0 || f > 1 {
 			fail(a.url, fmt.Sprintf("chunks/%d/relevance: %s", i, c["relevance"]), "a number from 0 to 1")
 		}
 	}

@@ -38,7 +38,7 @@ func checkIndexLimit(ctx context.Context, s *survey, fail check.Fail) error {
 // without one.
 func (s *survey) last(ctx context.Context) (string, *said, error) {
 	items := s.items
-	if total, ok := number64(s.index.body["total_pages"]); ok && total > 1 {
+	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {
 		a, err := s.ask(ctx, "page", strconv.Itoa(int(total)))
 		if err != nil {
 			return "", nil, err
@@ -192,10 +192,7 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 		}
 	}
-	if looked == 0 {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(looked > 0)
 }
 
 // maxLooked is how many changed pages are fetched again.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkURLParameter(_ context.Context, s *survey, fail check.Fail) error {
@@ -25,7 +26,7 @@ func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	if n, ok := number64(s.index.body["page"]); ok && n != 1 {
+	if n, ok := kit.Number(s.index.body["page"]); ok && n != 1 {
 		fail(s.index.url, "page: "+string(s.index.body["page"]), "1, since no page was asked for")
 		return nil
 	}
@@ -34,11 +35,11 @@ func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
 		return err
 	}
 	items, _ := objects(a.body.at("items"))
-	total, _ := number64(a.body.at("total_pages"))
+	total, _ := kit.Number(a.body.at("total_pages"))
 	if a.ok() && (total < 2 || len(s.items) < 2) {
 		return check.ErrNotApplicable
 	}
-	n, counted := number64(a.body.at("page"))
+	n, counted := kit.Number(a.body.at("page"))
 	same := len(items) > 0 && text(items[0]["url"]) == text(s.items[0]["url"])
 	if !a.ok() || counted && n != 2 || same {
 		fail(a.url, a.got(), "page 2 of the index")
@@ -51,7 +52,7 @@ func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
 func (s *survey) long(n int) (string, *said) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
-		if total, ok := number64(p.body.at("meta", "total_chunks")); p.ok() && (len(chunks) >= n || ok && int(total) >= n) {
+		if total, ok := kit.Number(p.body.at("meta", "total_chunks")); p.ok() && (len(chunks) >= n || ok && int(total) >= n) {
 			return relative(s.feed.Base, s.asked[i]), p
 		}
 	}
@@ -118,7 +119,7 @@ func checkMinScore(ctx context.Context, s *survey, fail check.Fail) error {
 	}
 	chunks, _ := objects(a.body["chunks"])
 	for i, c := range chunks {
-		if f, ok := number64(c["relevance"]); ok && f < 0.9999 {
+		if f, ok := kit.Number(c["relevance"]); ok && f < 0.9999 {
 			fail(a.url, fmt.Sprintf("chunks/%d/relevance: %s", i, c["relevance"]), strict+" or more")
 		}
 	}

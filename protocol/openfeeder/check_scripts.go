@@ -45,10 +45,7 @@ func checkScripts(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 // unseen is what the readers of a page of HTML do not see of its source.

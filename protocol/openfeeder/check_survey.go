@@ -28,13 +28,7 @@ func (o object) at(path ...string) json.RawMessage {
 	return raw
 }
 
-func objectOf(raw json.RawMessage) object {
-	var o object
-	if json.Unmarshal(raw, &o) != nil {
-		return nil
-	}
-	return o
-}
+func objectOf(raw json.RawMessage) object { return kit.Object(raw) }
 
 // objects gives an array of objects, false for anything else.
 func objects(raw json.RawMessage) ([]object, bool) {

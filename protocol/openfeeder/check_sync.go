@@ -61,7 +61,7 @@ func isToken(token string) bool {
 	if err != nil {
 		raw, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(token, "="))
 	}
-	return err == nil && isDate.ok(objectOf(raw)["t"])
+	return err == nil && isDate.OK(objectOf(raw)["t"])
 }
 
 func checkToken(_ context.Context, s *survey, fail check.Fail) error {
@@ -80,7 +80,7 @@ func checkCounts(_ context.Context, s *survey, fail check.Fail) error {
 	}
 	for _, name := range []string{"added", "updated", "deleted"} {
 		list, ok := objects(s.sync.body[name])
-		if n, counted := number64(s.sync.body.at("sync", "counts", name)); ok && (!counted || int(n) != len(list)) {
+		if n, counted := kit.Number(s.sync.body.at("sync", "counts", name)); ok && (!counted || int(n) != len(list)) {
 			fail(s.sync.url, fmt.Sprintf("sync.counts.%s: %s", name, s.sync.body.at("sync", "counts", name)), fmt.Sprint(len(list)))
 		}
 	}
@@ -95,23 +95,23 @@ func checkChanged(name string) look {
 		}
 		list, ok := objects(s.sync.body[name])
 		if !ok {
-			isObjects.judge(s.sync.url, s.sync.body, fail, "", name)
+			judge(isObjects, s.sync.url, s.sync.body, fail, "", name)
 		}
 		for i, it := range list {
-			s.isPage().judge(s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
+			judge(s.isPage(), s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
 		}
 		return nil
 	}
 }
 
-func checkTombstones(name string, k kind) look {
+func checkTombstones(name string, k kit.Kind) look {
 	return func(ctx context.Context, s *survey, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {
 			return check.ErrNotApplicable
 		}
 		list, _ := objects(s.sync.body["deleted"])
 		for i, gone := range list {
-			k.judge(s.sync.url, gone, fail, fmt.Sprintf("deleted/%d/", i), name)
+			judge(k, s.sync.url, gone, fail, fmt.Sprintf("deleted/%d/", i), name)
 		}
 		if len(list) == 0 {
 			return check.ErrNotApplicable
@@ -140,7 +140,7 @@ func checkUntil(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 		}
 	}
-	if until := text(a.body.at("sync", "until")); !isDate.ok(a.body.at("sync", "until")) {
+	if until := text(a.body.at("sync", "until")); !isDate.OK(a.body.at("sync", "until")) {
 		fail(a.url, "sync.until: "+until, "1990-01-02T00:00:00Z")
 	}
 	return nil

@@ -37,10 +37,7 @@ func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
 			fail(f.ref.url, got, "200 OK and the file")
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 // asSaid compares what the sitemap says of a file with what it is. f gives
@@ -120,10 +117,7 @@ func checkUniqueID(_ context.Context, s *survey, fail check.Fail) error {
 			first[f.meta.ID] = f
 		}
 	}
-	if len(first) == 0 {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(len(first) > 0)
 }
 
 func checkSum(_ *survey, c *seenFile, fail check.Fail) bool {

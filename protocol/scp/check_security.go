@@ -26,10 +26,7 @@ func checkHTTPS(_ context.Context, s *survey, fail check.Fail) error {
 			fail(f.ref.url, "a redirect to "+f.resp.URL, "https")
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 func checkSitemapHTTPS(_ context.Context, s *survey, fail check.Fail) error {
@@ -78,8 +75,5 @@ func checkAccess(ctx context.Context, s *survey, fail check.Fail) error {
 		}
 		break
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }

@@ -25,10 +25,7 @@ func onElements(want string, f func(s *survey, e *seenElement) (got string, abou
 				fail(s.list.url, fmt.Sprintf("line %d: %s", e.line, got), want)
 			}
 		}
-		if !some {
-			return check.ErrNotApplicable
-		}
-		return nil
+		return check.Applied(some)
 	}
 }
 
@@ -56,10 +53,7 @@ func allOf(fs ...look) look {
 				return err
 			}
 		}
-		if !some {
-			return check.ErrNotApplicable
-		}
-		return nil
+		return check.Applied(some)
 	}
 }
 
@@ -192,10 +186,7 @@ func onReferences(want string, f func(s *survey, r *reference) (got string, abou
 				fail(cmp.Or(r.url, s.list.url), fmt.Sprintf("line %d: %s", r.e.line, got), want)
 			}
 		}
-		if !some {
-			return check.ErrNotApplicable
-		}
-		return nil
+		return check.Applied(some)
 	}
 }
 

@@ -221,10 +221,7 @@ func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	for _, l := range s.Lists {
 		some = l.Each(func(at int, it *seenItem) { f(l, at, it) }) || some
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 // samplePages fetches a sample over the items of all lists.

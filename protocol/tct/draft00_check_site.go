@@ -124,10 +124,7 @@ func checkPattern(ctx context.Context, s *siteContext, fail check.Fail) error {
 			fail(p.MURL, "an M-URL for "+p.CURL+" of a pattern of its own", cmp.Or(most, recommended)+", or a manifest that names the pattern")
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }
 
 func checkManifest(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -210,10 +207,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 			fail(murl, resp.Said()+" for an archive", "404")
 		}
 	}
-	if len(asked) == 0 {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(len(asked) > 0)
 }
 
 // anchors gives where the anchors of an HTML document lead.

@@ -167,8 +167,5 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 			fail(l.URL, "ETag: "+got+" with "+otherCoding.name, "a strong ETag")
 		}
 	}
-	if !some {
-		return check.ErrNotApplicable
-	}
-	return nil
+	return check.Applied(some)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Rules gives one rule for each sentence that binds publishers and that can be
@@ -104,13 +105,10 @@ func Rules() []check.Rule {
 // look is a rule's function over what the rules share.
 type look = check.Look[*survey]
 
-func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	}}
-	return shared.Rule(section+"/"+word, level, section, sentence, f)
-}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
+	s := &survey{Site: kit.NewSite(t)}
+	return s, s.run(ctx)
+})
 
 // askPages runs f on every page of the sample; f reports whether the rule is
 // about it. A page that could not be looked at stops none of the others.
@@ -153,13 +151,10 @@ func onJSONFeed(f func(j *seenJSONFeed, fail check.Fail)) look {
 }
 
 func onSitemaps(f func(m *seenSitemap, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(len(s.sitemaps) > 0, func() {
-			for _, m := range s.sitemaps {
-				f(m, fail)
-			}
-		})
-	}
+	return check.All(func(s *survey) []*seenSitemap { return s.sitemaps }, func(_ *survey, m *seenSitemap, fail check.Fail) bool {
+		f(m, fail)
+		return true
+	})
 }
 
 func onRobots(f func(r *seenRobots, fail check.Fail)) look {

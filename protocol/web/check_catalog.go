@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -49,7 +50,7 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 		for rel, raw := range set {
 			if rel == "anchor" {
 				if _, ok := check.JSONText(set[rel]); !ok {
-					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, shown(raw)), "a string")
+					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, kit.Shown(raw)), "a string")
 				}
 				continue
 			}
@@ -57,7 +58,7 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 				Href *string `json:"href"`
 			}
 			if json.Unmarshal(raw, &targets) != nil || len(targets) == 0 {
-				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, short(rel), shown(raw)), "an array of objects")
+				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, short(rel), kit.Shown(raw)), "an array of objects")
 				continue
 			}
 			for _, t := range targets {
@@ -80,7 +81,7 @@ func checkCatalogHead(ctx context.Context, s *survey, fail check.Fail) error {
 	if s.catalog == nil {
 		return check.ErrNotApplicable
 	}
-	resp, err := s.t.Do(ctx, http.MethodHead, s.at(pathCatalog), nil)
+	resp, err := s.Target.Do(ctx, http.MethodHead, s.At(pathCatalog), nil)
 	if err != nil {
 		return err
 	}

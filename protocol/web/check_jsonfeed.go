@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // seenJSONFeed is the site's JSON Feed.
@@ -18,17 +19,9 @@ type seenJSONFeed struct {
 
 func seeJSONFeed(resp *check.Response) *seenJSONFeed {
 	j := &seenJSONFeed{resp: resp}
-	if json.Unmarshal(resp.Body, &j.fields) != nil {
-		j.fields = nil
-		return j
-	}
-	var items []json.RawMessage
-	if json.Unmarshal(j.fields["items"], &items) != nil {
-		return j
-	}
-	for _, raw := range items {
-		var it map[string]json.RawMessage
-		if json.Unmarshal(raw, &it) == nil && it != nil {
+	j.fields = kit.Object(resp.Body)
+	for _, raw := range kit.Array(j.fields["items"]) {
+		if it := kit.Object(raw); it != nil {
 			j.items = append(j.items, it)
 		}
 	}
@@ -41,13 +34,6 @@ func checkJSONFeedObject(j *seenJSONFeed, fail check.Fail) {
 	}
 }
 
-func shown(raw json.RawMessage) string {
-	if raw == nil {
-		return "nothing"
-	}
-	return short(string(raw))
-}
-
 func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
@@ -55,7 +41,7 @@ func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
 	switch v, _ := check.JSONText(j.fields["version"]); v {
 	case "https://jsonfeed.org/version/1", "https://jsonfeed.org/version/1.1":
 	default:
-		fail(j.resp.URL, "version: "+shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
+		fail(j.resp.URL, "version: "+kit.Shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
 	}
 }
 
@@ -64,7 +50,7 @@ func checkJSONFeedTitle(j *seenJSONFeed, fail check.Fail) {
 		return
 	}
 	if _, ok := check.JSONText(j.fields["title"]); !ok {
-		fail(j.resp.URL, "title: "+shown(j.fields["title"]), "a string")
+		fail(j.resp.URL, "title: "+kit.Shown(j.fields["title"]), "a string")
 	}
 }
 
@@ -72,9 +58,9 @@ func checkJSONFeedItems(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
 	}
-	var items []json.RawMessage
-	if json.Unmarshal(j.fields["items"], &items) != nil || items == nil {
-		fail(j.resp.URL, "items: "+shown(j.fields["items"]), "an array")
+	items := kit.Array(j.fields["items"])
+	if items == nil {
+		fail(j.resp.URL, "items: "+kit.Shown(j.fields["items"]), "an array")
 	} else if len(items) != len(j.items) {
 		fail(j.resp.URL, fmt.Sprintf("%d items that are no objects", len(items)-len(j.items)), "objects")
 	}
@@ -87,7 +73,7 @@ func checkJSONFeedURL(j *seenJSONFeed, fail check.Fail) {
 	at, ok := check.JSONText(j.fields["feed_url"])
 	got, err := canon.URL(at)
 	if want, bad := canon.URL(j.resp.URL); !ok || err != nil || bad == nil && got != want {
-		fail(j.resp.URL, "feed_url: "+shown(j.fields["feed_url"]), j.resp.URL)
+		fail(j.resp.URL, "feed_url: "+kit.Shown(j.fields["feed_url"]), j.resp.URL)
 	}
 }
 
@@ -97,7 +83,7 @@ func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 		id, ok := check.JSONText(it["id"])
 		switch {
 		case !ok || id == "":
-			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, shown(it["id"])), "a string")
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, kit.Shown(it["id"])), "a string")
 		case seen[id]:
 			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s, as another item has it", i, short(id)), "an id of its own")
 		}
@@ -121,7 +107,7 @@ func checkJSONItemDate(j *seenJSONFeed, fail check.Fail) {
 				continue
 			}
 			if s, ok := check.JSONText(it[name]); !ok || !isDate(s) {
-				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, shown(it[name])), "a time such as 2026-01-02T03:04:05Z")
+				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, kit.Shown(it[name])), "a time such as 2026-01-02T03:04:05Z")
 			}
 		}
 	}

@@ -62,16 +62,16 @@ func checkLLMsLinks(ctx context.Context, s *survey, fail check.Fail) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range check.Sample(s.t, s.llms.doc.Links) {
+	for _, l := range check.Sample(s.Target, s.llms.doc.Links) {
 		u, err := canon.Resolve(base, l.URL)
 		if err != nil {
 			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s", l.Line, short(l.URL)), "the URL of a document")
 			continue
 		}
-		if !s.near(u) {
+		if !s.Near(u) {
 			continue
 		}
-		resp, err := s.t.Get(ctx, u)
+		resp, err := s.Target.Get(ctx, u)
 		switch {
 		case check.Unsure(err), ctx.Err() != nil:
 			return err

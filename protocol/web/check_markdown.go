@@ -39,7 +39,7 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 		if p.said == "" {
 			return false, nil
 		}
-		if resp, err := s.t.Get(ctx, p.said); err == nil && needsKey(resp) != nil {
+		if resp, err := s.Target.Get(ctx, p.said); err == nil && needsKey(resp) != nil {
 			return true, needsKey(resp)
 		}
 		fail(p.url, "a link to "+p.said+", which is no Markdown", "a link to the page's Markdown")
@@ -55,7 +55,7 @@ func checkDescribed(_ context.Context, s *survey, p *seenPage, fail check.Fail) 
 	if s.llms == nil {
 		return false, nil
 	}
-	is := func(l weblink.Link) bool { return l.Is("describedby", "") && strings.HasSuffix(l.URL, "/"+pathLLMs) }
+	is := func(l weblink.Link) bool { return l.Is("describedby", "") && strings.HasSuffix(l.URL, pathLLMs) }
 	if !slices.ContainsFunc(p.links, is) {
 		fail(p.url, "no link", `<`+s.llms.resp.URL+`>; rel="describedby"`)
 	}
@@ -144,7 +144,7 @@ func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fa
 		if r == p.own {
 			h["Accept"] = p.accept["Accept"]
 		}
-		again, err := s.t.Do(ctx, http.MethodGet, r.URL, h)
+		again, err := s.Target.Do(ctx, http.MethodGet, r.URL, h)
 		if err != nil {
 			return true, err
 		}
@@ -169,7 +169,7 @@ func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool
 
 // negotiated asks for a page with some Accept, and gives whether Markdown came.
 func (p *seenPage) negotiated(ctx context.Context, s *survey, accept string) (bool, *check.Response, error) {
-	resp, err := s.t.Do(ctx, http.MethodGet, p.url, http.Header{"Accept": {accept}})
+	resp, err := s.Target.Do(ctx, http.MethodGet, p.url, http.Header{"Accept": {accept}})
 	if err != nil {
 		return false, nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
@@ -22,17 +21,16 @@ const (
 	// maxTried is after how many pages without Markdown no other is asked for it.
 	maxTried = 3
 
-	pathLLMs    = "llms.txt"
-	pathRobots  = "robots.txt"
-	pathSitemap = "sitemap.xml"
-	pathCatalog = ".well-known/api-catalog"
+	pathLLMs    = "/llms.txt"
+	pathRobots  = "/robots.txt"
+	pathSitemap = "/sitemap.xml"
+	pathCatalog = "/.well-known/api-catalog"
 )
 
 // survey is what a site has of the room, as its rules share it. It is lenient
 // where the reader is strict: what is broken has to be seen.
 type survey struct {
-	t        *check.Target
-	hosts    []string // that the site is known to live on: no other is asked
+	kit.Site
 	root     *check.Response
 	robots   *seenRobots
 	noRobots *check.Response // an error of the server in its place
@@ -60,10 +58,10 @@ type seenPage struct {
 
 func (s *survey) run(ctx context.Context) error {
 	var err error
-	if s.root, err = s.t.Get(ctx, s.t.Root()); err != nil {
+	if s.root, err = s.Target.Get(ctx, s.Target.Root()); err != nil {
 		return err
 	}
-	s.hosts = []string{check.HostOf(s.t.Root()), check.HostOf(s.root.URL), check.HostOf(s.t.Site())}
+	s.AddHosts(s.root.URL)
 	for _, see := range []func(context.Context) error{s.seeLLMs, s.seeRobots, s.seeSitemaps, s.seeFeeds, s.seeCatalog, s.seePages} {
 		if err := see(ctx); err != nil {
 			return err
@@ -71,29 +69,23 @@ func (s *survey) run(ctx context.Context) error {
 	}
 	twins := slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.md != nil || p.own != nil })
 	if s.llms == nil && s.atom == nil && s.json == nil && s.catalog == nil && !twins {
-		return fmt.Errorf("%s has no llms.txt, no Markdown beside its pages, no feed in Atom or JSON, and no API catalog: %w", s.t.Root(), check.ErrAbsent)
+		return fmt.Errorf("%s has no llms.txt, no Markdown beside its pages, no feed in Atom or JSON, and no API catalog: %w", s.Target.Root(), check.ErrAbsent)
 	}
 	return nil
 }
 
-// at gives the URL of a usual name.
-func (s *survey) at(name string) string { return s.t.Root() + name }
-
 // document gets what may be a document of a name, nil if it is not there, or is
 // a page in its place.
 func (s *survey) document(ctx context.Context, u string) (*check.Response, error) {
-	resp, err := s.t.Get(ctx, u)
-	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	resp, _, err := s.Document(ctx, u)
+	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
 		return nil, err
-	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, weblink.IsHTML(resp.Header), !s.near(resp.URL):
-		return nil, nil //nolint:nilnil,nilerr // it is not there
 	}
 	return resp, nil
 }
 
 func (s *survey) seeLLMs(ctx context.Context) error {
-	resp, err := s.document(ctx, s.at(pathLLMs))
+	resp, err := s.document(ctx, s.At(pathLLMs))
 	if resp != nil {
 		s.llms = &seenLLMs{resp, decodeLLMs(resp.Body)}
 	}
@@ -101,13 +93,13 @@ func (s *survey) seeLLMs(ctx context.Context) error {
 }
 
 func (s *survey) seeRobots(ctx context.Context) error {
-	resp, err := s.t.Get(ctx, s.at(pathRobots))
+	resp, err := s.Target.Get(ctx, s.At(pathRobots))
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:
 		return err
 	case err == nil && resp.Status >= 500:
 		s.noRobots = resp
-	case err == nil && resp.Status == http.StatusOK && resp.BodyErr == nil && !looksHTML(resp.Body):
+	case err == nil && resp.Status == http.StatusOK && resp.BodyErr == nil && !kit.LooksHTML(resp.Body):
 		s.robots = &seenRobots{resp, robotsLines(resp.Body)}
 	}
 	return nil
@@ -116,7 +108,7 @@ func (s *survey) seeRobots(ctx context.Context) error {
 // seeSitemaps gets the sitemaps that robots.txt names, else the usual one, and
 // of an index some.
 func (s *survey) seeSitemaps(ctx context.Context) error {
-	base, err := url.Parse(s.t.Root())
+	base, err := url.Parse(s.Target.Root())
 	if err != nil {
 		return err
 	}
@@ -129,20 +121,20 @@ func (s *survey) seeSitemaps(ctx context.Context) error {
 		}
 	}
 	if len(todo) == 0 {
-		todo = []namedSitemap{{url: s.at(pathSitemap)}}
+		todo = []namedSitemap{{url: s.At(pathSitemap)}}
 	}
 	for i := 0; i < len(todo) && i < maxCheckedLists; i++ {
 		n := todo[i]
-		if !s.near(n.url) || slices.ContainsFunc(s.named, func(o namedSitemap) bool { return o.url == n.url }) {
+		if !s.Near(n.url) || slices.ContainsFunc(s.named, func(o namedSitemap) bool { return o.url == n.url }) {
 			continue
 		}
-		resp, err := s.t.Get(ctx, n.url)
+		resp, err := s.Target.Get(ctx, n.url)
 		if check.Unsure(err) || ctx.Err() != nil {
 			return err
 		}
 		n.resp, n.err = resp, err
 		s.named = append(s.named, n)
-		if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || n.by == "" && looksHTML(resp.Body) {
+		if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || n.by == "" && kit.LooksHTML(resp.Body) {
 			continue
 		}
 		m := seeSitemap(resp)
@@ -160,7 +152,7 @@ func (s *survey) seeSitemaps(ctx context.Context) error {
 func (s *survey) seeFeeds(ctx context.Context) error {
 	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
-		if !atom && !json || !s.near(l.URL) {
+		if !atom && !json || !s.Near(l.URL) {
 			continue
 		}
 		resp, err := s.document(ctx, l.URL)
@@ -179,7 +171,7 @@ func (s *survey) seeFeeds(ctx context.Context) error {
 }
 
 func (s *survey) seeCatalog(ctx context.Context) error {
-	resp, err := s.document(ctx, s.at(pathCatalog))
+	resp, err := s.document(ctx, s.At(pathCatalog))
 	if resp != nil {
 		s.catalog = seeCatalog(resp)
 	}
@@ -191,13 +183,13 @@ func (s *survey) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
 		for _, u := range m.pages() {
-			if abs, err := canon.URL(u); err == nil && s.near(abs) {
+			if abs, err := canon.URL(u); err == nil && s.Near(abs) {
 				all = append(all, abs)
 			}
 		}
 	}
-	urls := []string{s.t.Site()}
-	for _, u := range append(check.Sample(s.t, all), s.t.Root()) {
+	urls := []string{s.Target.Site()}
+	for _, u := range append(check.Sample(s.Target, all), s.Target.Root()) {
 		if !slices.Contains(urls, u) {
 			urls = append(urls, u)
 		}
@@ -222,19 +214,19 @@ func (s *survey) seePages(ctx context.Context) error {
 }
 
 func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
-	resp, err := s.t.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
+	resp, err := s.Target.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:
 		return nil, err
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
 		return nil, nil //nolint:nilnil // a rule says so
-	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.near(resp.URL), !weblink.IsHTML(resp.Header):
+	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.Near(resp.URL), !weblink.IsHTML(resp.Header):
 		return nil, nil //nolint:nilnil,nilerr // it is no page that anybody could judge
 	}
 	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
-		if p.said == "" && s.near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
+		if p.said == "" && s.Near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
 			p.said = l.URL
 		}
 	}
@@ -257,7 +249,7 @@ func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, er
 	if !try {
 		return p, nil
 	}
-	own, err := s.t.Do(ctx, http.MethodGet, p.url, p.accept)
+	own, err := s.Target.Do(ctx, http.MethodGet, p.url, p.accept)
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:
 		return nil, err
@@ -274,14 +266,4 @@ func needsKey(r *check.Response) error {
 		return nil
 	}
 	return &fetch.StatusError{URL: r.URL, Code: r.Status}
-}
-
-// near reports whether a URL is on a host of the site. Others never hear of the
-// checker, whatever a list says.
-func (s *survey) near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
-
-// looksHTML reports whether a body is a page, whatever it is called.
-func looksHTML(body []byte) bool {
-	head := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 256)])))
-	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
 }
