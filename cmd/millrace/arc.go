@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,10 +69,6 @@ type arcSnapshotCommand struct {
 
 // Run prints the snapshot of a page, in canonical form.
 func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	rules, err := c.rules()
 	if err != nil {
 		return err
@@ -115,10 +110,6 @@ type arcVerdict struct {
 // Run lints pages one after the other. Findings and what cannot be read are a
 // failure.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: it is the address of one page")
 	}
@@ -137,17 +128,10 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 		failed = failed || err != nil || len(list) > 0
 		verdicts = append(verdicts, v)
 	}
-	var report any = verdicts
-	if len(verdicts) == 1 {
-		report = verdicts[0]
-	}
-	err := p.report(report, func(w io.Writer) error {
-		var b []byte
+	err := p.report(oneOrAll(verdicts), func(w *bytes.Buffer) {
 		for i := range verdicts {
-			b = verdicts[i].appendText(b)
+			verdicts[i].text(w)
 		}
-		_, err := w.Write(b)
-		return err
 	})
 	if err == nil && failed {
 		err = errReported
@@ -167,25 +151,25 @@ func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]s
 	return list, page.named(name, err)
 }
 
-// appendText writes what was found for a person, a line each as compilers do.
-func (v *arcVerdict) appendText(b []byte) []byte {
+// text writes what was found for a person, a line each as compilers do.
+func (v *arcVerdict) text(w *bytes.Buffer) {
 	switch {
 	case strings.Contains(v.Error, v.Page):
-		return append(append(b, v.Error...), '\n')
+		fmt.Fprintln(w, v.Error)
+		return
 	case v.Error != "":
-		return fmt.Appendf(b, "%s: %s\n", v.Page, v.Error)
+		fmt.Fprintf(w, "%s: %s\n", v.Page, v.Error)
+		return
+	case len(v.Findings) == 0:
+		fmt.Fprintf(w, "%s: no findings\n", v.Page)
 	}
 	for _, f := range v.Findings {
-		b = append(b, v.Page...)
+		w.WriteString(v.Page)
 		if f.Line > 0 {
-			b = fmt.Appendf(b, ":%d:%d", f.Line, f.Column)
+			fmt.Fprintf(w, ":%d:%d", f.Line, f.Column)
 		}
-		b = fmt.Appendf(b, ": %s: %s (%s)\n", f.Rule, f.Message, cmp.Or(f.Path, "the whole"))
+		fmt.Fprintf(w, ": %s: %s (%s)\n", f.Rule, f.Message, cmp.Or(f.Path, "the whole"))
 	}
-	if len(v.Findings) == 0 {
-		b = fmt.Appendf(b, "%s: no findings\n", v.Page)
-	}
-	return b
 }
 
 type arcAnnotateCommand struct {
@@ -206,10 +190,6 @@ type arcAdditions struct {
 // Run proposes attributes. With --json it prints what it adds in place of the
 // page.
 func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
 	if err != nil {
 		return err
@@ -225,12 +205,10 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 		p.log.Info("annotated", "page", c.Page, "attributes", len(added), "file", c.Out)
 	}
 	r := arcAdditions{Page: c.Page, Out: c.Out, Added: append([]snapshot.Addition{}, added...)}
-	return p.report(&r, func(w io.Writer) error {
-		if c.Out != "" {
-			return nil
+	return p.report(&r, func(w *bytes.Buffer) {
+		if c.Out == "" {
+			w.Write(out)
 		}
-		_, err := w.Write(out)
-		return err
 	})
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -55,7 +55,6 @@ type buildReport struct {
 
 // Run builds once.
 func (c *buildCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
 	start := time.Now()
 	p.limitMemory()
 	s := &serveCommand{
@@ -93,7 +92,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
-	if err := p.report(r, func(w io.Writer) error { return printBuild(w, r) }); err != nil {
+	if err := p.report(r, func(w *bytes.Buffer) { printBuild(w, r) }); err != nil {
 		return err
 	}
 	if err != nil {

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"io"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
@@ -20,10 +20,6 @@ type checkCommand struct {
 // Run checks a site; a broken MUST is a failure, and so is the absence of
 // a protocol that was asked for.
 func (c *checkCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	ways, err := rooms(c.Protocol)
 	if err != nil {
 		return err
@@ -47,7 +43,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := p.report(report, func(w io.Writer) error { return report.WriteText(w) }); err != nil {
+	if err := p.report(report, func(w *bytes.Buffer) { _ = report.WriteText(w) }); err != nil {
 		return err
 	}
 	if report.Failed() || c.Protocol != "" && !report.Protocols[c.Protocol].Found {

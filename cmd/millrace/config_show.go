@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -48,7 +49,6 @@ var secrets = []string{"MILLRACE_KEY", "MILLRACE_WEBHOOK_SECRET"}
 
 // Run shows the configuration. One that the command would refuse is an error.
 func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) error {
-	p.start(&c.common)
 	if len(c.Command) == 0 {
 		c.Command = []string{"serve"}
 	}
@@ -261,14 +261,13 @@ func (v *configValue) hide(placeholder string) {
 
 // text prints the report for a person: what nobody has set, and has no default, is
 // left out.
-func (r *configReport) text(w io.Writer) error {
-	var b strings.Builder
+func (r *configReport) text(b *bytes.Buffer) {
 	file := r.File
 	if file == "" {
 		file = "no configuration file"
 	}
-	fmt.Fprintf(&b, "millrace %s, with %s\n\n", r.Command, humanize.Printable(file))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(b, "millrace %s, with %s\n\n", r.Command, humanize.Printable(file))
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "KEY\tVALUE\tFROM\n")
 	left := 0
 	for _, list := range [][]configValue{r.Values, r.Policy} {
@@ -280,15 +279,11 @@ func (r *configReport) text(w io.Writer) error {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, humanize.Printable(shorten(valueText(v.Value))), humanize.Printable(v.From))
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(&b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
+	_ = t.Flush()
+	fmt.Fprintf(b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
 	for _, v := range r.Other {
-		fmt.Fprintf(&b, "%s, %s: for other commands\n", humanize.Printable(v.From), v.Key)
+		fmt.Fprintf(b, "%s, %s: for other commands\n", humanize.Printable(v.From), v.Key)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // shorten cuts what would make a column too wide; --json has all of it.

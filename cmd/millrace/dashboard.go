@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -151,16 +151,14 @@ func newPassword() (*passwordReport, error) {
 
 // Run makes one.
 func (c *keysPasswordCommand) Run(p *process) error {
-	p.start(&c.common)
 	r, err := newPassword()
 	if err != nil {
 		return err
 	}
-	return p.report(r, func(w io.Writer) error {
+	return p.report(r, func(w *bytes.Buffer) {
 		if !c.Quiet {
 			fmt.Fprintln(p.stderr, "This is the only time that the password is shown. The line below it belongs in millrace.yaml; a server that runs takes it with SIGHUP, and whoever is logged in has to log in again.")
 		}
-		_, err := fmt.Fprintf(w, "%s\ndashboard-password: '%s'\n", r.Password, r.Hash)
-		return err
+		fmt.Fprintf(w, "%s\ndashboard-password: '%s'\n", r.Password, r.Hash)
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -83,10 +84,6 @@ type discoveredRobots struct {
 
 // Run looks at a site. A site without a way in is a failure.
 func (c *discoverCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	if err := c.listing.validate(); err != nil {
 		return err
 	}
@@ -181,14 +178,13 @@ func carriesText(d millrace.Detail) string {
 }
 
 // text prints the report for a person.
-func (r *discoverReport) text(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
+func (r *discoverReport) text(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
 	if r.Moved != "" {
-		fmt.Fprintf(&b, "its root leads to another site; look at that as well: %s\n", r.Moved)
+		fmt.Fprintf(b, "its root leads to another site; look at that as well: %s\n", r.Moved)
 	}
 	b.WriteByte('\n')
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\n")
 	var entries, notes, basis []string
 	said := map[string]bool{}
@@ -219,15 +215,13 @@ func (r *discoverReport) text(w io.Writer) error {
 			basis = append(basis, name+" by "+row.Basis)
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	_ = t.Flush()
 	if len(r.Absent) > 0 {
 		absent := make([]string, len(r.Absent))
 		for i, name := range r.Absent {
 			absent[i] = label(name)
 		}
-		fmt.Fprintf(&b, "not there: %s\n", strings.Join(absent, ", "))
+		fmt.Fprintf(b, "not there: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
 		b.WriteString(humanize.Printable(n) + "\n")
@@ -244,13 +238,11 @@ func (r *discoverReport) text(w io.Writer) error {
 		discover.Route
 	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
 		if route.Primary == "" {
-			fmt.Fprintf(&b, "%s\n", humanize.Printable(route.Why))
+			fmt.Fprintf(b, "%s\n", humanize.Printable(route.Why))
 			break
 		}
-		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), humanize.Printable(route.Why))
+		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), humanize.Printable(route.Why))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // rules says in lines what the site says about the use of its content.

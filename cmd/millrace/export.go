@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,7 +55,6 @@ type exportedSite struct {
 
 // Run writes the pages of a store in another form.
 func (c *exportCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
 	p.limitMemory()
 	folder := c.Format == "markdown" || c.Format == "parquet"
 	piped := c.Out == "" || c.Out == "-"
@@ -89,7 +89,10 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 		return nil
 	}
 	r.Out = "standard output"
-	return r.text(p.stderr)
+	var w bytes.Buffer
+	r.text(&w)
+	_, err = p.stderr.Write(w.Bytes())
+	return err
 }
 
 // export writes the sites that are meant.
@@ -234,30 +237,27 @@ func sameFile(store, file string) bool {
 }
 
 // text prints the report for a person.
-func (r *exportReport) text(w io.Writer) error {
-	var b []byte
-	b = fmt.Appendf(b, "%s of %s to %s: %s", humanize.Quantity(int64(r.Pages), "page"), humanize.Quantity(int64(len(r.Sites)), "site"), r.Out, humanize.Bytes(r.Bytes))
+func (r *exportReport) text(w *bytes.Buffer) {
+	fmt.Fprintf(w, "%s of %s to %s: %s", humanize.Quantity(int64(r.Pages), "page"), humanize.Quantity(int64(len(r.Sites)), "site"), r.Out, humanize.Bytes(r.Bytes))
 	if r.Chunks > 0 {
-		b = fmt.Appendf(b, ", %s", humanize.Quantity(int64(r.Chunks), "chunk"))
+		fmt.Fprintf(w, ", %s", humanize.Quantity(int64(r.Chunks), "chunk"))
 	}
-	b = append(b, '\n')
+	w.WriteByte('\n')
 	if r.Format == "markdown" {
-		b = fmt.Appendf(b, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
+		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {
-		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", humanize.Printable(name))
+		fmt.Fprintf(w, "  left: %s, which somebody has changed; the site does not have it any more\n", humanize.Printable(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
-		b = fmt.Appendf(b, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))
+		fmt.Fprintf(w, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))
 	}
 	for _, s := range r.Sites {
 		if r.Format == "jsonl" {
-			b = fmt.Appendf(b, "  what changes from now on of %s: --since %s\n", s.Site, s.Cursor)
+			fmt.Fprintf(w, "  what changes from now on of %s: --since %s\n", s.Site, s.Cursor)
 		}
 		if len(s.Terms) > 0 {
-			b = fmt.Appendf(b, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
+			fmt.Fprintf(w, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
 		}
 	}
-	_, err := w.Write(b)
-	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,10 +59,6 @@ type part struct {
 
 // Run extracts one page. A page without content is a result, and says why.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	switch {
 	case c.form() != "" && c.JSON:
 		return usageError("--json prints all of a page; leave " + c.form() + " out")
@@ -95,10 +92,7 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 		}
 		r.Explained.Idle = res.Idle
 	}
-	return p.report(r, func(w io.Writer) error {
-		_, err := w.Write(c.text(&r))
-		return err
-	})
+	return p.report(r, func(w *bytes.Buffer) { c.text(w, &r) })
 }
 
 // form gives the flag that asks for a form; "" = none.
@@ -159,44 +153,42 @@ func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, add
 // against. The name never resolves (RFC 6761, section 6.4).
 const nowhere = "http://page.invalid/"
 
-// text gives the report for a person.
-func (c *extractCommand) text(r *extractReport) []byte {
-	var b []byte
+// text writes the report for a person.
+func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
 	switch {
 	case c.Blocks:
-		b = appendBlocks(b, r.Blocks)
+		printBlocks(w, r.Blocks)
 	case c.Markdown:
-		b = append(b, r.Markdown()...)
+		w.WriteString(r.Markdown())
 	case c.Text:
-		b = append(b, r.Text...)
+		w.WriteString(r.Text)
 	default:
-		b = c.appendFields(b, r)
-		b = append(b, '\n')
-		b = append(b, r.Markdown()...)
+		c.fields(w, r)
+		w.WriteByte('\n')
+		w.WriteString(r.Markdown())
 	}
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		b = append(b, '\n')
+	if b := w.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' {
+		w.WriteByte('\n')
 	}
 	if r.Reason != "" {
-		b = fmt.Appendf(b, "no content: %s\n", r.Reason)
+		fmt.Fprintf(w, "no content: %s\n", r.Reason)
 	}
 	if e := r.Explained; e != nil {
-		b = fmt.Appendf(b, "\nkept     %s\n", e.Root)
+		fmt.Fprintf(w, "\nkept     %s\n", e.Root)
 		for _, k := range e.Kept {
-			b = fmt.Appendf(b, "kept     %s: %s, %d words\n", k.Selector, k.Reason, k.Words)
+			fmt.Fprintf(w, "kept     %s: %s, %d words\n", k.Selector, k.Reason, k.Words)
 		}
 		for _, d := range e.Dropped {
-			b = fmt.Appendf(b, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
+			fmt.Fprintf(w, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
 		}
 		for _, rule := range e.Idle {
-			b = fmt.Appendf(b, "idle     %s: nothing on this page goes by it\n", rule)
+			fmt.Fprintf(w, "idle     %s: nothing on this page goes by it\n", rule)
 		}
 	}
-	return b
 }
 
-// appendFields writes the fields that the page has, with their sources.
-func (c *extractCommand) appendFields(b []byte, r *extractReport) []byte {
+// fields writes the fields that the page has, with their sources.
+func (c *extractCommand) fields(w *bytes.Buffer, r *extractReport) {
 	date := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
@@ -219,24 +211,22 @@ func (c *extractCommand) appendFields(b []byte, r *extractReport) []byte {
 		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], nowhere) {
 			continue
 		}
-		b = fmt.Appendf(b, "%-12s %s", f[0], f[1])
+		fmt.Fprintf(w, "%-12s %s", f[0], f[1])
 		if s := r.Sources[f[0]]; s != "" {
-			b = fmt.Appendf(b, "  (%s)", s)
+			fmt.Fprintf(w, "  (%s)", s)
 		}
-		b = append(b, '\n')
+		w.WriteByte('\n')
 	}
-	return b
 }
 
-// appendBlocks writes a line for each block: its type, and its text.
-func appendBlocks(b []byte, blocks []millrace.Block) []byte {
+// printBlocks writes a line for each block: its type, and its text.
+func printBlocks(w *bytes.Buffer, blocks []millrace.Block) {
 	for i := range blocks {
 		bl := &blocks[i]
 		line := strings.Join(strings.Fields(millrace.Text(blocks[i:i+1])), " ")
 		if len(line) > 160 {
 			line = strings.ToValidUTF8(line[:160], "") + "…"
 		}
-		b = fmt.Appendf(b, "%-10s %s\n", bl.Type, line)
+		fmt.Fprintf(w, "%-10s %s\n", bl.Type, line)
 	}
-	return b
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,6 @@ type initCommand struct {
 
 // Run looks at a site, and writes a configuration for it.
 func (c *initCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	at, err := siteFolder(c.URL)
 	if err != nil {
 		return err
@@ -50,32 +47,19 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	r.Dashboard, r.Password, r.Hash = initDashboard, made.Password, made.Hash
-	if err := writeConfig(c.File, r); err != nil {
-		return err
-	}
-	stats := client.Stats()
-	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
-	return p.report(r, r.Text)
-}
-
-// initDashboard is where a new configuration has the dashboard. Few sites have
-// something of the name.
-const initDashboard = "/millrace"
-
-// writeConfig writes the configuration into a new file.
-func writeConfig(file string, r *setup.Report) error {
 	text, err := r.YAML(time.Now())
 	if err != nil {
 		return err
 	}
 	// It has the hash of a password, and is where secrets go.
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := writeNew(c.File, []byte(text)); err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(file))
-	}
-	return nil
+	stats := client.Stats()
+	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
+	return p.report(r, func(w *bytes.Buffer) { _ = r.Text(w) })
 }
+
+// initDashboard is where a new configuration has the dashboard. Few sites have
+// something of the name.
+const initDashboard = "/millrace"

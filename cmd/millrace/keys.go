@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,6 @@ type keysAddCommand struct {
 
 // Run makes a key.
 func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	now := time.Now()
 	k := store.Key{Name: c.Name}
 	if k.Expires, err = parseExpiry(c.Expires, now); err != nil {
@@ -133,16 +133,15 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	k.Created = now.UTC().Truncate(time.Second)
 	r := reportOf(k, now)
 	r.Key = key
-	return p.report(r, func(w io.Writer) error {
+	return p.report(r, func(w *bytes.Buffer) {
 		if own {
-			_, err := fmt.Fprintf(w, "%s: the key of %s holds\n", k.Name, c.KeyFile)
-			return err
+			fmt.Fprintf(w, "%s: the key of %s holds\n", k.Name, c.KeyFile)
+			return
 		}
 		if !c.Quiet {
 			fmt.Fprintln(p.stderr, "This is the only time that the key is shown. Send it as the header field Authorization: Bearer KEY.")
 		}
-		_, err := fmt.Fprintln(w, key)
-		return err
+		fmt.Fprintln(w, key)
 	})
 }
 
@@ -192,7 +191,6 @@ type keysListCommand struct {
 
 // Run lists the keys.
 func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	s, err := c.open(ctx, p, false)
 	if err != nil {
 		return err
@@ -206,10 +204,10 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 	for _, k := range keys {
 		reports = append(reports, reportOf(k, time.Now()))
 	}
-	return p.report(reports, func(w io.Writer) error {
+	return p.report(reports, func(w *bytes.Buffer) {
 		if len(keys) == 0 {
-			_, err := fmt.Fprintln(w, "no keys")
-			return err
+			fmt.Fprintln(w, "no keys")
+			return
 		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "NAME\tRIGHTS\tCREATED\tEXPIRES\tSTATE")
@@ -230,7 +228,7 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(rights, ","), k.Created.Format("2006-01-02 15:04Z"), expires, state)
 		}
-		return t.Flush()
+		_ = t.Flush()
 	})
 }
 
@@ -241,7 +239,6 @@ type keysRevokeCommand struct {
 
 // Run ends a key.
 func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	if strings.Contains(c.Name, store.KeyPrefix) {
 		// Not to be repeated, since errors are kept too.
 		return usageError("that looks like a key: name it by its name, which millrace keys list shows")
@@ -256,8 +253,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	return p.report(struct {
 		Revoked string `json:"revoked"`
-	}{c.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s is revoked: a server that runs lets it in no more\n", c.Name)
-		return err
+	}{c.Name}, func(w *bytes.Buffer) {
+		fmt.Fprintf(w, "%s is revoked: a server that runs lets it in no more\n", c.Name)
 	})
 }

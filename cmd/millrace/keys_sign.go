@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -24,7 +24,6 @@ type keysSignCommand struct {
 
 // Run makes a key.
 func (c *keysSignCommand) Run(_ context.Context, p *process) error {
-	p.start(&c.common)
 	key, err := webauth.NewKey(nil)
 	if err != nil {
 		return err
@@ -33,28 +32,19 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	if err := writeNew(c.File, text); errors.Is(err, fs.ErrExist) {
 		return usageError(c.File + ": there is a file already, and a key that is lost cannot be made again: name another one")
-	}
-	if err != nil {
+	} else if err != nil {
 		return err
-	}
-	if _, err = f.Write(text); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(c.File))
 	}
 	return p.report(struct {
 		File string `json:"file"`
 		ID   string `json:"keyid"`
-	}{c.File, key.ID()}, func(w io.Writer) error {
+	}{c.File, key.ID()}, func(w *bytes.Buffer) {
 		if !c.Quiet {
 			fmt.Fprintln(p.stderr, "Publish it with millrace keys directory, or millrace serve --sign-directory. Keep the file to yourself.")
 		}
-		_, err := fmt.Fprintln(w, key.ID())
-		return err
+		fmt.Fprintln(w, key.ID())
 	})
 }
 
@@ -79,7 +69,6 @@ type directoryReport struct {
 
 // Run writes a directory.
 func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
-	p.start(&c.common)
 	span, ok := parseSpan(c.Holds)
 	if !ok || span < time.Minute {
 		return usageError(fmt.Sprintf("--holds %q: write how long the signatures hold, such as 90d or 12h", c.Holds))
@@ -129,7 +118,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 			return err
 		}
 	}
-	return p.report(r, func(w io.Writer) error {
+	return p.report(r, func(w *bytes.Buffer) {
 		if !c.Quiet {
 			fmt.Fprintf(p.stderr, "Publish this at %s%s, as %s.\n", at, r.Path, r.Type)
 			for _, name := range slices.Sorted(maps.Keys(r.Header)) {
@@ -139,12 +128,9 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 				fmt.Fprintf(p.stderr, "The signatures hold until %s.\n", r.Expires.Format(time.DateOnly))
 			}
 		}
-		if c.Out != "" {
-			return nil
+		if c.Out == "" {
+			w.WriteString(r.Body) // the signatures are of these bytes, without a line end
 		}
-		// The signatures are of these bytes, without a line end.
-		_, err := io.WriteString(w, r.Body)
-		return err
 	})
 }
 

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,6 +73,8 @@ type common struct {
 	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
 	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in this folder, if there is one)."`
 }
+
+func (c *common) flags() *common { return c }
 
 // process is what a command has of the process that runs it. Nothing else of
 // the process is used, so that tests can run commands as functions.
@@ -151,7 +154,9 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		return line, conf, err
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	err = kctx.Run(p)
+	if err = p.begin(kctx.Selected().Target.Addr().Interface()); err == nil {
+		err = kctx.Run(p)
+	}
 	switch {
 	case err == nil:
 		return exitGood
@@ -246,6 +251,17 @@ func (p *process) printFailure(err error) {
 	}{err.Error(), millrace.ErrorCode(err)})
 }
 
+// begin gives the process the flags of a command, and checks those that many have.
+func (p *process) begin(command any) error {
+	if c, ok := command.(interface{ flags() *common }); ok {
+		p.start(c.flags())
+	}
+	if r, ok := command.(interface{ fetching() *remote }); ok {
+		return r.fetching().validate()
+	}
+	return nil
+}
+
 // start gives the process the flags that every command has.
 func (p *process) start(c *common) {
 	p.common = c
@@ -269,15 +285,41 @@ func withCode(_ []string, a slog.Attr) slog.Attr {
 }
 
 // report prints a report: JSON if it was asked for, else what text writes.
-func (p *process) report(v any, text func(io.Writer) error) error {
+func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	p.reported = true
 	if !p.common.JSON {
-		return text(p.stdout)
+		var w bytes.Buffer
+		text(&w)
+		_, err := p.stdout.Write(w.Bytes())
+		return err
 	}
 	e := json.NewEncoder(p.stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// oneOrAll returns the only report of a list, or the list.
+func oneOrAll[T any](list []T) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
+
+// writeNew writes a secret file, which must not exist yet.
+func writeNew(file string, data []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(file))
+	}
+	return nil
 }
 
 // helpCommand is handled before the command line is parsed; it is listed so

@@ -39,7 +39,6 @@ const mcpRefresh = 10 * time.Minute
 
 // Run answers until its client, or its context, ends.
 func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	p.limitMemory()
 	if c.JSON && c.Listen == "" {
 		return usageError("--json: standard output has the protocol, and nothing else; it goes with --listen")

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -37,7 +37,7 @@ func (c *pullCommand) prepare(p *process) error {
 	if c.Parallel < 1 {
 		return usageError("--parallel is at least 1")
 	}
-	if err := errors.Join(c.remote.validate(), c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate(), c.loadSigner()); err != nil {
+	if err := errors.Join(c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate(), c.loadSigner()); err != nil {
 		return err
 	}
 	for _, u := range c.URL {
@@ -79,7 +79,6 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 
 // Run pulls every site; one that fails does not stop the others.
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
 	p.limitMemory()
 	if err := c.prepare(p); err != nil {
 		return err
@@ -95,11 +94,11 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	for _, r := range reports {
 		nameFlags(r)
 	}
-	var out any = reports
-	if len(c.URL) == 1 && len(reports) == 1 {
-		out = reports[0]
+	out := any(reports)
+	if len(c.URL) == 1 {
+		out = oneOrAll(reports)
 	}
-	if err := p.report(out, func(w io.Writer) error { return printPull(w, reports) }); err != nil {
+	if err := p.report(out, func(w *bytes.Buffer) { printPull(w, reports) }); err != nil {
 		return err
 	}
 	if failed != nil {

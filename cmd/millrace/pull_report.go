@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -12,19 +12,16 @@ import (
 )
 
 // printPull prints reports for a person.
-func printPull(w io.Writer, reports []*agent.Report) error {
-	var b []byte
+func printPull(w *bytes.Buffer, reports []*agent.Report) {
 	for _, r := range reports {
-		b = appendPull(b, r)
+		printOnePull(w, r)
 	}
 	if len(reports) > 1 {
-		b = appendSums(b, reports)
+		printSums(w, reports)
 	}
-	_, err := w.Write(b)
-	return err
 }
 
-func appendPull(b []byte, r *agent.Report) []byte {
+func printOnePull(w *bytes.Buffer, r *agent.Report) {
 	via := ""
 	if r.Via != "" {
 		via = " by " + label(r.Via)
@@ -32,44 +29,43 @@ func appendPull(b []byte, r *agent.Report) []byte {
 	if r.Error != "" {
 		via = " failed"
 	}
-	b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.SkippedN)
-	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.BytesReceived), r.Seconds)
-	b = appendSaved(b, "  ", r.Savings)
-	b = append(b, policyText(r)...)
-	b = append(b, signedText(r)...)
+	fmt.Fprintf(w, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.SkippedN)
+	fmt.Fprintf(w, "  %s, %s received, %.1f s\n", humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.BytesReceived), r.Seconds)
+	printSaved(w, "  ", r.Savings)
+	w.WriteString(policyText(r))
+	w.WriteString(signedText(r))
 	if r.Quota != "" {
-		b = fmt.Appendf(b, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
+		fmt.Fprintf(w, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
 	}
 	if r.Doubted > 0 {
-		b = fmt.Appendf(b, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
+		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
 	}
 	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
-		b = fmt.Appendf(b, "  %d pages could not be had; pull again\n", r.Missed)
+		fmt.Fprintf(w, "  %d pages could not be had; pull again\n", r.Missed)
 	}
 	if r.Unconfirmed > 0 {
-		b = fmt.Appendf(b, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
+		fmt.Fprintf(w, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
 	}
 	said := r.Error == ""
 	for _, way := range r.Ways {
 		if way.Error != "" && (r.Error != "" || !way.Absent) {
-			b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", label(way.Protocol), way.Part, way.Pages, way.Error)
+			fmt.Fprintf(w, "  %s, %s: %d pages: %s\n", label(way.Protocol), way.Part, way.Pages, way.Error)
 			said = said || way.Error == r.Error
 		}
 	}
 	if !said {
-		b = fmt.Appendf(b, "  failed: %s\n", r.Error)
+		fmt.Fprintf(w, "  failed: %s\n", r.Error)
 	}
 	for _, g := range ingest.GroupSkips(r.Skipped) {
-		b = fmt.Appendf(b, "  %s\n", g.Text("skipped", "pages"))
+		fmt.Fprintf(w, "  %s\n", g.Text("skipped", "pages"))
 	}
 	if n := len(r.Notes); n > 0 {
-		b = fmt.Appendf(b, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
+		fmt.Fprintf(w, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
 	}
-	return b
 }
 
-// appendSums adds what all sites have come to.
-func appendSums(b []byte, reports []*agent.Report) []byte {
+// printSums prints what all sites have come to.
+func printSums(w *bytes.Buffer, reports []*agent.Report) {
 	var sum agent.Report
 	failed, ended := 0, 0
 	for _, r := range reports {
@@ -82,15 +78,15 @@ func appendSums(b []byte, reports []*agent.Report) []byte {
 			ended++
 		}
 	}
-	b = fmt.Appendf(b, "%d sites: %d added, %d updated, %d deleted, %d unchanged; %s, %s received", len(reports),
+	fmt.Fprintf(w, "%d sites: %d added, %d updated, %d deleted, %d unchanged; %s, %s received", len(reports),
 		sum.Added, sum.Updated, sum.Deleted, sum.Unchanged, humanize.Quantity(sum.Requests, "request"), humanize.Bytes(sum.BytesReceived))
 	if ended > 0 {
-		b = fmt.Appendf(b, "; %d ended by a quota", ended)
+		fmt.Fprintf(w, "; %d ended by a quota", ended)
 	}
 	if failed > 0 {
-		b = fmt.Appendf(b, "; %d failed", failed)
+		fmt.Fprintf(w, "; %d failed", failed)
 	}
-	return append(b, '\n')
+	w.WriteByte('\n')
 }
 
 // policyText says in a line what a person has to know of the policy, if

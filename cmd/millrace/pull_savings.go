@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/millrace/millrace/internal/savings"
@@ -27,11 +28,11 @@ func (c *coefficients) validate() error {
 	return nil
 }
 
-// appendSaved appends what was saved in two lines, or in none.
-func appendSaved(b []byte, indent string, s *savings.Saved) []byte {
+// printSaved prints what was saved in two lines, or in none.
+func printSaved(w *bytes.Buffer, indent string, s *savings.Saved) {
 	if s == nil || s.Pages == 0 {
-		return b
+		return
 	}
 	saved, counted := s.Text()
-	return fmt.Appendf(b, "%s%s\n%s%s\n", indent, saved, indent, counted)
+	fmt.Fprintf(w, "%s%s\n%s%s\n", indent, saved, indent, counted)
 }

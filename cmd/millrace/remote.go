@@ -30,6 +30,8 @@ type remote struct {
 	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
 }
 
+func (r *remote) fetching() *remote { return r }
+
 // validate refuses values that would be taken for something else.
 func (r *remote) validate() error {
 	if r.Delay != nil && *r.Delay < 0 {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -61,7 +61,6 @@ type protocolSavings struct {
 // Run prints what the pulls into a mirror have saved, and what machines took of a
 // site that is served from a store.
 func (c *reportCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
 	if err := c.validate(); err != nil {
 		return err
 	}
@@ -170,52 +169,43 @@ func (c *reportCommand) site(ctx context.Context, p *process, st store.Store, co
 }
 
 // text prints the report for a person.
-func (r *savingsReport) text(w io.Writer) error {
-	var b []byte
+func (r *savingsReport) text(w *bytes.Buffer) {
 	for _, s := range r.Sites {
-		b = fmt.Appendf(b, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
+		fmt.Fprintf(w, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
 		for _, q := range s.Protocols {
-			b = fmt.Appendf(b, "  %s: %s, %.0f requests, %s received\n", label(q.Protocol), pullsText(q.Pulls, q.Failed),
+			fmt.Fprintf(w, "  %s: %s, %.0f requests, %s received\n", label(q.Protocol), pullsText(q.Pulls, q.Failed),
 				q.Saved.Requests.Spent, humanize.Bytes(int64(q.Saved.Bytes.Spent)))
-			b = appendSaved(b, "    ", q.Saved)
+			printSaved(w, "    ", q.Saved)
 		}
 		if len(s.Protocols) > 1 {
-			b = fmt.Appendf(b, "  all: %s\n", pullsText(s.Pulls, s.Failed))
-			b = appendSaved(b, "    ", s.Total)
+			fmt.Fprintf(w, "  all: %s\n", pullsText(s.Pulls, s.Failed))
+			printSaved(w, "    ", s.Total)
 		}
 	}
 	if len(r.Sites) > 1 {
-		b = fmt.Appendf(b, "all sites since %s\n", r.Since.Format(time.DateOnly))
-		b = appendSaved(b, "  ", r.Total)
+		fmt.Fprintf(w, "all sites since %s\n", r.Since.Format(time.DateOnly))
+		printSaved(w, "  ", r.Total)
 	}
 	if len(r.Sites) > 0 && len(r.Served) > 0 {
-		b = append(b, '\n')
+		w.WriteByte('\n')
 	}
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	b = b[:0]
 	for _, s := range r.Served {
-		if err := s.text(w); err != nil {
-			return err
-		}
+		s.text(w)
 	}
 	if len(r.Sites) == 0 && len(r.Served) == 0 {
-		b = fmt.Appendf(b, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it since %s\n", r.Store, r.first.Format(time.DateOnly))
+		fmt.Fprintf(w, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it since %s\n", r.Store, r.first.Format(time.DateOnly))
 	}
-	b = append(b, '\n')
+	w.WriteByte('\n')
 	if len(r.Served) > 0 {
-		b = append(b, "served: against each page that was asked for as HTML, unconditionally, all of it read; lists and feeds are cost alone\n"...)
+		w.WriteString("served: against each page that was asked for as HTML, unconditionally, all of it read; lists and feeds are cost alone\n")
 	}
 	if len(r.Sites) > 0 || len(r.Served) == 0 {
-		b = append(b, "pulled: against every page once a pull as HTML, unconditionally, all of it read\n"...)
+		w.WriteString("pulled: against every page once a pull as HTML, unconditionally, all of it read\n")
 	}
-	b = append(b, "estimates are by\n"...)
+	w.WriteString("estimates are by\n")
 	for _, k := range r.Coefficients {
-		b = fmt.Appendf(b, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
+		fmt.Fprintf(w, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
 	}
-	_, err := w.Write(b)
-	return err
 }
 
 func pullsText(pulls, failed int64) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -95,7 +96,7 @@ func (c *reportCommand) yardstick(ctx context.Context, p *process, st store.Stor
 }
 
 // text prints it for a person.
-func (r *servedReport) text(w io.Writer) error {
+func (r *servedReport) text(w *bytes.Buffer) {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
@@ -129,9 +130,7 @@ func (r *servedReport) text(w io.Writer) error {
 	for i := range r.Days {
 		row(r.Days[i].Day.Format(time.DateOnly), &r.Days[i].Saved)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	_ = table.Flush()
 	for i := range r.Unusual {
 		u := &r.Unusual[i]
 		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), humanize.Printable(u.Says), u.Advice)
@@ -140,7 +139,6 @@ func (r *servedReport) text(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return nil
 }
 
 // listsText says how much of what went out was no page.

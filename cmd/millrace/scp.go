@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -62,10 +63,6 @@ const mostRefused = 1000
 // Run verifies files one after the other. A file or a page that is refused is a
 // failure.
 func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	var verdicts []scpVerdict
 	failed := false
 	for _, name := range c.Files {
@@ -80,17 +77,10 @@ func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 		failed = failed || err != nil || v.Skipped > 0
 		verdicts = append(verdicts, v)
 	}
-	var report any = verdicts
-	if len(verdicts) == 1 {
-		report = verdicts[0]
-	}
-	err := p.report(report, func(w io.Writer) error {
+	err := p.report(oneOrAll(verdicts), func(w *bytes.Buffer) {
 		for i := range verdicts {
-			if _, err := fmt.Fprintf(w, "%s: %s\n", verdicts[i].File, verdicts[i].text()); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%s: %s\n", verdicts[i].File, verdicts[i].text())
 		}
-		return nil
 	})
 	if err == nil && failed {
 		err = errReported
@@ -189,10 +179,6 @@ type scpReport struct {
 
 // Run shows what is in a file, also in one that is refused, as far as it goes.
 func (c *scpInspectCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	f, err := openSCP(ctx, p, &c.remote, c.File)
 	if err != nil {
 		if _, usage := errors.AsType[usageError](err); usage {
@@ -280,8 +266,7 @@ func firstSegment(u string) string {
 	return path
 }
 
-func (r *scpReport) text(w io.Writer) error {
-	b := bufio.NewWriter(w)
+func (r *scpReport) text(b *bytes.Buffer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -306,7 +291,6 @@ func (r *scpReport) text(w io.Writer) error {
 	if r.Error != "" {
 		line("refused", "%s", r.Error)
 	}
-	return b.Flush()
 }
 
 // counts writes the largest of some counts, a line each.
@@ -333,10 +317,6 @@ type scpCatCommand struct {
 
 // Run verifies a file, then prints its pages: a file that is refused has none.
 func (c *scpCatCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
-	if err := c.remote.validate(); err != nil {
-		return err
-	}
 	err := c.cat(ctx, p)
 	if _, usage := errors.AsType[usageError](err); err == nil || usage {
 		return err

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -58,7 +58,6 @@ const mostHits = 1000
 
 // Run indexes what is not indexed yet, and searches.
 func (c *searchCommand) Run(ctx context.Context, p *process) error {
-	p.start(&c.common)
 	p.limitMemory()
 	// Somebody waits: what is missed now is asked for again by the next search.
 	embedder, err := c.embedder(-1)
@@ -242,32 +241,29 @@ func (c *searchCommand) search(ctx context.Context, x *index.Index, v millrace.V
 	return nil
 }
 
-func (r *searchReport) text(w io.Writer) error {
-	var b strings.Builder
+func (r *searchReport) text(b *bytes.Buffer) {
 	if r.Corrected != "" {
-		fmt.Fprintf(&b, "Nothing was found for %q. This is for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
+		fmt.Fprintf(b, "Nothing was found for %q. This is for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
 	}
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		fmt.Fprintf(&b, "%.2f  %s\n      %s\n", h.Relevance, r.strong(humanize.Printable(cmp.Or(h.Title, h.URL))), humanize.Printable(h.URL))
+		fmt.Fprintf(b, "%.2f  %s\n      %s\n", h.Relevance, r.strong(humanize.Printable(cmp.Or(h.Title, h.URL))), humanize.Printable(h.URL))
 		if len(h.Headings) > 0 {
-			fmt.Fprintf(&b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
+			fmt.Fprintf(b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
 		}
 		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94, r.strong) {
-			fmt.Fprintf(&b, "      %s\n", line)
+			fmt.Fprintf(b, "      %s\n", line)
 		}
 		b.WriteByte('\n')
 	}
 	if len(r.Hits) == 0 {
 		b.WriteString("Nothing was found. Try fewer or other words.\n")
 	} else {
-		fmt.Fprintf(&b, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
+		fmt.Fprintf(b, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
 	}
 	if r.Note != "" {
-		fmt.Fprintf(&b, "%s\n", humanize.Printable(r.Note))
+		fmt.Fprintf(b, "%s\n", humanize.Printable(r.Note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (r *searchReport) strong(s string) string {

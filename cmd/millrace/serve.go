@@ -50,7 +50,6 @@ type serveReport struct {
 
 // Run serves until its context ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	start := time.Now()
 	p.limitMemory()
 	p.wishes = make(chan chan<- error)
@@ -102,7 +101,7 @@ func (c *serveCommand) validate() error {
 		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
 	}
 	_, err := c.rules()
-	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
+	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // accessLog opens what gets a line per request; nil = nothing does, or nothing is

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -42,7 +42,6 @@ type snippet struct {
 
 // Run prints the snippet.
 func (c *snippetCommand) Run(_ context.Context, p *process) error {
-	p.start(&c.common)
 	s := snippet{Source: c.Source, Base: c.BaseURL, Sitemap: c.Sitemap, Exec: "/usr/local/bin/millrace"}
 	if exe, err := os.Executable(); err == nil {
 		s.Exec = exe
@@ -93,10 +92,7 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	return p.report(map[string]string{"for": c.For, "text": text}, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
+	return p.report(map[string]string{"for": c.For, "text": text}, func(w *bytes.Buffer) { w.WriteString(text) })
 }
 
 // special reports whether a character of a path means something to nginx, to

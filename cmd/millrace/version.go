@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,7 +22,6 @@ type versionReport struct {
 
 // Run prints the version that was built in.
 func (c *versionCommand) Run(p *process) error {
-	p.start(&c.common)
 	r := versionReport{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -31,9 +30,8 @@ func (c *versionCommand) Run(p *process) error {
 			}
 		}
 	}
-	return p.report(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Revision+" "+r.Go+" "+r.Platform), " "))
-		return err
+	return p.report(r, func(w *bytes.Buffer) {
+		fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Revision+" "+r.Go+" "+r.Platform), " "))
 	})
 }
 

@@ -43,7 +43,6 @@ const (
 
 // Run watches until its context ends.
 func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
-	p.start(&c.common)
 	p.limitMemory()
 	if err := c.prepare(p); err != nil {
 		return err
