@@ -83,6 +83,8 @@ var lineCases = []lineCase{
 	{"leap second", `"2025-01-15T10:00:00Z"`, `"2016-12-31T18:59:60-05:00"`, taken, "", ""},
 	{"no leap second", `"2025-01-15T10:00:00Z"`, `"2016-12-31T18:58:60-05:00"`, skipped, "line 7 (/modified)", "page/modified"},
 	{"time without zone", `"2025-01-15T10:00:00Z"`, `"2025-01-15T10:00:00"`, skipped, "line 7 (/modified)", "page/modified"},
+	{"hour of one digit", `"2025-01-15T10:00:00Z"`, `"2025-01-15T1:00:00.5Z"`, skipped, "line 7 (/modified)", "page/modified"},
+	{"comma in a time", `"2025-01-15T10:00:00Z"`, `"2025-01-15T10:00:00,5Z"`, skipped, "line 7 (/modified)", "page/modified"},
 	{"time with a line end", `"2025-01-15T10:00:00Z"`, `"2025-01-15T10:00:00Z\n"`, skipped, "line 7 (/modified)", "page/modified"},
 	{"published", `"2025-01-14T10:00:00Z"`, `"14 January"`, skipped, "line 7 (/published)", "page/published"},
 	{"language", `"en"`, `"zh-Hans-CN-x-y"`, taken, "", ""},

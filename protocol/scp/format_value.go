@@ -137,7 +137,8 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	if leap {
 		copy(s[17:], "59")
 	}
-	if t.UnmarshalText(s) != nil {
+	// The library takes hours of one digit and fractions after a comma.
+	if len(s) < 20 || s[12] == ':' || s[19] == ',' || t.UnmarshalText(s) != nil {
 		return time.Time{}, false
 	}
 	t = t.UTC()
