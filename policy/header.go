@@ -23,7 +23,8 @@ var purposes = []struct {
 	usage   string
 }{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
 
-// Header is what a policy says in header fields. It is safe for concurrent use.
+// Header is what a policy says in header fields; nil says nothing. It is safe for
+// concurrent use.
 type Header struct {
 	says          preferences
 	signal, usage []string // the values of both fields
@@ -43,6 +44,9 @@ func NewHeader(p *millrace.Policy) *Header {
 // Write sets Content-Signal and Content-Usage of a response. What the response
 // says itself counts where it is stricter.
 func (h *Header) Write(to http.Header) {
+	if h == nil {
+		return
+	}
 	if to[fieldSignal] == nil && to[fieldUsage] == nil {
 		to[fieldSignal], to[fieldUsage] = h.signal, h.usage
 		return

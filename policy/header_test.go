@@ -18,9 +18,7 @@ func TestSignals(t *testing.T) {
 	} {
 		p := &millrace.Policy{Purposes: purposes, Rate: millrace.RateHints{PerSecond: 1}}
 		h := make(http.Header)
-		if f := NewHeader(p); f != nil {
-			f.Write(h)
-		}
+		NewHeader(p).Write(h)
 		if d := cmp.Diff(purposes, ReadHeader(h).Purposes); d != "" {
 			t.Errorf("%v (-written +read):\n%s", h, d)
 		}

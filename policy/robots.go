@@ -12,7 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Robots is what a policy says in robots.txt. It is safe for concurrent use.
+// Robots is what a policy says in robots.txt; nil says nothing. It is safe for
+// concurrent use.
 //
 // The file is composed of the site's own, of what the policy says, and of the lines
 // of the protocols. What the site's own file says stays as it is, unless the policy
@@ -96,7 +97,7 @@ func parseRecords(text string) []record {
 		line = strings.TrimSuffix(line, "\n")
 		said, _, _ := strings.Cut(line, "#")
 		name, value, ok := strings.Cut(said, ":")
-		if !ok { // some crawlers take what has been forgotten as said
+		if !ok { // some crawlers read a record without its colon
 			if words := strings.Fields(said); len(words) == 2 {
 				name, value, ok = words[0], words[1], true
 			}
@@ -122,11 +123,11 @@ type groupWords struct {
 	delay float64  // seconds
 }
 
-// ofAll reports whether a record stands for itself, whatever group it is in.
+// ofAll reports whether a record is of no group, wherever it is.
 func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
 
-// token gives the crawler that a User-agent record names, in lower case: without
-// a version, a comment or others, which crawlers pass over.
+// token returns the crawler that a User-agent record names, in lower case: without
+// a version, a comment or other crawlers, which crawlers ignore.
 func (r record) token() string {
 	if r.value == "*" || strings.HasPrefix(r.value, "* ") {
 		return "*"
@@ -164,11 +165,12 @@ func groupsSay(records []record) map[string]*groupWords {
 	return say
 }
 
+// add adds a record of a group.
 func (own *groupWords) add(r record) {
 	switch r.name {
 	case "content-signal", "content-usage":
 		own.says = own.says.and(ReadSignals(r.value))
-		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // of a part of the site
+		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // of the whole site
 			own.other = append(own.other, r.value)
 		}
 	case "crawl-delay":
@@ -191,6 +193,9 @@ func (own *groupWords) and(o *groupWords) *groupWords {
 
 // Write returns a robots.txt with what the policy says in each of its groups.
 func (u *Robots) Write(text string) string {
+	if u == nil {
+		return text
+	}
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder

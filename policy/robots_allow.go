@@ -7,19 +7,18 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A robots.txt that keeps robots out of a whole site keeps them out of its
-// machine documents, too, which are published for them. So each group that
-// refuses those by a general rule allows them by a longer one (RFC 9309, section
+// Allow returns a robots.txt whose groups allow the patterns of paths at which the
+// machine documents of a site are. A file that keeps robots out of a whole site
+// keeps them out of these, too, which are published for them. So each group that
+// refuses them by a general rule allows them by a longer one (RFC 9309, section
 // 2.2.2: the longest rule counts). Three refusals hold:
 //
-//   - that of the policy and of --bot, whose crawlers have a group of their own,
-//     and a policy that refuses AI altogether;
+//   - that of crawlers which the policy or the caller of [NewRobots] refuses: they
+//     have a group of their own;
 //   - that of a group which names its crawlers and refuses them the whole site;
-//   - that of a rule as long as ours: it is about these documents.
+//   - that of a rule as long as the pattern: it is about these documents.
 //
 // Where a part of the site is refused, the documents of its pages stay refused.
-
-// Allow returns a robots.txt whose groups allow the patterns.
 func (u *Robots) Allow(text string, patterns []string) string {
 	if len(patterns) == 0 {
 		return text

@@ -41,11 +41,7 @@ func TestRobotsAllow(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			text := c.own
-			if c.u != nil {
-				text = c.u.Write(text)
-			}
-			text = c.u.Allow(text, patterns)
+			text := c.u.Allow(c.u.Write(c.own), patterns)
 			robots := fetch.ParseRobots([]byte(text), c.agent)
 			for _, path := range strings.Fields(c.allow) {
 				if !robots.Allowed(path) {

@@ -38,7 +38,7 @@ func (w *response) WriteHeader(status int) {
 		if status != http.StatusNotModified {
 			w.SetRateLimit(w.Header())
 		}
-		if w.g != nil && w.g.header != nil && status < 400 && !w.silent {
+		if w.g != nil && status < 400 && !w.silent {
 			w.g.header.Write(w.Header())
 		}
 	}

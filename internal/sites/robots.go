@@ -51,10 +51,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	default:
 		return false, nil // the site answers by itself
 	}
-	if d.o.Robots != nil {
-		text = d.o.Robots.Write(text)
-	}
-	text = d.o.Robots.Allow(text, patterns)
+	text = d.o.Robots.Allow(d.o.Robots.Write(text), patterns)
 	lines := d.robotsLines(ed, text)
 	if d.o.Origin != nil && d.docs == d.o.Base {
 		lines = append(lines, d.mapOf(ed, r).lines(d, r)...)
