@@ -79,7 +79,7 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 		o = new(Options)
 	}
 	x := &Index{
-		path: path, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), embedder: o.Embedder, fill: cmp.Or(o.fillBytes, 4<<20), coder: zdict.Coder{Series: "texts", Small: true},
+		path: path, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), embedder: o.Embedder, fill: cmp.Or(o.fillBytes, 4<<20), coder: zdict.Coder{Series: "texts"},
 		writing: make(chan struct{}, 1), idle: make(chan *conn, min(runtime.NumCPU(), 4)), updating: make(chan struct{}, 1),
 	}
 	err := x.open(ctx)

@@ -39,10 +39,8 @@ type Coder struct {
 	// Series is the name of the table that has the records. Each series has
 	// dictionaries of its own.
 	Series string
-	// Small makes frames a twelfth smaller, in twice the time.
-	Small bool
 
-	encoders   sync.Pool // of *encoder, which has megabytes
+	encoders   sync.Pool // of *encoder, which has a megabyte
 	with       uint32    // the dictionary to encode with, 0 = none
 	dictionary []byte
 	made       int64 // when the newest dictionary was made, 0 = never
@@ -94,12 +92,8 @@ type encoder struct {
 }
 
 func (c *Coder) newEncoder() *zstd.Encoder {
-	level := zstd.SpeedFastest
-	if c.Small {
-		level = zstd.SpeedBetterCompression
-	}
 	o := []zstd.EOption{
-		zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
 	}
 	if c.with != 0 {
 		o = append(o, zstd.WithEncoderDictRaw(c.with, c.dictionary))
