@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/commonmark"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -83,91 +83,21 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return kept
 }
 
-// rounds is how often a page is read back before another form is tried.
-const rounds = 8
-
-// settle gives what a page is once its Markdown says just that, and the
-// Markdown: reading it gives the same page again. Most pages are there after one
-// reading; where text keeps turning into something else, the content is plain
-// text, then code.
+// settle returns what a page is once its Markdown says just that, and the Markdown.
 func settle(p *millrace.Page) (*millrace.Page, []byte) {
-	text := millrace.Text(p.Blocks)
-	for _, form := range []func() []millrace.Block{
-		func() []millrace.Block { return withoutOrphans(p.Blocks) },
-		func() []millrace.Block { return millrace.TextBlocks(text) },
-		func() []millrace.Block { return []millrace.Block{{Type: millrace.CodeBlock, Text: text}} },
-	} {
+	with := func(blocks []millrace.Block) *millrace.Page {
 		next := *p
-		next.Blocks = form()
-		was := encodeMarkdown(&next)
-		for range rounds {
-			read, err := decodeMarkdown(context.Background(), was, p.URL)
-			if err != nil || len(read.Blocks) == 0 {
-				break
-			}
-			now := encodeMarkdown(read)
-			if bytes.Equal(now, was) {
-				return read, now
-			}
-			was = now
+		next.Blocks = blocks
+		return &next
+	}
+	return commonmark.Settle(p.Blocks, with, encodeMarkdown, func(body []byte) (*millrace.Page, bool) {
+		read, err := decodeMarkdown(context.Background(), body, p.URL)
+		if err != nil {
+			return with(nil), false
 		}
-	}
-	// Nothing but its fields, of which the first reading is the last.
-	last := *p
-	last.Blocks = nil
-	body := encodeMarkdown(&last)
-	read, err := decodeMarkdown(context.Background(), body, p.URL)
-	if err != nil {
-		return &last, body
-	}
-	return read, body
-}
-
-// withoutOrphans gives blocks with the content of the footnotes that nothing
-// refers to in their place: readers leave such notes out.
-func withoutOrphans(blocks []millrace.Block) []millrace.Block {
-	if !slices.ContainsFunc(blocks, func(b millrace.Block) bool { return b.Type == millrace.FootnoteBlock }) {
-		return blocks
-	}
-	referred := map[string]bool{}
-	references(blocks, func(text string, spans []millrace.Span) {
-		for _, s := range spans {
-			if s.Type == millrace.FootnoteSpan && s.Start >= 0 && s.Start < s.End && s.End <= len(text) {
-				referred[label(text[s.Start:s.End])] = true
-			}
-		}
+		return read, len(read.Blocks) > 0
 	})
-	var out []millrace.Block
-	for _, b := range blocks {
-		if b.Type == millrace.FootnoteBlock && !referred[label(b.Text)] {
-			out = append(out, b.Blocks...)
-			continue
-		}
-		out = append(out, b)
-	}
-	return out
 }
-
-// references calls back for every text of blocks.
-func references(blocks []millrace.Block, f func(text string, spans []millrace.Span)) {
-	for i := range blocks {
-		b := &blocks[i]
-		f(b.Text, b.Spans)
-		references(b.Blocks, f)
-		for _, it := range b.Items {
-			f(it.Text, it.Spans)
-			references(it.Blocks, f)
-		}
-		for _, row := range b.Rows {
-			for _, c := range row {
-				f(c.Text, c.Spans)
-			}
-		}
-	}
-}
-
-// label gives what tells a footnote from others in Markdown.
-func label(s string) string { return strings.Trim(s, "[]^ ") }
 
 // format is part of every tag: it moves when the same page gives other Markdown.
 const format = "2"
@@ -210,7 +140,7 @@ func told(value string) (tokens string, line int) {
 func tokens(p *millrace.Page) int {
 	const matter = 60 // names and signs of the front matter
 	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
-	references(p.Blocks, func(text string, spans []millrace.Span) {
+	commonmark.Texts(p.Blocks, func(text string, spans []millrace.Span) {
 		n += utf8.RuneCountInString(text) + 2 // and a line end, or a mark
 		for _, s := range spans {
 			n += len(s.URL) + 4

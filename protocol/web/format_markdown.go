@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/commonmark"
 )
@@ -83,19 +81,12 @@ func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page
 	}
 	body = bytes.ReplaceAll(bytes.TrimPrefix(body, []byte("\uFEFF")), []byte{0}, []byte("\uFFFD"))
 	p := &millrace.Page{URL: at, Known: millrace.FieldContent, Detail: millrace.DetailBlocks}
-	text, err := commonmark.Bounded(readMatter(p, body))
-	if err != nil {
-		return nil, err
-	}
+	text := readMatter(p, body)
 	base, err := url.Parse(p.URL)
 	if err != nil {
 		return nil, &millrace.FormatError{Protocol: Name, Reason: "the page has no URL", Err: err}
 	}
-	l := linker{base}
-	p.Blocks, err = commonmark.Blocks(ctx, text, &commonmark.Options{
-		Link: l.link, Resource: l.resource, HTML: l.html, Attributes: true,
-	})
-	if err != nil {
+	if p.Blocks, err = commonmark.Page(ctx, text, base); err != nil {
 		return nil, err
 	}
 	switch {
@@ -106,54 +97,4 @@ func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page
 		p.Blocks = p.Blocks[1:]
 	}
 	return p, nil
-}
-
-// linker resolves the references of a page.
-type linker struct{ base *url.URL }
-
-// link gives the absolute URL of a link with its fragment, "" if nobody may
-// follow it.
-func (l linker) link(ref string) string {
-	ref = strings.TrimSpace(ref)
-	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
-		if millrace.SafeURL(ref) {
-			return ref
-		}
-		return ""
-	}
-	target, fragment, ok := strings.Cut(ref, "#")
-	u := l.base.String()
-	if target != "" {
-		u = l.resource(target)
-	}
-	if u == "" || !ok || fragment == "" {
-		if target == "" {
-			return ""
-		}
-		return u
-	}
-	parsed, err := url.Parse(u + "#" + fragment)
-	if err != nil {
-		return u
-	}
-	return parsed.String()
-}
-
-// resource gives the absolute URL of what a reference names, without a
-// fragment, "" if there is none.
-func (l linker) resource(ref string) string {
-	u, err := canon.Resolve(l.base, strings.TrimSpace(ref))
-	if err != nil {
-		return ""
-	}
-	return u
-}
-
-// html gives the blocks of HTML in a text.
-func (l linker) html(ctx context.Context, source []byte) []millrace.Block {
-	blocks, err := extract.Fragment(ctx, source, l.base.String(), nil)
-	if err != nil {
-		return nil // what is no HTML says nothing
-	}
-	return blocks
 }
