@@ -173,6 +173,11 @@ type Document struct {
 	OneTag bool
 	// NoCoding: the bytes are sent without a content coding.
 	NoCoding bool
+	// Exact: the ETag is "sha256-" and the SHA-256 of the bytes, which are sent as they
+	// are: without a content coding, and without ranges. A request that does not accept
+	// that gets 406. A HEAD says all that a GET says. The edition fills the ETag of a
+	// large document. Draft-03 of TCT wants all of it.
+	Exact bool
 	Large    bool // grows with the site: built with the edition, never in a request
 	// Public: a discovery document, which needs no key. Its request has no query.
 	Public bool

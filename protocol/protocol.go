@@ -39,6 +39,9 @@ type Protocol struct {
 	// Public: the content is public by design, so that it is not published where it
 	// would need a key.
 	Public bool
+	// OnRequest: the specification is not settled, so that a site is published in the
+	// protocol only if its owner asks for that.
+	OnRequest bool
 	// Feeds: it publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page that was read says that parts of it are not for

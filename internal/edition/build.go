@@ -79,7 +79,7 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomD
 
 // chunk makes a document from its earlier form.
 func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
-	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Public: d.Public, Names: d.PageCount, Header: d.Header}
+	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Room != d.room {
 		old = nil
@@ -100,8 +100,16 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 			return fmt.Errorf("building %s: %w", d.Path, err)
 		}
 		next.Chunks, next.ETag, next.Modified = *chunks, etag, view.Site().Time
-		if etag == "" {
+		switch {
+		case etag != "":
+		case !d.Exact:
 			next.ETag = chunks.etag()
+		case reuse && old != nil && old.Exact && old.Chunks.etag() == chunks.etag():
+			next.ETag = old.ETag
+		default:
+			if next.ETag, err = chunks.sum(ctx, p); err != nil {
+				return fmt.Errorf("building %s: %w", d.Path, err)
+			}
 		}
 		if c, ok := made.brotli[next.ETag]; ok && p.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c

@@ -12,6 +12,7 @@ import (
 	"hash/crc32"
 	"io"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/flate"
@@ -70,6 +71,23 @@ func (c *chunked) etag() string {
 		_, _ = sum.Write(b)
 	}
 	return "sha256-" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// sum returns "sha256-" and the SHA-256 of the identity bytes.
+func (c *chunked) sum(ctx context.Context, p *Press) (string, error) {
+	b, err := c.in(identity, p)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	err = b.collect(ctx, h, 0, b.length())
+	return "sha256-" + hex.EncodeToString(h.Sum(nil)), err
+}
+
+// digestOf returns the Content-Digest of bytes whose ETag is of [millrace.Document].Exact.
+func digestOf(etag string) string {
+	sum, _ := hex.DecodeString(strings.TrimPrefix(etag, "sha256-"))
+	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"
 }
 
 // size returns the number of identity bytes.

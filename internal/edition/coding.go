@@ -69,9 +69,37 @@ func negotiate(fields []string, offer codingSet) coding {
 	if len(fields) == 0 || offer == 1<<identity {
 		return identity
 	}
-	const unlisted = -1
-	weights := [codings]int{unlisted, unlisted, unlisted, unlisted}
-	star := unlisted
+	weights, star := weighted(fields)
+	best, most := identity, 0
+	for _, c := range preference {
+		weight := weights[c]
+		if weight == unlisted {
+			weight = star
+		}
+		if offer.has(c) && weight > most {
+			best, most = c, weight
+		}
+	}
+	// An identity that is not named is acceptable, and liked least.
+	if weights[identity] > most {
+		return identity
+	}
+	return best
+}
+
+// refuses reports whether Accept-Encoding fields do not accept the identity.
+func refuses(fields []string) bool {
+	weights, star := weighted(fields)
+	return weights[identity] == 0 || weights[identity] == unlisted && star == 0
+}
+
+// unlisted is the weight of a coding that a field does not name.
+const unlisted = -1
+
+// weighted returns the weight of each coding in Accept-Encoding fields, in thousandths,
+// and that of "*".
+func weighted(fields []string) (weights [codings]int, star int) {
+	weights, star = [codings]int{unlisted, unlisted, unlisted, unlisted}, unlisted
 	for _, field := range fields {
 		for len(field) > 0 {
 			var element string
@@ -89,21 +117,7 @@ func negotiate(fields []string, offer codingSet) coding {
 			}
 		}
 	}
-	best, most := identity, 0
-	for _, c := range preference {
-		weight := weights[c]
-		if weight == unlisted {
-			weight = star
-		}
-		if offer.has(c) && weight > most {
-			best, most = c, weight
-		}
-	}
-	// An identity that nobody named is acceptable, and liked least.
-	if weights[identity] > most {
-		return identity
-	}
-	return best
+	return weights, star
 }
 
 // quality reads the parameters of one element as a weight in thousandths.

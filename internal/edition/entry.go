@@ -43,6 +43,7 @@ type entry struct {
 	modified int64           // of Last-Modified, in Unix seconds; 0 = none
 	ahead    bool            // modified lay in the future when the entry was made
 	oneTag   bool            // see millrace.Document
+	exact    bool            // the same
 	private  bool            // for its client alone: no CORS
 	shared   bool            // the same for every client that may have it, but for the coding
 	public   bool            // see millrace.Document
@@ -138,7 +139,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	if strings.ContainsFunc(d.ETag, func(r rune) bool { return r == '"' || r <= ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("document %s: %q cannot be a validator", d.Path, d.ETag)
 	}
-	e := &entry{tag: d.ETag, oneTag: d.OneTag, offer: allCodings, shared: true, public: d.Public, shape: new(shape)}
+	e := &entry{tag: d.ETag, oneTag: d.OneTag || d.Exact, exact: d.Exact, offer: allCodings, shared: true, public: d.Public, shape: new(shape)}
 	if d.CacheField != "" {
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
@@ -150,11 +151,11 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	e.tag = quoted[1 : len(quoted)-1]
 	for c := range codings {
 		e.tags[c] = quoted
-		if !d.OneTag && c != identity {
+		if !e.oneTag && c != identity {
 			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
 		}
 	}
-	if d.NoCoding || len(d.Header["Content-Encoding"]) > 0 {
+	if d.NoCoding || d.Exact || len(d.Header["Content-Encoding"]) > 0 {
 		// There is nothing to choose.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
@@ -165,7 +166,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch {
 		case reserved[name] || len(value) == 0:
 			continue
-		case name == "Vary" && !d.OneTag:
+		case name == "Vary" && !e.oneTag:
 			for token := range strings.SplitSeq(strings.Join(value, ","), ",") {
 				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
 			}
@@ -256,7 +257,7 @@ func addVary(fields []field) []field {
 
 // same reports whether two entries answer alike, bodies apart.
 func (e *entry) same(o *entry) bool {
-	return e.tag == o.tag && e.oneTag == o.oneTag && e.offer == o.offer && !e.ahead && !o.ahead &&
+	return e.tag == o.tag && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&
 		equalFields(e.own, o.own) &&
 		(e.shape == o.shape || equalFields(e.shape.all, o.shape.all) && equalFields(e.shape.full, o.shape.full))

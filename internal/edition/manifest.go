@@ -44,6 +44,7 @@ type large struct {
 	Path     string      `json:"path"`
 	ETag     string      `json:"etag"`
 	OneTag   bool        `json:"one_tag,omitempty"`
+	Exact    bool        `json:"exact,omitempty"`
 	Public   bool        `json:"public,omitempty"`
 	Names    int64       `json:"names,omitempty"` // see millrace.Document
 	Header   http.Header `json:"header"`
@@ -118,16 +119,22 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 	if d.Keyed != nil {
 		header["Vary"] = []string{varied(header["Vary"])}
 	}
-	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Public: d.Public}, guarded, 0, now)
+	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public}, guarded, 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{PageCount: d.Names}, d.Room)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, p.sign
 	for _, c := range []coding{identity, gzipCoding} {
+		if d.Exact && c != identity {
+			continue
+		}
 		r, err := d.Chunks.rep(c, p)
 		if err != nil {
 			return key{}, nil, err
+		}
+		if b, ok := r.content.(*bodies); ok && d.Exact {
+			b.sum.Store(new(digestOf(d.ETag)))
 		}
 		e.offer |= 1 << c
 		e.reps[c].Store(r)

@@ -40,6 +40,7 @@ const (
 // Errors of requests for documents that are there.
 var (
 	errMethod       = &millrace.RequestError{Status: http.StatusMethodNotAllowed, Text: "this method is not allowed here; see the field Allow"}
+	errCoding       = &millrace.RequestError{Status: http.StatusNotAcceptable, Text: "the document has no content coding, and the request accepts no document without one; see the field Accept-Encoding"}
 	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document is not as the request's condition wants it"}
 	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the field Content-Range"}
 )
@@ -75,6 +76,10 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	if done, err := Method(w, r, allow, !e.private); done || err != nil {
 		return err
 	}
+	if e.exact && refuses(r.Header["Accept-Encoding"]) {
+		w.Header()["Vary"] = []string{"Accept-Encoding"}
+		return errCoding
+	}
 	c := negotiate(r.Header["Accept-Encoding"], e.offer)
 	e.want(r.Header["Accept-Encoding"])
 	switch status, with := e.condition(r.Header, c); status {
@@ -88,7 +93,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	case http.StatusPreconditionFailed:
 		return errPrecondition
 	}
-	if r.Method == http.MethodHead {
+	if r.Method == http.MethodHead && !e.exact {
 		e.head(w.Header(), c)
 		q.Sends(0, false)
 		w.WriteHeader(http.StatusOK)
@@ -193,6 +198,11 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		clear(h)
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", rp.size))
 		return errRange
+	}
+	if r.Method == http.MethodHead {
+		q.Sends(0, false)
+		w.WriteHeader(status)
+		return nil
 	}
 	q.Sends(rp.plainPart(n), fresh)
 	if rp.content == nil {

@@ -15,6 +15,7 @@ import (
 func Protocols() []protocol.Protocol {
 	return []protocol.Protocol{
 		scp.Protocol(),
+		tct.Draft03(),
 		tct.Draft01(),
 		tct.Draft00(),
 		openfeeder.Protocol(),

@@ -149,7 +149,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	}
 	err := edition.Respond(status, r, &counted)
 	s.Writes.Add(writes)
-	if r.Method == http.MethodHead || status.code == http.StatusNotModified {
+	if r.Method == http.MethodHead && !d.Exact || status.code == http.StatusNotModified {
 		s.quiet.Add(writes)
 	}
 	return err

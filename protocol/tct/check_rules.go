@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/check"
@@ -16,8 +17,8 @@ import (
 
 // checkVersion checks the version of a list.
 func checkVersion(l *seenList, fail check.Fail) {
-	if raw := l.Fields["version"]; string(raw) != "1" {
-		fail(l.URL, "version: "+shown(raw), "the integer 1")
+	if raw, want := l.Fields["version"], strconv.Itoa(l.d.ListVersion); string(raw) != want {
+		fail(l.URL, "version: "+shown(raw), "the integer "+want)
 	}
 }
 

@@ -32,6 +32,7 @@ type siteContext struct {
 	d     *draft
 	hosts []string // of the site: no other is asked
 	draft string   // later draft that a list is of; "" = none
+	also  bool     // a list is of the earlier draft that the reader reads as well
 }
 
 // seenList is a document that is meant to be a list.
@@ -167,12 +168,20 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 			l.Items = jsonArray(l.Fields["items"])
 			profile, _ := check.JSONText(l.Fields["profile"])
 			n := numberOf(profile, string(l.Fields["version"]))
-			if _, other := s.d.ofList(profile, string(l.Fields["version"])); other != nil && (n != "" || profile == profileName) {
-				why = "a list of another draft"
-				if n > lastDraft {
+			its, other := s.d.ofList(profile, string(l.Fields["version"]))
+			switch {
+			case other != nil && (n != "" || profile == profileName):
+				if why = "a list of another draft"; n > lastDraft {
 					s.draft = "draft-" + n
 				}
-			} else if meant(l) {
+			case profile != "" && profile == s.d.IndexProfile:
+				why = "an index of lists"
+				lists, _ := json.Marshal(l.Fields["sitemaps"])
+				if err := s.AddLists(ctx, indexed(lists), func(l *seenList) bool { return l.Fields["sitemaps"] == nil && meant(l) }); err != nil {
+					return err
+				}
+			case meant(l):
+				s.also = s.also || its != nil && its == s.d.Also
 				s.Lists = append(s.Lists, l)
 				continue
 			}
@@ -331,6 +340,12 @@ func jsonArray(raw json.RawMessage) (a []json.RawMessage) {
 		return nil
 	}
 	return a
+}
+
+// memberText returns a member that is a string, "" for any other.
+func memberText(fields map[string]json.RawMessage, name string) string {
+	s, _ := check.JSONText(fields[name])
+	return s
 }
 
 // shown returns a JSON value for a finding.

@@ -35,10 +35,15 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	shards := p.shards(site)
 	for i := range shards {
 		list := p.listName(i, shards)
+		at := strings.TrimSuffix(site.EndpointBase, "/") + list
 		if !p.OneList {
-			a.Root = append(a.Root, millrace.Link{URL: rooted(site, list), Rel: "index", Type: mediaType})
+			l := millrace.Link{URL: rooted(site, list), Rel: "index", Type: mediaType}
+			if p.AbsoluteURL {
+				l.URL, l.HTML = at, p.RootHTML
+			}
+			a.Root = append(a.Root, l)
 		}
-		a.Entries = append(a.Entries, millrace.Entry{URL: strings.TrimSuffix(site.EndpointBase, "/") + list, Type: mediaType, Spec: p.Source()})
+		a.Entries = append(a.Entries, millrace.Entry{URL: at, Type: mediaType, Spec: p.Source()})
 	}
 	return a
 }
@@ -89,8 +94,18 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 	}
 	defer resp.Body.Close()
 	cost.Requests = 1
-	cost.Bytes, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
-	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+	links := weblink.Header(resp.Header, resp.Request.URL)
+	if r.d.RootHTML && weblink.IsHTML(resp.Header) && !slices.ContainsFunc(links, func(l weblink.Link) bool { return l.Is("index", mediaType) }) {
+		body, err := fetch.Decode(resp)
+		if err != nil {
+			return nil, cost, fmt.Errorf("%s: discovery: %w", r.d.Name, err)
+		}
+		links = weblink.HTML(body, resp.Request.URL).Links
+		_ = body.Close()
+	}
+	n, _ := io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
+	cost.Bytes += n
+	for _, l := range links {
 		switch {
 		case !l.Is("index", mediaType), slices.Contains(found, kit.Resource{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):

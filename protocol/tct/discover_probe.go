@@ -49,6 +49,9 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 		if err == nil {
 			err = r.announced(p.List(resp, at))
 		}
+		for _, u := range isIndex(err) {
+			lists = append(lists, listState{URL: u})
+		}
 		if err != nil && !isOtherDocument(err) {
 			return nil, err
 		}
@@ -88,6 +91,7 @@ type siteProbe struct {
 	documents int             // that were fetched
 	document  int64           // bytes of one as it is sent, on average
 	known     millrace.Fields // of the documents
+	detail    millrace.Detail // of the documents
 	mismatch  int             // of the documents, those with another validator than the list names: each is fetched whenever the list changes
 }
 
@@ -113,7 +117,7 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 		}
 		return true
 	})
-	if err != nil && (b.Whole || n == 0) {
+	if err != nil && (b.Whole || n == 0 || isOtherDocument(err)) {
 		return p.r.listError(at, err)
 	}
 	size := b.Size
@@ -151,7 +155,8 @@ func (p *siteProbe) sample(ctx context.Context) error {
 		if err == nil && b.Whole {
 			var d *document
 			if d, _, err = p.r.d.Decode(b.Content); err == nil {
-				p.known |= p.r.d.Page(d).Known
+				page := p.r.d.Page(d)
+				p.known, p.detail = p.known|page.Known, max(p.detail, page.Detail)
 			}
 		}
 		if err != nil {
@@ -175,6 +180,9 @@ func (p *siteProbe) sample(ctx context.Context) error {
 	p.document = size / int64(p.documents)
 	if p.known == 0 {
 		p.known = coreFields
+	}
+	if p.detail == 0 {
+		p.detail = millrace.DetailText
 	}
 	return nil
 }
@@ -204,7 +212,7 @@ func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost
 	all := p.Lists + rest
 	pages, lists := int64(p.Items*all/p.Lists), protocol.Cost{Requests: int64(all), Bytes: p.bytes * int64(all) / int64(p.Lists)}
 	offer := &protocol.Offer{
-		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: millrace.DetailText, Fields: p.known, Deletes: true, Basis: p.basis(),
+		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: p.detail, Fields: p.known, Deletes: true, Basis: p.basis(),
 		Still: protocol.Cost{Requests: lists.Requests},
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: p.document},

@@ -16,15 +16,17 @@ const docName01 = "/llm.json"
 
 // draft01 is what draft-01 has of its own.
 var draft01 = &draft{
-	Number:    "01",
-	Date:      "2025-11-14",
-	Name:      name01,
-	Names:     docName01,
-	List:      "/llm-pages",
-	ListItems: 50_000,
-	PageLink:  millrace.Link{HTML: true}, // 1.4.2
-	Vary:      "Accept-Encoding",         // 1.7.2, G.1.1
-	Profile:   profileName,
+	Number:       "01",
+	Date:         "2025-11-14",
+	Name:         name01,
+	Names:        docName01,
+	List:         "/llm-pages",
+	ListItems:    50_000,
+	PageLink:     millrace.Link{HTML: true}, // 1.4.2
+	MediaType:    contentType,
+	CacheControl: cacheControl,
+	Vary:         "Accept-Encoding", // 1.7.2, G.1.1
+	Profile:      profileName,
 	Members: []member{ // in the order of RFC 8785
 		{"author", textMember, docAuthor},
 		{"canonical_url", requiredMember, docURL},

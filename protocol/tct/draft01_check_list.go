@@ -15,7 +15,7 @@ func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 	case s.Root.Status < 200 || s.Root.Status > 299:
 		return fmt.Errorf("the root answers %s: %w", s.Root.Said(), check.ErrNotApplicable)
 	case len(indexLinks(s)) == 0:
-		want := `Link: </llm-pages.json>; rel="index"; type="application/json"`
+		want := `Link: <` + s.d.List + `.json>; rel="index"; type="application/json"`
 		if len(s.Lists) > 0 {
 			want = `Link: <` + s.Lists[0].URL + `>; rel="index"; type="application/json"`
 		}

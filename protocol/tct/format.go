@@ -139,6 +139,10 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 		var s string
 		is := there && jsonio.Unmarshal(raw, &jsonLimits, &s) == nil
 		switch m.Kind {
+		case profileMember:
+			if its.ListProfile != "" && s != its.Profile {
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is " + shortened(s) + ", not that of a document"}, "", section(d.RuleNames.Object))
+			}
 		case requiredMember, hashMember:
 			if !there || raw.Kind() == 'n' {
 				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Err: errRequired}, "", section(d.RuleNames.CanonicalURL))

@@ -142,6 +142,17 @@ type indexError struct{ Lists []string }
 // Error says what it is.
 func (*indexError) Error() string { return "it is an index of lists" }
 
+// isIndex returns the lists that an index names, nil if err is none of an index.
+func isIndex(err error) []string {
+	if e, ok := errors.AsType[*indexError](err); ok {
+		return e.Lists[:min(len(e.Lists), maxIndexed)]
+	}
+	return nil
+}
+
+// maxIndexed is the most lists that an index may name.
+const maxIndexed = 64
+
 // indexed returns the lists that an index names: each is a string, or an object with
 // one string that is an absolute URL. The text of the draft, with the members of the
 // entries, was not at hand.
@@ -197,6 +208,8 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 		return errNoList
 	case err == nil && top.Version == nil && !its.VersionOptional:
 		err = &millrace.FormatError{Position: "/version", Err: errRequired}
+	case err == nil && its.ListProfile != "" && top.Profile != its.ListProfile:
+		err = &millrace.FormatError{Position: "/profile", Reason: "it is " + shortened(top.Profile) + ", not that of a list"}
 	case err == nil && top.Index && its.IndexProfile != "":
 		err = &millrace.FormatError{Position: "/sitemaps", Reason: "a list with this member is no list"}
 	}

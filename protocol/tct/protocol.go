@@ -1,6 +1,7 @@
 package tct
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -14,10 +15,10 @@ import (
 // What all drafts have in common.
 const (
 	mediaType    = "application/json"                // of lists and documents
-	contentType  = "application/json; charset=utf-8" // of lists and documents
-	cacheControl = "max-age=0, must-revalidate"      // of lists and documents
-	profileName  = "tct-1"                           // of lists and documents, before draft-03
-	hashPrefix   = "sha256-"                         // of ETags
+	contentType  = "application/json; charset=utf-8" // of lists and documents, before draft-03
+	cacheControl = "max-age=0, must-revalidate"
+	profileName  = "tct-1"   // of lists and documents, before draft-03
+	hashPrefix   = "sha256-" // of ETags
 )
 
 // What encloses the items of a list before draft-03.
@@ -29,22 +30,31 @@ const (
 // draft is what one draft of TCT has of its own. A publisher, a reader and a
 // checker of any draft are made of it.
 type draft struct {
-	Number string        // of the draft, such as "00"
+	Number string // of the draft, such as "00"
+	Title  string
 	Date   string        // of its text, YYYY-MM-DD; "" = it has none
 	Name   string        // the protocol's name, such as "tct-00"
 	Names  docname.Names // of the M-URLs
-	Vary   string        // the Vary field of lists and documents
 
 	// List is the path of the list without ".json", and ListItems the most items that a
 	// list has unless the options say otherwise.
 	List      string
 	ListItems int
 	PageLink  millrace.Link // the members of a page's link to its M-URL that say where it is
+	// AbsoluteURL: the root's link to a list is absolute. RootHTML: it may be in the HTML
+	// of the root, too.
+	AbsoluteURL, RootHTML bool
+	OnRequest             bool // it is published only if it is asked for
 	// Once returns what a site has once, beside its lists; policy may be nil. Public are
 	// the paths of what it may return.
 	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
 	Public     []string
 	PolicyPath string // of the policy descriptor, to which the list leads
+
+	// MediaType, CacheControl and Vary are fields of lists and documents. Exact: as
+	// [millrace.Document] has it.
+	MediaType, CacheControl, Vary string
+	Exact                         bool
 
 	// Members are those of documents, and Items those of a list's items, in the order
 	// in which they are written. Profile is the draft's name or URI in both.
@@ -67,6 +77,7 @@ type draft struct {
 	Prepare     func(doc *document) // makes of a document what the draft allows; nil = it is left as it is
 
 	ListVersion        int    // the version of a list
+	ListProfile        string // of lists, if it is a URI, and another than Profile
 	ListHead, ListTail string // around the items of a list
 	ListBreak          string // before each item of a list
 
@@ -116,7 +127,7 @@ func (d *draft) Protocol() protocol.Protocol {
 	p := protocol.Protocol{
 		Name:         d.Name,
 		Label:        "TCT " + d.Number,
-		Title:        "The Collaboration Tunnel Protocol (TCT)",
+		Title:        cmp.Or(d.Title, "The Collaboration Tunnel Protocol (TCT)"),
 		Version:      "draft-jurkovikj-collab-tunnel-" + d.Number,
 		Date:         d.Date,
 		Source:       d.Source(),
@@ -124,6 +135,7 @@ func (d *draft) Protocol() protocol.Protocol {
 		Carry:        d.Carry,
 		Tagger:       d.Tagger(),
 		NewPublisher: d.NewPublisher,
+		OnRequest:    d.OnRequest,
 		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
 		Probe:        d.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {

@@ -112,6 +112,7 @@ func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 		ETag:   t.Value,
 		Header: d.pageHeader(t.URL, t.Modified),
 		OneTag: true,
+		Exact:  d.Exact,
 		Write: func(ctx context.Context, w io.Writer) error {
 			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
 			if err != nil {
@@ -140,6 +141,7 @@ func (d *draft) overviewDocument(o *overview) *millrace.Document {
 		ETag:      o.tag,
 		Header:    d.pageHeader(o.CanonicalURL, parseTime(o.Modified)),
 		OneTag:    true,
+		Exact:     d.Exact,
 		Large:     true,
 		PageCount: int64(o.names),
 		Parts:     parts,
@@ -163,14 +165,17 @@ func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 func (d *draft) pageHeader(curl string, modified time.Time) http.Header {
 	h := d.Header(modified)
 	h["Link"] = []string{millrace.Link{URL: curl, Rel: "canonical"}.String()}
+	if d.ListProfile != "" {
+		h["Link"] = append(h["Link"], millrace.Link{URL: d.Profile, Rel: "profile"}.String())
+	}
 	return h
 }
 
 // Header returns the fields of lists and M-URLs.
 func (d *draft) Header(modified time.Time) http.Header {
 	h := http.Header{
-		"Content-Type":  {contentType},
-		"Cache-Control": {cacheControl},
+		"Content-Type":  {d.MediaType},
+		"Cache-Control": {d.CacheControl},
 		"Vary":          {d.Vary},
 		"Accept-Ranges": {"none"},
 	}

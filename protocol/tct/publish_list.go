@@ -72,6 +72,9 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 	if p.policy != nil && p.PolicyPath != "" {
 		h["Link"] = []string{millrace.Link{URL: rooted(site, p.PolicyPath), Rel: "describedby"}.String()}
 	}
+	if p.ListProfile != "" {
+		h["Link"] = append(h["Link"], millrace.Link{URL: p.ListProfile, Rel: "profile"}.String())
+	}
 	shards := p.shards(site)
 	var out []*millrace.Document
 	for i := range shards {
@@ -84,7 +87,7 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 		}
 		parts := p.parts(v, first, home, in)
 		out = append(out, &millrace.Document{
-			Path: p.listName(i, shards), Header: h, OneTag: true, Large: true, PageCount: int64(site.Pages / shards),
+			Path: p.listName(i, shards), Header: h, OneTag: true, Exact: p.Exact, Large: true, PageCount: int64(site.Pages / shards),
 			Parts: parts, Write: parts.Write,
 		})
 	}

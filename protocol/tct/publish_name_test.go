@@ -23,5 +23,6 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, urls string) {
 		protocoltest.Names(t, Draft00(), draft00.Names, canonical, urls)
 		protocoltest.Names(t, Draft01(), draft01.Names, canonical, urls)
+		protocoltest.Names(t, Draft03(), draft03.Names, canonical, urls)
 	})
 }

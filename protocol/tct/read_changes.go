@@ -198,7 +198,9 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 	}()
 	var other error
 	tried := map[string]bool{}
-	for _, l := range lists {
+	named := len(lists) // those behind are of an index
+	for i := 0; i < len(lists); i++ {
+		l := lists[i]
 		if tried[l.URL] {
 			continue
 		}
@@ -214,6 +216,11 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 		case err == nil:
 			if files = append(files, f); r.d.OneList {
 				return files, nil, true, nil
+			}
+		case i < named && isIndex(err) != nil:
+			lists = slices.Clip(lists)
+			for _, u := range isIndex(err) {
+				lists = append(lists, listState{URL: u})
 			}
 		case known && !r.d.OneList || !isOtherDocument(err):
 			return files, nil, false, err

@@ -96,7 +96,8 @@ func isOtherDocument(err error) bool {
 		return false
 	}
 	_, draft := errors.AsType[*draftError](err)
-	return draft || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+	_, index := errors.AsType[*indexError](err)
+	return draft || index || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
 // verify walks the list once before any of its items is used, and finds the

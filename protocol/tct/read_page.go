@@ -153,7 +153,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 		}
 		return nil, err
 	}
-	holds := r.d.Holds(d, body, hash)
+	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
 		// It was found by a link, and not by a list of this draft.
 		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "it is a document of another draft", nil)
@@ -207,13 +207,13 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	switch {
 	case !strong || !closed:
 		r.Note(rules.StrongETag, murl, "no strong ETag: "+shortened(etag))
-	case opaque != tag:
+	case opaque != tag && tag != "":
 		r.Note(rules.HashEqualsETag, murl, "hash is "+shortened(hash)+", ETag is "+shortened(etag))
 	}
 	version := etag
 	if !holds {
 		r.Note(rules.Hash, murl, "hash is not that of the document: "+shortened(hash))
-	} else if version == "" {
+	} else if version == "" && tag != "" {
 		// The hash is what the tag would say. What the list says may be of
 		// another body, which would then never be asked for.
 		version = `"` + tag + `"`

@@ -33,6 +33,9 @@ func TestConversations(t *testing.T) {
 		"draft01": func(c *conversation) millrace.Source {
 			return Draft01().NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
 		},
+		"draft03": func(c *conversation) millrace.Source {
+			return Draft03().NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			protocoltest.Conversations(t, filepath.Join("testdata", name, "conversations"), *update, func(t *testing.T, s *protocoltest.Conversation) {

@@ -1,0 +1,22 @@
+package tct
+
+// draft02 is what the reader of draft-03 knows of draft-02, which the plugin of the
+// draft's author writes in its version 2.1.0: documents without a hash, whose ETag says
+// nothing of their bytes.
+var draft02 = &draft{
+	Number:      "02",
+	Profile:     profileName,
+	ListVersion: 2,
+	Members: []member{
+		{"canonical_url", requiredMember, docURL},
+		{"title", requiredMember, docTitle},
+		{"content", requiredMember, docContent},
+		{"content_media_type", textMember, docType},
+		{"language", textMember, docLanguage},
+		{"published", timeMember, docPublished},
+		{"modified", timeMember, docModified},
+		{"excerpt", textMember, docDescription},
+		{"author", personMember, docAuthor},
+		{"structured_data", schemaMember, nil},
+	},
+}
