@@ -218,7 +218,7 @@ func TestLook(t *testing.T) {
 		if twice := s.twice(); len(twice) > 0 {
 			t.Errorf("asked twice: %v", twice)
 		}
-		if n := s.requests(); n > 28 {
+		if n := s.requests(); n > 32 {
 			t.Errorf("%d requests", n)
 		}
 		p := got.Plan(nil)

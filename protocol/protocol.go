@@ -87,6 +87,8 @@ type PublisherOptions struct {
 	// Policy is the owner's policy for the use of the content; nil = none is
 	// published. It is valid ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
+	// Also are the names of protocols with OnRequest in which the site is published.
+	Also []string
 	// Protocols are the names of all protocols that the site is published in. Two
 	// that clients could confuse then use different names.
 	Protocols []string

@@ -63,6 +63,9 @@ type Options struct {
 	// Sections are the paths whose pages get collections of their own. If nil,
 	// the first segments of all paths.
 	Sections []string
+	// Also are the names of protocols in which a site is published only if it is asked
+	// for, since their specification is not settled: "tct-03".
+	Also []string
 	// Contact is a URL or an e-mail address for operators of machines. It is
 	// published. If empty, none is.
 	Contact string
@@ -170,7 +173,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	}
 	so := &serving.Options{
 		Origin: origin, Site: site, Config: store.Config{Base: base, Visibility: o.Visibility}, Artifacts: o.Artifacts,
-		Publisher: protocol.PublisherOptions{Policy: o.Policy, Contact: o.Contact, Static: static, Own: []any{&scp.PublisherOptions{Sections: o.Sections}}},
+		Publisher: protocol.PublisherOptions{Policy: o.Policy, Contact: o.Contact, Also: o.Also, Static: static, Own: []any{&scp.PublisherOptions{Sections: o.Sections}}},
 		Closed:    func(string) bool { return o.RequireKey },
 	}
 	if s.dir != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/store"
 )
@@ -20,6 +21,7 @@ type publishing struct {
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
 	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})." hidden:""`
+	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Publish also in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
 
@@ -40,6 +42,11 @@ func (c *publishing) validate() error {
 	if c.ListItems < 1 {
 		return usageError(fmt.Sprintf("--list-items %d: a list has at least one page", c.ListItems))
 	}
+	for _, name := range c.Also {
+		if names := onRequest(); !slices.Contains(names, name) {
+			return usageError(fmt.Sprintf("--also %s: it is none of the protocols that are published only on request: %s", name, strings.Join(names, ", ")))
+		}
+	}
 	for _, path := range c.Exclude {
 		if !strings.HasPrefix(path, "/") {
 			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
@@ -51,6 +58,16 @@ func (c *publishing) validate() error {
 		}
 	}
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
+}
+
+// onRequest returns the names of the protocols that --also can name.
+func onRequest() (names []string) {
+	for _, p := range all.Protocols() {
+		if p.OnRequest {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 func (c *publishing) visibility() millrace.Visibility {
@@ -77,7 +94,7 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 // searches compare vectors of a model.
 func (c *publishing) publisher(policy *millrace.Policy, static, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
-		ListItems: c.ListItems, Static: static, Contact: c.SiteContact, Policy: policy,
+		ListItems: c.ListItems, Also: c.Also, Static: static, Contact: c.SiteContact, Policy: policy,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
 }

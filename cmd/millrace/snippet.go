@@ -80,7 +80,7 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 		s.Source = s.Base
 	}
 	var links []string
-	for _, room := range all.Protocols() {
+	for _, room := range all.Published() {
 		if l := room.HomeLink; l.Rel != "" {
 			l.URL = s.Path + room.Home
 			links = append(links, l.String())

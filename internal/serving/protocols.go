@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Protocols returns a publisher of every protocol, and the key of the editions that
+// Protocols returns a publisher of every protocol that o asks for, and the key of the editions that
 // they make: it changes with every option. closed reports whether the content of a
 // protocol needs a key; nil = none does. The options Auth and Protocols are set here.
 func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Room, key string, err error) {
@@ -19,7 +19,7 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	}
 	var shown []protocol.Protocol
 	o.Protocols = nil
-	for _, p := range all.Protocols() {
+	for _, p := range all.Published(o.Also...) {
 		if !p.Public || !closed(p.Name) {
 			shown, o.Protocols = append(shown, p), append(o.Protocols, p.Name)
 		}

@@ -119,7 +119,7 @@ func (r *Report) look(ctx context.Context, client *http.Client, site *discover.S
 		return err
 	}
 	r.hidden(site.Seen, robots)
-	for _, room := range all.Protocols() {
+	for _, room := range all.Published() {
 		r.Serves = append(r.Serves, Served{Protocol: room.Name, Title: room.Title, Entry: r.Site + strings.TrimPrefix(room.Home, "/"), label: room.Label})
 	}
 	if err := r.said(site, text); err != nil {

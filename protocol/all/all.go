@@ -3,6 +3,8 @@
 package all
 
 import (
+	"slices"
+
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/arc"
 	"github.com/millrace/millrace/protocol/openfeeder"
@@ -22,4 +24,10 @@ func Protocols() []protocol.Protocol {
 		arc.Protocol(),
 		web.Protocol(),
 	}
+}
+
+// Published returns the protocols that a site is published in: every one but those on
+// request, and of those the named ones.
+func Published(also ...string) []protocol.Protocol {
+	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool { return p.OnRequest && !slices.Contains(also, p.Name) })
 }

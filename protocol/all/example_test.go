@@ -12,6 +12,7 @@ func ExampleProtocols() {
 	}
 	// Output:
 	// scp: Site Content Protocol (SCP), 0.1
+	// tct-03: The Collaboration Content Transfer (TCT) Protocol, draft-jurkovikj-collab-tunnel-03
 	// tct-01: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-01
 	// tct-00: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-00
 	// openfeeder: OpenFeeder, 1.0

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -49,8 +50,9 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 		if err == nil {
 			err = r.announced(p.List(resp, at))
 		}
-		for _, u := range isIndex(err) {
-			lists = append(lists, listState{URL: u})
+		if in := listsIn(err, at); in != nil {
+			lists = append(lists, in...)
+			continue
 		}
 		if err != nil && !isOtherDocument(err) {
 			return nil, err
@@ -169,7 +171,7 @@ func (p *siteProbe) sample(ctx context.Context) error {
 			continue
 		}
 		p.documents++
-		if tag != "" && !millrace.SameVersion(tag, p.items[i].ETag) {
+		if strings.Contains(tag, hashPrefix) && !millrace.SameVersion(tag, p.items[i].ETag) {
 			p.mismatch++
 		}
 		size += min(max(b.Size, b.Read), 4<<30)

@@ -1,12 +1,21 @@
 // Package tct implements the drafts of the Collaboration Tunnel Protocol (TCT),
 // draft-jurkovikj-collab-tunnel: a JSON document beside every page (its M-URL), and a
 // list of them all with their validators (the M-Sitemap), so that a client that has
-// read a site once reads only what has changed. [Draft00] and [Draft01] are
-// protocols of their own; a site can have both, since no name means something in
-// either.
+// read a site once reads only what has changed. [Draft00], [Draft01] and [Draft03] are
+// protocols of their own; a site can have all of them, since no name means something in
+// two. The reader of draft-03 reads draft-02 as well.
 //
 // The text of draft-00 has no numbers of sections; those here are in the order of its
 // headings: 3 is Bidirectional Discovery, 8 the M-URL Response Format.
+//
+// The text of draft-03 was not at hand. What the package does was gathered from the
+// reference implementation of its author, a plugin for WordPress, and from the tests and
+// validators beside it. The publisher and the rules that count as MUST follow what that
+// implementation writes and refuses, so they are sure. The reader is inferred: there is no
+// reference client, and draft-01 says what one may do. So is the form of an index of
+// lists, which is read and not published. Rules that only the validators hold count as
+// SHOULD, since the draft may allow more. Its sections are named "root", "list" and
+// "page", for what a rule is about.
 //
 // # Names
 //
@@ -20,8 +29,9 @@
 //   - Draft-01: /llm-pages.json is the M-Sitemap. A site of more pages than fit in one
 //     list has /llm-pages-1-of-4.json and so on: a power of two of them, each page in
 //     the one that a hash of its identity names.
-//   - The M-URL of /post/ and of /post is /post/llm/ in draft-00 and /post/llm.json in
-//     draft-01, with the page's query: /post/?x=1 has /post/llm/?x=1. A page of the
+//   - Draft-03: /tct-pages.json is the M-Sitemap, split as in draft-01.
+//   - The M-URL of /post/ and of /post is /post/llm/ in draft-00, /post/llm.json in
+//     draft-01 and /post/tct.json in draft-03, with the page's query: /post/?x=1 has /post/llm/?x=1. A page of the
 //     site that has such a name keeps it. Of several pages that want one name the first
 //     in order of URL gets it, the next ones /post/~2/llm/, /post/~3/llm/.
 //   - A page whose canonical URL is elsewhere has /~HOST/path/llm/.
@@ -59,8 +69,8 @@
 //     as unconfirmed (1.8.4).
 //   - Validators compare weakly (RFC 9110, section 8.8.3.2), without "sha256-" and the
 //     suffix of a content coding: proxies change tags when they compress.
-//   - A list or document of draft-02 or a later draft is named in the error, and not
-//     read. The checker does not judge it.
+//   - A list or document of another draft is named in the error, and not read. The
+//     checker does not judge it.
 //   - A list with an unknown version makes TCT unavailable.
 //   - An M-URL on another origin than its list is skipped, since validators are scoped to
 //     their origin (1.7.3).
@@ -100,4 +110,19 @@
 //     draft asks for determinism of M-URLs only.
 //   - There are at most 64 lists, since each has a Link on the root (1.4.1); beyond that
 //     the lists grow.
+//
+// # Deviations of draft-03
+//
+//   - content is Markdown (content_media_type says so), so that headings, lists, tables
+//     and code are carried. Markdown that says another thing when it is read again becomes
+//     plain text, then code.
+//   - Members beyond the draft go by the names of the reference: lastModified, published,
+//     excerpt, author. structured_data is an array; objects in it that have an empty object
+//     or a U+2028 in them are left out, because the reference reads them otherwise.
+//   - A language that is not well-formed is left out.
+//   - A list has at most 19,999 items, because the reference reads 100,000 values.
+//   - A document whose tag is not that of its bytes is fetched again, and unconfirmed if
+//     that does not help, as in the earlier drafts. Where a proxy has made the tag, or
+//     dropped it, the hash of the bytes stands for it.
+//   - Content of another media type than Markdown is read as plain text.
 package tct

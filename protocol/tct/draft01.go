@@ -1,6 +1,8 @@
 package tct
 
 import (
+	"math"
+
 	"github.com/millrace/millrace"
 
 	"github.com/millrace/millrace/internal/canon"
@@ -21,7 +23,7 @@ var draft01 = &draft{
 	Name:         name01,
 	Names:        docName01,
 	List:         "/llm-pages",
-	ListItems:    50_000,
+	ListItems:    math.MaxInt,
 	PageLink:     millrace.Link{HTML: true}, // 1.4.2
 	MediaType:    contentType,
 	CacheControl: cacheControl,

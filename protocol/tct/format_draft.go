@@ -8,10 +8,15 @@ import (
 
 // draftError is the error of a list or document of another draft than the one that
 // is read.
-type draftError struct{ Draft string } // such as "draft-03"
+type draftError struct{ Draft string } // such as "draft-03"; "" = draft-00, draft-01 or none
 
 // Error says which draft it is.
-func (e *draftError) Error() string { return "it is of " + e.Draft + " of TCT" }
+func (e *draftError) Error() string {
+	if e.Draft == "" {
+		return "it is not of this draft of TCT"
+	}
+	return "it is of " + e.Draft + " of TCT"
+}
 
 // ErrorCode returns "other-draft".
 func (e *draftError) ErrorCode() string { return "other-draft" }
@@ -59,8 +64,8 @@ func (d *draft) ofDocument(profile string) (*draft, error) {
 }
 
 func otherDraft(number string) error {
-	if number == "" {
-		return &millrace.FormatError{Err: &draftError{"draft-00, draft-01 or none"}}
+	if number != "" {
+		number = "draft-" + number
 	}
-	return &millrace.FormatError{Err: &draftError{"draft-" + number}}
+	return &millrace.FormatError{Err: &draftError{number}}
 }

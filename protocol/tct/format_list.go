@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // What a list can be instead of one that is read.
@@ -140,14 +141,22 @@ func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (to
 type indexError struct{ Lists []string }
 
 // Error says what it is.
-func (*indexError) Error() string { return "it is an index of lists" }
+func (*indexError) Error() string { return "it is an index that names no lists of this origin" }
 
-// isIndex returns the lists that an index names, nil if err is none of an index.
-func isIndex(err error) []string {
+// Unwrap returns ErrInvalid.
+func (*indexError) Unwrap() error { return millrace.ErrInvalid }
+
+// listsIn returns the lists of its origin that an index names, nil if err is not that
+// of an index.
+func listsIn(err error, at string) (lists []kit.Resource) {
 	if e, ok := errors.AsType[*indexError](err); ok {
-		return e.Lists[:min(len(e.Lists), maxIndexed)]
+		for _, u := range e.Lists[:min(len(e.Lists), maxIndexed)] {
+			if canon.Origin(u) == canon.Origin(at) {
+				lists = append(lists, kit.Resource{URL: u})
+			}
+		}
 	}
-	return nil
+	return lists
 }
 
 // maxIndexed is the most lists that an index may name.

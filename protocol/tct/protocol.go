@@ -37,7 +37,7 @@ type draft struct {
 	Names  docname.Names // of the M-URLs
 
 	// List is the path of the list without ".json", and ListItems the most items that a
-	// list has unless the options say otherwise.
+	// list may have.
 	List      string
 	ListItems int
 	PageLink  millrace.Link // the members of a page's link to its M-URL that say where it is

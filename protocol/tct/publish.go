@@ -30,7 +30,7 @@ func (d *draft) NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{draft: d, policy: o.Policy, listItems: max(1, cmp.Or(o.ListItems, d.ListItems))}
+	return &publisher{draft: d, policy: o.Policy, listItems: max(1, min(cmp.Or(o.ListItems, 50_000), d.ListItems))}
 }
 
 // Find returns the document that a request names.

@@ -217,11 +217,8 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 			if files = append(files, f); r.d.OneList {
 				return files, nil, true, nil
 			}
-		case i < named && isIndex(err) != nil:
-			lists = slices.Clip(lists)
-			for _, u := range isIndex(err) {
-				lists = append(lists, listState{URL: u})
-			}
+		case i < named && listsIn(err, l.URL) != nil:
+			lists = append(slices.Clip(lists), listsIn(err, l.URL)...)
 		case known && !r.d.OneList || !isOtherDocument(err):
 			return files, nil, false, err
 		default:
@@ -241,7 +238,11 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 
 // noList returns the error of a site where a list was looked for.
 func (r *tctReader) noList(other error) error {
-	if _, draft := errors.AsType[*draftError](other); !r.d.OneList || draft || errors.Is(other, millrace.ErrForbidden) {
+	its, draft := errors.AsType[*draftError](other)
+	switch {
+	case draft && its.Draft <= "draft-"+lastDraft: // another protocol of ours has it
+		return fmt.Errorf("%s: TCT %w at %s: %v", r.d.Name, millrace.ErrNotFound, r.Root, other) //nolint:errorlint // it is not invalid
+	case !r.d.OneList || draft || errors.Is(other, millrace.ErrForbidden):
 		return other
 	}
 	return fmt.Errorf("%s: TCT %w at %s: %w", r.d.Name, millrace.ErrNotFound, r.Root, other)

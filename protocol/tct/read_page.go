@@ -213,9 +213,10 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	version := etag
 	if !holds {
 		r.Note(rules.Hash, murl, "hash is not that of the document: "+shortened(hash))
-	} else if version == "" && tag != "" {
+	} else if tag != "" && !strings.Contains(version, hashPrefix) {
 		// The hash is what the tag would say. What the list says may be of
-		// another body, which would then never be asked for.
+		// another body, which would then never be asked for. A tag that a proxy has made
+		// never is what the list says.
 		version = `"` + tag + `"`
 	}
 	r.parity(murl, version)
