@@ -25,12 +25,12 @@ func discovered(t *testing.T, url string, args ...string) (r discoverReport, cod
 // that is said, for about what is said.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
-	s := serve(t, copySite(t, "sphinx"))
+	s := serve(t, copySite(t, "sphinx"), "--also", "tct-03")
 	r, code := discovered(t, s.url)
 	if code != exitGood || r.Site != s.url+"/" && r.Site != s.url {
 		t.Fatalf("exit %d: %+v", code, r)
 	}
-	if len(r.Ways) != len(all.Protocols())+1 || len(r.Absent) != 0 || r.Requests > 30 {
+	if len(r.Ways) != len(all.Protocols())+1 || len(r.Absent) != 0 || r.Requests > 34 {
 		t.Errorf("%d requests, ways %+v, absent %v", r.Requests, r.Ways, r.Absent)
 	}
 	for _, w := range r.Ways {

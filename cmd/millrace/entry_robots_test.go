@@ -27,7 +27,7 @@ func TestEntryRobots(t *testing.T) {
 	}
 	const own = "User-agent: *\nDisallow: /\n"
 	write(t, filepath.Join(dir, "robots.txt"), own)
-	s := serve(t, dir)
+	s := serve(t, dir, "--also", "tct-03")
 	_, _, robots := get(t, s.url+"robots.txt")
 	for _, want := range []string{"Disallow: /\n", "Allow: /.well-known/openfeeder.json\n", "Allow: /openfeeder\n"} {
 		if !strings.Contains(robots, want) {

@@ -342,7 +342,7 @@ func TestExcludeAnnounced(t *testing.T) {
 	write(t, config, "markdown-public: true\nllms-full: true\n")
 	start := func(args ...string) *served {
 		t.Helper()
-		return serve(t, append([]string{dir, "--store", file, "--listen", ln, "--config", config}, args...)...)
+		return serve(t, append([]string{dir, "--store", file, "--listen", ln, "--config", config, "--also", "tct-03"}, args...)...)
 	}
 	s := start()
 	mirrors := make(map[string]string)

@@ -106,7 +106,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 // Every protocol's savings are counted alike.
 func TestSavedByEveryProtocol(t *testing.T) {
 	t.Parallel()
-	s := serve(t, copySite(t, "handbook"))
+	s := serve(t, copySite(t, "handbook"), "--also", "tct-03")
 	every, err := rooms("")
 	if err != nil {
 		t.Fatal(err)

@@ -43,14 +43,14 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	}
 	p := r.NewProbe()
 	var other error
-	for len(lists) > 0 && p.Lists < maxProbed {
+	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // those behind are of an index
 		at := lists[0].URL
 		lists = lists[1:]
 		resp, err := r.GetList(ctx, kit.Resource{URL: at}) //nolint:bodyclose // List closes it
 		if err == nil {
 			err = r.announced(p.List(resp, at))
 		}
-		if in := listsIn(err, at); in != nil {
+		if in := listsIn(err, at); in != nil && named > 0 {
 			lists = append(lists, in...)
 			continue
 		}
