@@ -87,12 +87,27 @@ func (r *blockReader) object(member func(name string)) {
 // text.
 func (r *blockReader) raw() string {
 	r.want('"')
-	start := r.at
-	for r.at < len(r.text) && r.text[r.at] >= ' ' && r.text[r.at] < utf8.RuneSelf && r.text[r.at] != '"' && r.text[r.at] != '\\' {
-		r.at++
-	}
-	s := r.text[start:r.at]
+	s := r.plain()
 	r.want('"')
+	return s
+}
+
+// plain are the characters of ASCII that stand for themselves in a string.
+var plain = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+// plain reads what stands for itself.
+func (r *blockReader) plain() string {
+	at := r.at
+	for at < len(r.text) && plain[r.text[at]] {
+		at++
+	}
+	s := r.text[r.at:at]
+	r.at = at
 	return s
 }
 
@@ -100,6 +115,9 @@ func (r *blockReader) raw() string {
 func (r *blockReader) string() string {
 	r.want('"')
 	start, escapes := r.at, 0
+	if s := r.plain(); r.take('"') && !r.strange {
+		return strings.Clone(s)
+	}
 	for r.at < len(r.text) && r.text[r.at] != '"' && r.text[r.at] >= ' ' {
 		if r.text[r.at] == '\\' {
 			escapes++
@@ -264,6 +282,16 @@ func blockType(name string) millrace.BlockType {
 	return millrace.BlockType(strings.Clone(name))
 }
 
+// spanType gives a type that does not hold on to the text it is read from.
+func spanType(name string) millrace.SpanType {
+	for _, t := range []millrace.SpanType{millrace.LinkSpan, millrace.CodeSpan, millrace.EmphasisSpan, millrace.StrongSpan} {
+		if string(t) == name {
+			return t
+		}
+	}
+	return millrace.SpanType(strings.Clone(name))
+}
+
 func (r *blockReader) items() []millrace.Item {
 	list := []millrace.Item{}
 	r.array(func() {
@@ -324,7 +352,7 @@ func (r *blockReader) spans() []millrace.Span {
 		r.object(func(name string) {
 			switch name {
 			case "type":
-				s.Type = millrace.SpanType(strings.Clone(r.raw()))
+				s.Type = spanType(r.raw())
 			case "start":
 				s.Start = r.int()
 			case "end":
