@@ -9,7 +9,8 @@
 // sites of a file share its dictionaries. A transaction of Apply codes with the
 // newest one, also of another process.
 //
-// Tags are versioned in the same way and are read by one point lookup. The row
+// Tags are versioned in the same way and are read by one point lookup. A long one
+// is compressed as a body is, with a dictionary of tags. The row
 // of a generation says how far of the site's log it has come; Refresh computes
 // what it shows outside of the transaction that writes it.
 //
