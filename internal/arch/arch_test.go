@@ -32,6 +32,7 @@ var checks = []check{
 	{"Directions", checkDirections},
 	{"SQLite", checkSQLite},
 	{"Rooms", checkRooms},
+	{"Symmetry", checkSymmetry},
 	{"Comments", checkComments},
 	{"Sizes", checkSizes},
 	{"Words", checkWords},

@@ -2,6 +2,8 @@ package arch
 
 import (
 	"fmt"
+	"go/ast"
+	"go/types"
 	"path"
 	"regexp"
 	"slices"
@@ -58,4 +60,58 @@ func checkRooms(t *tree) []string {
 		}
 	}
 	return problems
+}
+
+// checkSymmetry finds what one room does in another way than the others: the site is
+// found by a function discover, in the files of that role, and so are its offers;
+// NewReader returns a millrace.Source; the faults of rules go through the suite of
+// protocoltest.
+func checkSymmetry(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		if !isRoom(p.path) {
+			continue
+		}
+		found, faults := false, false
+		for _, f := range p.files {
+			role, _, _ := strings.Cut(strings.TrimSuffix(path.Base(f.path), ".go"), "_")
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || f.test {
+					continue
+				}
+				results := resultsOf(fn)
+				finds := fn.Name.Name == "discover" || slices.Contains(results, "*protocol.Offer")
+				switch {
+				case finds && role != "discover":
+					problems = append(problems, t.at(fn.Pos(), "%s finds the site: it belongs in discover.go", fn.Name.Name))
+				case fn.Name.Name == "NewReader" && !slices.Equal(results, []string{"millrace.Source"}):
+					problems = append(problems, t.at(fn.Pos(), "NewReader returns millrace.Source"))
+				}
+				found = found || fn.Name.Name == "discover"
+			}
+			ast.Inspect(f.File, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				faults = faults || ok && f.test && types.ExprString(s.X) == "protocoltest" && (s.Sel.Name == "Faults" || s.Sel.Name == "FaultsOf")
+				return true
+			})
+		}
+		if !found {
+			problems = append(problems, fmt.Sprintf("%s: no function discover", p.path))
+		}
+		if !faults {
+			problems = append(problems, fmt.Sprintf("%s: its tests do not call protocoltest.Faults", p.path))
+		}
+	}
+	return problems
+}
+
+// resultsOf returns the types that a function returns.
+func resultsOf(fn *ast.FuncDecl) (out []string) {
+	if fn.Type.Results != nil {
+		for _, r := range fn.Type.Results.List {
+			out = append(out, types.ExprString(r.Type))
+		}
+	}
+	return out
 }

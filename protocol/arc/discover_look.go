@@ -41,14 +41,14 @@ type looked struct {
 // appraise finds the list as a reader does, looks at how it begins, and asks whether
 // it has deltas.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	r := &run{Reader: NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
+	r := &run{reader: newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	r.is.Root = r.Root
 	var l *looked
 	tries := int64(0)
-	err := r.find(ctx, kit.Resource{}, func(at kit.Resource) (err error) {
+	err := r.discover(ctx, kit.Resource{}, func(at kit.Resource) (err error) {
 		tries++
 		l, err = r.lookAt(ctx, at)
 		return err

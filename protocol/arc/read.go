@@ -30,9 +30,9 @@ type ReaderOptions struct {
 	Horizon int
 }
 
-// Reader is the source that a site with an ARC sitemap is. It is safe for
+// reader is the source that a site with an ARC sitemap is. It is safe for
 // concurrent use.
-type Reader struct {
+type reader struct {
 	kit.Reader
 	plain  *http.Client // without keys
 	folder string       // of the endpoint
@@ -50,8 +50,12 @@ type Reader struct {
 // list wants (E.7), and again when the list says that it has changed. Pages of
 // other origins, and those that the list, the page or robots.txt close to
 // agents, are skipped.
-func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
-	r := &Reader{o: kit.Value(o)}
+func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
+	r := &reader{o: kit.Value(o)}
 	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
 	r.policy = kit.Policy{
 		Reader: &r.Reader, Places: []string{strings.TrimSuffix(r.Root, "/") + pathPolicy}, Types: "application/json", Limit: policy.MaxSize,
@@ -83,14 +87,14 @@ var errWhole = errors.New("the list must be read whole") // what the deltas say 
 // Changes yields the pages of the list if it has changed, or of its deltas
 // since the last day that was seen (E.8), and a milestone. A site without a
 // list is ErrNotFound. Before anything else, unless that was done in the last 24
-// hours, it gets the policy (E.6); see [Reader.Policy].
-func (r *Reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return kit.Stream(func(y kit.Yield) error { return (&run{Reader: r, Yield: y}).changes(ctx, since) })
+// hours, it gets the policy (E.6); see [protocol.PolicyReader].
+func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }
 
 // run is one reading of the stream.
 type run struct {
-	*Reader
+	*reader
 	kit.Yield
 	is     cursor
 	robots map[string]*fetch.Robots // by origin

@@ -78,9 +78,9 @@ func (l *lived) edit(t *testing.T, pairs ...string) {
 	}
 }
 
-func (l *lived) reader(o *ReaderOptions) *Reader {
+func (l *lived) reader(o *ReaderOptions) *reader {
 	o.Now = func() time.Time { return l.now }
-	return NewReader(&http.Client{Transport: l}, livedBase, o)
+	return newReader(&http.Client{Transport: l}, livedBase, o)
 }
 
 // carried gives what a copy should have.

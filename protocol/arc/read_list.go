@@ -47,7 +47,7 @@ func isOther(err error) bool {
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
-	err = r.find(ctx, was, func(l kit.Resource) (err error) {
+	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
 		return err
 	})
@@ -55,43 +55,6 @@ func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err erro
 		return nil, err
 	}
 	return f, nil
-}
-
-// find tries the list that is remembered, then where one may be, until one is
-// there.
-func (r *run) find(ctx context.Context, was kit.Resource, try func(kit.Resource) error) error {
-	var first, closed, other error
-	tried := map[string]bool{was.URL: true}
-	if was.URL != "" {
-		err := try(was)
-		if err == nil || !isOther(err) {
-			return err
-		}
-		first = err
-	}
-	for at, err := range r.places(ctx) {
-		if err == nil && !tried[at] {
-			tried[at] = true
-			if err = try(kit.Resource{URL: at}); err == nil || !isOther(err) {
-				return err
-			}
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
-		}
-		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
-			closed = cmp.Or(closed, err) // there may be one
-		}
-		if errors.Is(err, errNoList) {
-			other = cmp.Or(other, err)
-		}
-		first = cmp.Or(first, err)
-	}
-	if closed != nil {
-		return closed
-	}
-	// What is in the place of a list tells more than that another place is empty.
-	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only
@@ -181,7 +144,7 @@ func (r *run) originsOf(l kit.Resource, resp *http.Response) []string {
 }
 
 // refuse says of which list an error is.
-func (r *Reader) refuse(ctx context.Context, at string, err error) error {
+func (r *reader) refuse(ctx context.Context, at string, err error) error {
 	_, format := errors.AsType[*millrace.FormatError](err)
 	switch {
 	case ctx.Err() != nil:

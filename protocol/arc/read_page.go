@@ -22,7 +22,7 @@ const maxPage = 50 << 20
 // Page gets a page that the list names without a snapshot, by its own URL
 // (E.11). Pages whose snapshots are in the list have no form of their own:
 // [errors.ErrUnsupported].
-func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	var err error
 	if have.URL, err = r.Resolve(have.URL); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func parseHeld(version string) (h held) {
 }
 
 // ask gets the HTML of a page.
-func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules *extract.Rules) (*millrace.Page, fetch.Validators, error) {
+func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules *extract.Rules) (*millrace.Page, fetch.Validators, error) {
 	fail := func(err error) (*millrace.Page, fetch.Validators, error) {
 		return nil, fetch.Validators{}, err
 	}

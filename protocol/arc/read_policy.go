@@ -14,7 +14,7 @@ import (
 // or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be understood.
 // The caller must not change the policy, and decides what it means for the
 // caller; to a rate in it Page keeps. It is part of [protocol.PolicyReader].
-func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
+func (r *reader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
 
 func decodePolicy(_ *http.Response, body []byte, at string) (*millrace.Policy, error) {
 	p, err := policy.ReadARC(body)

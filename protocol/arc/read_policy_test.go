@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-var _ protocol.PolicyReader = (*Reader)(nil)
+var _ protocol.PolicyReader = (*reader)(nil)
 
 // Who keeps to policies hears of one before anything is taken, can end the
 // reading, and is told of one that cannot be understood.

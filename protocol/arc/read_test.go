@@ -62,8 +62,8 @@ func (c *conversation) run(t *testing.T) {
 		}
 		c.Note(n)
 	}
-	open := func() *Reader {
-		return NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
+	open := func() *reader {
+		return newReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
 	}
 	number := func(s string) int64 {
 		n, err := strconv.ParseInt(s, 10, 64)

@@ -27,9 +27,15 @@ type Fault struct {
 // each fault. A rule without a fault fails the suite, so that no rule is only
 // believed to work.
 func Faults(t *testing.T, p protocol.Protocol, faults []Fault) {
+	FaultsOf(t, p, faults, func(t *testing.T, f Fault) *check.Report { return examine(t, p, f) })
+}
+
+// FaultsOf is [Faults] for a good server of the caller: examine checks it as a fault
+// breaks it.
+func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t *testing.T, f Fault) *check.Report) {
 	rules := p.Rules()
 	t.Run("good", func(t *testing.T) {
-		report := examine(t, p, Fault{Break: func(good http.Handler) http.Handler { return good }})
+		report := examine(t, Fault{Break: func(good http.Handler) http.Handler { return good }})
 		for _, f := range report.Findings {
 			t.Errorf("%s finds %s at %s, wants %s", f.Rule, f.Got, f.URL, f.Want)
 		}
@@ -51,7 +57,7 @@ func Faults(t *testing.T, p protocol.Protocol, faults []Fault) {
 			}
 			var tripped []string
 			var found strings.Builder
-			report := examine(t, p, f)
+			report := examine(t, f)
 			for _, finding := range report.Findings {
 				if !slices.Contains(tripped, finding.Rule) {
 					tripped = append(tripped, finding.Rule)

@@ -1,6 +1,7 @@
 package protocoltest
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,10 @@ func OneFailed(t *testing.T, r *check.Report, rule string) {
 	}
 }
 
-// WellFormed reports an error for rules without a name of their own, a section, a
+// ruleID is the form of a rule's ID after the name of its protocol: section and word.
+var ruleID = regexp.MustCompile(`^[A-Za-z0-9.-]+/[a-z0-9-]+$`)
+
+// WellFormed reports an error for rules without an ID of their own, a section, a
 // sentence or a level, and for rules that no fault trips. faults gives the rules of
 // the faults.
 func WellFormed(t *testing.T, name string, rules []check.Rule, faults []string) {
@@ -74,7 +78,7 @@ func WellFormed(t *testing.T, name string, rules []check.Rule, faults []string) 
 			t.Errorf("two rules are %s", r.ID)
 		}
 		seen[r.ID] = true
-		if !strings.HasPrefix(r.ID, name+"/") || r.Sentence == "" || r.Section == "" || r.Level != check.Must && r.Level != check.Should {
+		if own, ok := strings.CutPrefix(r.ID, name+"/"); !ok || !ruleID.MatchString(own) || r.Sentence == "" || r.Section == "" || r.Level != check.Must && r.Level != check.Should {
 			t.Errorf("%+v", r)
 		}
 		if !slices.Contains(faults, r.ID) {

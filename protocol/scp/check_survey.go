@@ -61,7 +61,7 @@ func (s *survey) run(ctx context.Context) error {
 		return err
 	}
 	s.hosts = []string{hostOf(s.t.Root()), hostOf(s.here.URL)} // a host that the site redirects to is the site's
-	if err := s.discover(ctx); err != nil {
+	if err := s.findSitemap(ctx); err != nil {
 		return err
 	}
 	s.refs = s.list.references()
@@ -76,9 +76,9 @@ func (s *survey) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// discover finds the sitemap with the SCP elements: /sitemap.xml, those that
+// findSitemap finds the sitemap with the SCP elements: /sitemap.xml, those that
 // robots.txt names, and what is in them if they are indexes.
-func (s *survey) discover(ctx context.Context) error {
+func (s *survey) findSitemap(ctx context.Context) error {
 	root := s.t.Root()
 	todo := []candidate{{url: root + "sitemap.xml"}}
 	if resp, err := s.t.Get(ctx, root+"robots.txt"); err == nil && resp.Status == http.StatusOK {

@@ -42,9 +42,10 @@ func TestCheckGoodSite(t *testing.T) {
 	}
 }
 
-func TestCheckFaults(t *testing.T) {
+// faults are those of checkFaults, each of a site of its own.
+func faults() (out []protocoltest.Fault) {
 	for _, f := range checkFaults {
-		t.Run(f.rule+" "+f.name, func(t *testing.T) {
+		out = append(out, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: func(http.Handler) http.Handler {
 			s := good()
 			if f.make != nil {
 				f.make(s)
@@ -53,10 +54,17 @@ func TestCheckFaults(t *testing.T) {
 			if f.breaks != nil {
 				h = f.breaks(h)
 			}
-			r, _ := checked(t, h, nil)
-			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
-		})
+			return h
+		}})
 	}
+	return out
+}
+
+func TestCheckFaults(t *testing.T) {
+	protocoltest.FaultsOf(t, Protocol(), faults(), func(t *testing.T, f protocoltest.Fault) *check.Report {
+		r, _ := checked(t, f.Break(good().handler()), nil)
+		return r
+	})
 }
 
 func TestRules(t *testing.T) {
@@ -302,20 +310,6 @@ func FuzzCheck(f *testing.F) {
 }
 
 func TestCross(t *testing.T) {
-	var faults []protocoltest.Fault
-	for _, f := range checkFaults {
-		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: func(http.Handler) http.Handler {
-			s := good()
-			if f.make != nil {
-				f.make(s)
-			}
-			h := s.handler()
-			if f.breaks != nil {
-				h = f.breaks(h)
-			}
-			return h
-		}})
-	}
 	now := func() time.Time { return checkedAt }
 	p := Protocol()
 	p.Rules = func() []check.Rule { return rules(&OpenOptions{MaxLine: testLine}) }
@@ -324,5 +318,5 @@ func TestCross(t *testing.T) {
 		own.Now = now
 		return NewReader(client, endpoint, own)
 	}
-	protocoltest.Crossing{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults, Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
+	protocoltest.Crossing{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults(), Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
 }

@@ -75,8 +75,8 @@ func (d *draft) alternate(v millrace.View) func(ctx context.Context, identity st
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
-// Lists returns where the lists of a site may be, and what it costs to know.
-func (r *tctReader) Lists(ctx context.Context) (found []kit.Resource, cost protocol.Cost, err error) {
+// discover returns where the lists of a site may be, and what it costs to know.
+func (r *tctReader) discover(ctx context.Context) (found []kit.Resource, cost protocol.Cost, err error) {
 	if !r.d.OneList {
 		return announcedLists(ctx, r)
 	}

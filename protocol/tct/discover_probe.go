@@ -30,11 +30,11 @@ const maxProbed = 4
 // probe finds the lists as a reader does, and probes them and a few documents. What
 // is no list is passed over.
 func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	r := d.NewReader(client, endpoint, o)
+	r := d.newReader(client, endpoint, o)
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	lists, cost, err := r.Lists(ctx)
+	lists, cost, err := r.discover(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (d *draft) Protocol() protocol.Protocol {
 		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
 		Probe:        d.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if r := d.NewReader(client, endpoint, o); d.PolicyPath == "" {
+			if r := d.newReader(client, endpoint, o); d.PolicyPath == "" {
 				return r
 			} else {
 				return policyReader{r}

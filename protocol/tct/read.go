@@ -19,9 +19,9 @@ type tctReader struct {
 	listed recent.Values
 }
 
-// NewReader reads the site at an endpoint, any URL of it. If client is nil, it is
+// newReader reads the site at an endpoint, any URL of it. If client is nil, it is
 // the guarded default; nil options are the zero value.
-func (d *draft) NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *tctReader {
+func (d *draft) newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *tctReader {
 	r := &tctReader{d: d, Reader: kit.NewReader(d.Name, client, endpoint, new(kit.Value(o)))}
 	r.policy = kit.Policy{Reader: &r.Reader, Places: r.places(policyName), Types: mediaType, Limit: policy.MaxSize, Names: policy.TCTNames, Decode: r.decodePolicy}
 	r.Options.MaxList = cmp.Or(r.Options.MaxList, 100<<20)

@@ -58,7 +58,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		found := was.Lists
 		if !remembered || r.d.OneList {
-			there, _, err := r.Lists(ctx)
+			there, _, err := r.discover(ctx)
 			if err != nil {
 				return err
 			}

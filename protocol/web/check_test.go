@@ -31,13 +31,19 @@ func TestCheckGoodSite(t *testing.T) {
 	}
 }
 
-func TestCheckFaults(t *testing.T) {
+// faults are those of checkFaults.
+func faults() (out []protocoltest.Fault) {
 	for _, f := range checkFaults {
-		t.Run(f.rule+" "+f.name, func(t *testing.T) {
-			r, _ := checked(t, f.breaks(goodHandler()), nil)
-			protocoltest.OneFailed(t, r, Name+"/"+f.rule)
-		})
+		out = append(out, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
+	return out
+}
+
+func TestCheckFaults(t *testing.T) {
+	protocoltest.FaultsOf(t, Protocol(), faults(), func(t *testing.T, f protocoltest.Fault) *check.Report {
+		r, _ := checked(t, f.Break(goodHandler()), nil)
+		return r
+	})
 }
 
 func TestRules(t *testing.T) {
@@ -186,12 +192,8 @@ func FuzzCheck(f *testing.F) {
 }
 
 func TestCross(t *testing.T) {
-	var faults []protocoltest.Fault
-	for _, f := range checkFaults {
-		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
-	}
 	protocoltest.Crossing{
-		Protocol: Protocol(), Good: goodHandler, Faults: faults,
+		Protocol: Protocol(), Good: goodHandler, Faults: faults(),
 		Unseen: map[string]string{
 			"/feed.atom#*":             "a site may have no feed; it alone tells of deletions",
 			"/robots.txt#another site": "the checker asks no other site",

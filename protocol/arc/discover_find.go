@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,43 @@ import (
 // maxPlaces is how many addresses of robots.txt, and of the home page, are
 // tried.
 const maxPlaces = 4
+
+// discover tries the list that is remembered, then where one may be, until one is
+// there.
+func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resource) error) error {
+	var first, closed, other error
+	tried := map[string]bool{was.URL: true}
+	if was.URL != "" {
+		err := try(was)
+		if err == nil || !isOther(err) {
+			return err
+		}
+		first = err
+	}
+	for at, err := range r.places(ctx) {
+		if err == nil && !tried[at] {
+			tried[at] = true
+			if err = try(kit.Resource{URL: at}); err == nil || !isOther(err) {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
+		}
+		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
+			closed = cmp.Or(closed, err) // there may be one
+		}
+		if errors.Is(err, errNoList) {
+			other = cmp.Or(other, err)
+		}
+		first = cmp.Or(first, err)
+	}
+	if closed != nil {
+		return closed
+	}
+	// What is in the place of a list tells more than that another place is empty.
+	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
+}
 
 // places gives the URLs where the list may be, as late as possible, since some
 // cost a request: those that robots.txt names (E.5), those that the home page
