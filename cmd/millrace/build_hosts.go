@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol/all"
 )
 
 // printBuild prints a report for a person.
@@ -40,7 +41,7 @@ func printBuild(w *bytes.Buffer, r *buildReport) {
 			fmt.Fprintf(w, "%s: cannot meet\n", h.Host)
 		}
 		for _, name := range h.Hidden {
-			fmt.Fprintf(w, "  %s is not found: nothing that this host says leads to it\n", label(name))
+			fmt.Fprintf(w, "  %s is not found: nothing that this host says leads to it\n", all.Label(name))
 		}
 		for _, u := range h.Unmet {
 			fmt.Fprintf(w, "  %s: %s\n", u.Rule, u.Sentence)

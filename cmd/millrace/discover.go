@@ -189,7 +189,7 @@ func (r *discoverReport) text(b *bytes.Buffer) {
 	var entries, notes, basis []string
 	said := map[string]bool{}
 	for _, row := range r.Ways {
-		name, pages, first, again, allowed := label(row.Protocol), "?", "-", "-", "yes"
+		name, pages, first, again, allowed := all.Label(row.Protocol), "?", "-", "-", "yes"
 		if row.Pages >= 0 {
 			pages = fmt.Sprint(row.Pages)
 		}
@@ -219,7 +219,7 @@ func (r *discoverReport) text(b *bytes.Buffer) {
 	if len(r.Absent) > 0 {
 		absent := make([]string, len(r.Absent))
 		for i, name := range r.Absent {
-			absent[i] = label(name)
+			absent[i] = all.Label(name)
 		}
 		fmt.Fprintf(b, "not there: %s\n", strings.Join(absent, ", "))
 	}
@@ -241,7 +241,7 @@ func (r *discoverReport) text(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s\n", humanize.Printable(route.Why))
 			break
 		}
-		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, label(route.Primary), humanize.Printable(route.Why))
+		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), humanize.Printable(route.Why))
 	}
 }
 

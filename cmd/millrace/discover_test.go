@@ -56,7 +56,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("longer than a line of a terminal: %s", line)
 		}
 	}
-	for _, want := range []string{"PROTOCOL", "TCT 01", "SCP begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + label(r.First) + ":", "refresh: pull would read " + label(r.Refresh) + ":"} {
+	for _, want := range []string{"PROTOCOL", "TCT 01", "SCP begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + all.Label(r.First) + ":", "refresh: pull would read " + all.Label(r.Refresh) + ":"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

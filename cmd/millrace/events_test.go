@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
@@ -81,7 +81,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 
-	r := report(t, file)
+	r := savedReport(t, file)
 	if len(r.Served) != 1 || len(r.Sites) != 0 || len(r.Served[0].Rows) < 3 {
 		t.Fatalf("%+v", r)
 	}
@@ -98,7 +98,7 @@ func TestRecorded(t *testing.T) {
 	if len(v.Bots) != 2 || v.Bots[0].Bot != "GPTBot" || v.Bots[0].Family != "openai" || v.Total.Requests != 6 {
 		t.Errorf("%+v", v.Bots)
 	}
-	if again := report(t, file, "--since", "2999-01-01"); len(again.Served) != 0 {
+	if again := savedReport(t, file, "--since", "2999-01-01"); len(again.Served) != 0 {
 		t.Errorf("%+v", again.Served)
 	}
 
@@ -113,40 +113,6 @@ func TestRecorded(t *testing.T) {
 	}
 	if _, out, _ := command(t, nil, "report", "--store", file, "--since", "2999-01-01"); !strings.Contains(out, "no machine has asked for anything that is served from it since 2999-01-01\n") {
 		t.Errorf("of days to come:\n%s", out)
-	}
-}
-
-// The first lines tell what was saved, what has cost more, and what of it was no
-// page.
-func TestServedText(t *testing.T) {
-	t.Parallel()
-	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	total := analytics.Saved{
-		Requests: 9, Pages: 2, Answered: 8, NotModified: 2, NotModifiedRate: new(0.25), Lists: 3_000_000,
-		Bytes: savings.NewFigure(3_100_000, 200_000, savings.Measured), Tokens: savings.NewFigure(1000, 51_000, savings.Estimate),
-		KWh: savings.NewFigure(0.0003, 0.0001, savings.Estimate), ZeroFetch: analytics.ZeroFetch{Pages: 70, Bytes: 5_000_000},
-	}
-	r := &servedReport{Site: "site", Savings: &analytics.Savings{
-		From: day.AddDate(0, 0, -29), Total: total, Bots: []analytics.BotSaved{{Bot: "GPTBot", Saved: total}}, Days: []analytics.DateSaved{{Day: day, Saved: total}},
-	}}
-	const want = "site: 9 requests of 1 machine since 2026-10-24, the first on 2026-11-22\n" +
-		"  cost 2.9 MB and 200.0 mWh more, saved about 50.0 thousand tokens against the same pages as HTML, measured\n" +
-		"  3.1 MB went out for 2 pages, 3.0 MB of it lists; 2 of 8 answers were a 304 (25 %)\n" +
-		"  beside that, lists named 70 pages that were not asked for that day: at most so many requests were needless, 5.0 MB as HTML, an estimate\n"
-	var out bytes.Buffer
-	if r.text(&out); !strings.HasPrefix(out.String(), want) {
-		t.Error(out.String())
-	}
-	r.Total = analytics.Saved{Requests: 3, Pages: 2, Carried: 5, Lists: 10, Bytes: savings.NewFigure(100, 9100, savings.Estimate)}
-	out.Reset()
-	if r.text(&out); !strings.Contains(out.String(), "  saved 9.0 kB, about 0 tokens and 0.00 mWh against the same pages as HTML, an estimate\n"+
-		"  100 bytes went out for 2 pages and 5 in collections, 10 bytes of it lists and collections; 0 of 0 answers were a 304\n") {
-		t.Error(out.String())
-	}
-	r.Total.Bytes, r.Total.Tokens, r.Total.KWh = savings.NewFigure(9, 0, savings.Measured), savings.NewFigure(5, 0, savings.Estimate), savings.NewFigure(1, 0, savings.Estimate)
-	out.Reset()
-	if r.text(&out); !strings.Contains(out.String(), "  cost 9 bytes, about 5 tokens and 1.0 kWh more against the same pages as HTML, measured\n") {
-		t.Error(out.String())
 	}
 }
 
@@ -206,7 +172,7 @@ func TestReportOnSource(t *testing.T) {
 	get(t, s.url, "User-Agent", gptBot)
 	s.stop()
 	code, out, errs := command(t, env, "report", dir, "--json")
-	var r savingsReport
+	var r report.Report
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || len(r.Served) != 1 || r.Store != file {
 		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}

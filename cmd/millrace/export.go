@@ -113,7 +113,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 	pages := 0
 	for _, name := range all {
 		meant := len(names) == len(all) || name == names[0]
-		site, v, err := headOf(ctx, st, name)
+		site, v, err := ingest.Head(ctx, st, name)
 		if err != nil && meant {
 			return err
 		} else if err != nil {

@@ -143,7 +143,7 @@ func (l *mirrorLibrary) Names(ctx context.Context) ([]string, error) {
 
 // Site implements [mcp.Library].
 func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error) {
-	site, v, err := headOf(ctx, l.store, name)
+	site, v, err := ingest.Head(ctx, l.store, name)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (l *mirrorLibrary) Index(ctx context.Context, name string, progress func(do
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, v, err := headOf(ctx, l.store, name)
+	_, v, err := ingest.Head(ctx, l.store, name)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (l *mirrorLibrary) refresh(ctx context.Context, p *process) {
 			if ctx.Err() != nil {
 				return
 			}
-			_, v, err := headOf(ctx, l.store, name)
+			_, v, err := ingest.Head(ctx, l.store, name)
 			if err != nil || v.Site().Seq == seen[name] {
 				continue // one that was never complete will be, or not
 			}

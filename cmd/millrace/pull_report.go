@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/protocol/all"
 )
 
 // printPull prints reports for a person.
@@ -24,14 +25,14 @@ func printPull(w *bytes.Buffer, reports []*agent.Report) {
 func printOnePull(w *bytes.Buffer, r *agent.Report) {
 	via := ""
 	if r.Via != "" {
-		via = " by " + label(r.Via)
+		via = " by " + all.Label(r.Via)
 	}
 	if r.Error != "" {
 		via = " failed"
 	}
 	fmt.Fprintf(w, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.SkippedN)
 	fmt.Fprintf(w, "  %s, %s received, %.1f s\n", humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.BytesReceived), r.Seconds)
-	printSaved(w, "  ", r.Savings)
+	w.WriteString(r.Savings.Lines("  "))
 	w.WriteString(policyText(r))
 	w.WriteString(signedText(r))
 	if r.Quota != "" {
@@ -49,7 +50,7 @@ func printOnePull(w *bytes.Buffer, r *agent.Report) {
 	said := r.Error == ""
 	for _, way := range r.Ways {
 		if way.Error != "" && (r.Error != "" || !way.Absent) {
-			fmt.Fprintf(w, "  %s, %s: %d pages: %s\n", label(way.Protocol), way.Part, way.Pages, way.Error)
+			fmt.Fprintf(w, "  %s, %s: %d pages: %s\n", all.Label(way.Protocol), way.Part, way.Pages, way.Error)
 			said = said || way.Error == r.Error
 		}
 	}

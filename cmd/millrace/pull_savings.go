@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-
 	"github.com/millrace/millrace/internal/savings"
 )
 
@@ -26,13 +23,4 @@ func (c *coefficients) validate() error {
 		return usageError("--" + err.Error())
 	}
 	return nil
-}
-
-// printSaved prints what was saved in two lines, or in none.
-func printSaved(w *bytes.Buffer, indent string, s *savings.Saved) {
-	if s == nil || s.Pages == 0 {
-		return
-	}
-	saved, counted := s.Text()
-	fmt.Fprintf(w, "%s%s\n%s%s\n", indent, saved, indent, counted)
 }

@@ -97,15 +97,6 @@ func rooms(name string, also ...string) ([]protocol.Protocol, error) {
 	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
 }
 
-// label gives the name of a protocol for people; of another way to read a site,
-// its name.
-func label(name string) string {
-	if p, err := rooms(name); err == nil && name != "" {
-		return p[0].Label
-	}
-	return name
-}
-
 // siteURL returns a URL from the command line in canonical form.
 func siteURL(raw string) (string, error) { return usage(ingest.URL(raw)) }
 

@@ -59,7 +59,7 @@ func TestKillCosts(t *testing.T) {
 			t.Fatalf("%d requests are booked of %d; %v", booked, asked.Load(), err)
 		}
 	}
-	if r := report(t, file).Sites[0]; r.Pulls != 0 || r.Failed != 0 {
+	if r := savedReport(t, file).Sites[0]; r.Pulls != 0 || r.Failed != 0 {
 		t.Errorf("pulls that were killed have ended: %+v", r)
 	}
 	before := asked.Load()
@@ -67,7 +67,7 @@ func TestKillCosts(t *testing.T) {
 	if last.Requests != asked.Load()-before {
 		t.Errorf("the last pull says that it has made %d requests, the site has seen %d", last.Requests, asked.Load()-before)
 	}
-	r := report(t, file)
+	r := savedReport(t, file)
 	if s := r.Sites[0]; s.Pulls != 1 || s.Total.Requests.Spent != float64(booked+last.Requests) {
 		t.Errorf("%d pulls, %v requests; %d were booked of those that were killed, %d of the last", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
 	}

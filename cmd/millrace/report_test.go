@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
 
-// report runs `millrace report --json`.
-func report(t *testing.T, file string, args ...string) (r savingsReport) {
+// savedReport runs `millrace report --json`.
+func savedReport(t *testing.T, file string, args ...string) (r report.Report) {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"report", "--store", file, "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
@@ -73,7 +74,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 		t.Errorf("a pull of what has not changed: %+v", second)
 	}
 
-	r := report(t, file)
+	r := savedReport(t, file)
 	if len(r.Sites) != 1 || r.Since == nil || time.Since(*r.Since) > time.Hour {
 		t.Fatalf("%+v", r)
 	}
@@ -120,7 +121,7 @@ func TestSavedByEveryProtocol(t *testing.T) {
 		if s := second.Savings; s.Skipped != int64(first.Added) || s.Brought != 0 || s.Bytes.Saved <= 0 || s.Requests.Saved <= 0 || s.Tokens.Saved <= 0 || s.KWh.Saved <= 0 {
 			t.Errorf("%s: the second pull: %+v", room.Name, s)
 		}
-		if r := report(t, file); r.Sites[0].Protocols[0].Protocol != room.Name || r.Total.Pages != int64(2*first.Added) {
+		if r := savedReport(t, file); r.Sites[0].Protocols[0].Protocol != room.Name || r.Total.Pages != int64(2*first.Added) {
 			t.Errorf("%s: %+v", room.Name, r.Total)
 		}
 	}
@@ -140,7 +141,7 @@ func TestFailedPullCounts(t *testing.T) {
 	if code, _, _ := command(t, nil, "pull", srv.URL, "--store", file, "--allow-private", "--via", "tct-01"); code != exitFailure {
 		t.Fatal(code)
 	}
-	site := report(t, file).Sites[0]
+	site := savedReport(t, file).Sites[0]
 	if site.Pulls != 1 || site.Failed != 1 || site.Total.Pages != 0 || site.Total.Bytes.Saved >= 0 || site.Protocols[0].Protocol != "tct-01" {
 		t.Errorf("%+v, %+v", site, site.Total)
 	}
@@ -159,7 +160,7 @@ func TestReportCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := report(t, file); len(r.Sites) != 0 || r.Since != nil || r.Total != nil {
+	if r := savedReport(t, file); len(r.Sites) != 0 || r.Since != nil || r.Total != nil {
 		t.Errorf("%+v", r)
 	}
 	// A mirror from before pulls were counted: the text of its pages is there.
@@ -179,11 +180,11 @@ func TestReportCommand(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := report(t, file, "--html-per-text", "20", "--html-compression", "4", "--bytes-per-token", "2", "--kwh-per-gb", "1").Total
+	got := savedReport(t, file, "--html-per-text", "20", "--html-compression", "4", "--bytes-per-token", "2", "--kwh-per-gb", "1").Total
 	if got.Bytes.Instead != 10_000 || got.Tokens.Instead != 20_000 || got.KWh.Instead != 1e-5 || got.Bytes.Saved != 9_500 || got.HTML.From != savings.FromText {
 		t.Errorf("%+v", got)
 	}
-	if d := cmp.Diff(savings.Default().List(), report(t, file).Coefficients); d != "" {
+	if d := cmp.Diff(savings.Default().List(), savedReport(t, file).Coefficients); d != "" {
 		t.Errorf("the flags' defaults (-want +got):\n%s", d)
 	}
 	for _, wrong := range []string{"--kwh-per-gb=-1", "--bytes-per-token=0", "--html-per-text=NaN", "--html-compression=x"} {
@@ -208,27 +209,6 @@ func TestCostText(t *testing.T) {
 	}
 }
 
-// Sums in JSON and CSV have no noise of floating point, and lose no digit of a count.
-func TestReportNumbers(t *testing.T) {
-	t.Parallel()
-	v := &savings.Saved{
-		Bytes: savings.NewFigure(12_345_678_901_234, 0.5, ""), Tokens: savings.NewFigure(1e6+0.25, 0, ""),
-		KWh: savings.NewFigure(0.1, 7e-8, "").Add(savings.NewFigure(0.2, 0.4, "")),
-	}
-	r := &savingsReport{Sites: []*siteSavings{{Protocols: []*protocolSavings{{Saved: v}}}}}
-	var b strings.Builder
-	if err := r.csv(&b); err != nil {
-		t.Fatal(err)
-	}
-	const want = ",12345678901234,0.5,-12345678901200,,1000000.25,0,-1000000.25,0.3,0.40000007,0.10000007,"
-	if !strings.Contains(b.String(), want) {
-		t.Errorf("%s, want %s", b.String(), want)
-	}
-	if kwh, err := json.Marshal(v.KWh); err != nil || !strings.Contains(string(kwh), `:0.3,"instead_of":0.40000007,"saved":0.10000007,`) {
-		t.Errorf("%s, %v", kwh, err)
-	}
-}
-
 // A store that cannot be written to can be reported on.
 func TestReportReadOnly(t *testing.T) {
 	t.Parallel()
@@ -242,13 +222,9 @@ func TestReportReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	ro := openStore(t, file, true)
-	c := &reportCommand{coefficients: coefficients{KWhPerGB: 1, BytesPerToken: 1, HTMLPerText: 1, HTMLCompression: 1}}
-	r, err := c.gather(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, ro)
+	r, err := report.Of(t.Context(), ro, &report.Options{Since: time.Now().Add(-time.Hour), Coefficients: savings.Default(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil || len(r.Sites) != 1 || r.Sites[0].Pulls != 1 {
 		t.Errorf("%+v %v", r, err)
-	}
-	if _, err := c.served(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, ro, time.Now().Add(-time.Hour), time.Now()); err != nil {
-		t.Error(err)
 	}
 }
 

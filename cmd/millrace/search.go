@@ -139,7 +139,7 @@ func oneSite(ctx context.Context, st store.Store, names []string, want string) (
 	}
 	for _, n := range names {
 		// A site that has not been published has no other name.
-		if _, v, err := headOf(ctx, st, n); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
+		if _, v, err := ingest.Head(ctx, st, n); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
 			return []string{n}, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -24,16 +23,6 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 		st, err = stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
 	}
 	return st, err
-}
-
-// headOf opens a site of a store to read it, and returns its newest view.
-func headOf(ctx context.Context, st store.Store, name string) (store.Site, millrace.View, error) {
-	site, err := st.Site(ctx, name, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	v, err := ingest.Visible{Site: site}.Head(ctx)
-	return site, v, err
 }
 
 // besides returns the path that the files beside a store begin with, and a function

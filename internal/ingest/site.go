@@ -29,3 +29,14 @@ func (s Visible) Head(ctx context.Context) (millrace.View, error) {
 	}
 	return store.Visible(v), nil
 }
+
+// Head opens a site of a store to read it, and returns its newest view of what may be
+// public.
+func Head(ctx context.Context, st store.Store, name string) (store.Site, millrace.View, error) {
+	site, err := st.Site(ctx, name, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := Visible{site}.Head(ctx)
+	return site, v, err
+}

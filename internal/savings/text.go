@@ -69,3 +69,12 @@ func (s *Saved) Text() (saved, counted string) {
 	}
 	return saved, counted
 }
+
+// Lines returns the two texts as lines with an indent; "" if there is nothing to say.
+func (s *Saved) Lines(indent string) string {
+	if s == nil || s.Pages == 0 {
+		return ""
+	}
+	saved, counted := s.Text()
+	return indent + saved + "\n" + indent + counted + "\n"
+}

@@ -31,3 +31,14 @@ func Protocols() []protocol.Protocol {
 func Published(also ...string) []protocol.Protocol {
 	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool { return p.OnRequest && !slices.Contains(also, p.Name) })
 }
+
+// Label returns the name of a protocol for people; of another way to read a site, its
+// name.
+func Label(name string) string {
+	for _, p := range Protocols() {
+		if p.Name == name {
+			return p.Label
+		}
+	}
+	return name
+}

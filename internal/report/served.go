@@ -1,53 +1,37 @@
-package main
+package report
 
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
-	"github.com/millrace/millrace/internal/humanize"
-	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/store"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
 )
 
-// servedReport is what machines took of one site that is served, and what that
+// Served is what machines took of one site that is served, and what that
 // saved.
-type servedReport struct {
+type Served struct {
 	Site string `json:"site"`
 	*analytics.Savings
 	Rows    []analytics.DaySaved `json:"rows"` // by day, bot and protocol
 	Unusual []analytics.Unusual  `json:"unusual"`
 }
 
-const (
-	reportDays  = 30                 // that are reported, unless others are asked for
-	unusualSpan = 7 * 24 * time.Hour // in which unusual patterns are looked for, at most
-)
-
-// since gives the first day of the report.
-func (c *reportCommand) since(now time.Time) (time.Time, error) {
-	if c.Since == "" {
-		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-reportDays), nil
-	}
-	t, err := time.Parse(time.DateOnly, c.Since)
-	if err != nil {
-		return t, usageError(fmt.Sprintf("--since %s: write a day, such as 2026-11-01", c.Since))
-	}
-	return t, nil
-}
+// unusualSpan is the time in which unusual patterns are looked for, at most.
+const unusualSpan = 7 * 24 * time.Hour
 
 // served reports on the sites of a store that machines have asked for something.
-func (c *reportCommand) served(ctx context.Context, p *process, st store.Store, since, now time.Time) ([]*servedReport, error) {
+func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error) {
 	usage, ok := st.(store.Usage)
 	if !ok {
 		return nil, nil
@@ -56,19 +40,19 @@ func (c *reportCommand) served(ctx context.Context, p *process, st store.Store, 
 	if err != nil {
 		return nil, err
 	}
-	var out []*servedReport
+	var out []*Served
 	for _, name := range names {
-		pages := c.yardstick(ctx, p, st, name)
-		r := &servedReport{Site: name, Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}}
-		r.Savings, err = analytics.Sum(ctx, usage, name, since, time.Time{}, pages, c.values(), func(d analytics.DaySaved) { r.Rows = append(r.Rows, d) })
+		pages := o.yardstick(ctx, st, name)
+		r := &Served{Site: name, Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}}
+		r.Savings, err = analytics.Sum(ctx, usage, name, o.Since, time.Time{}, pages, o.Coefficients, func(d analytics.DaySaved) { r.Rows = append(r.Rows, d) })
 		if err != nil {
 			return nil, err
 		}
 		if len(r.Rows) == 0 {
 			continue
 		}
-		from := since
-		if least := now.Add(-unusualSpan); from.Before(least) {
+		from := o.Since
+		if least := time.Now().Add(-unusualSpan); from.Before(least) {
 			from = least
 		}
 		found, err := analytics.FindUnusual(ctx, usage, name, from, pages.Count)
@@ -83,20 +67,20 @@ func (c *reportCommand) served(ctx context.Context, p *process, st store.Store, 
 
 // yardstick finds out what the pages of a site are. What is not known of them is
 // told.
-func (c *reportCommand) yardstick(ctx context.Context, p *process, st store.Store, name string) analytics.Pages {
-	site, v, err := headOf(ctx, st, name)
+func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
+	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
 	if err == nil {
-		pages, err = analytics.Measure(ctx, site, v, c.values())
+		pages, err = analytics.Measure(ctx, site, v, o.Coefficients)
 	}
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-		p.log.Warn("what the pages are as HTML is not known", "site", name, "error", err)
+		o.Logger.Warn("what the pages are as HTML is not known", "site", name, "error", err)
 	}
 	return pages
 }
 
 // text prints it for a person.
-func (r *servedReport) text(w *bytes.Buffer) {
+func (r *Served) text(w *bytes.Buffer) {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
@@ -115,7 +99,7 @@ func (r *servedReport) text(w *bytes.Buffer) {
 	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
 	fmt.Fprintf(table, "  by protocol"+columns)
 	for i := range r.Protocols {
-		row(label(r.Protocols[i].Protocol), &r.Protocols[i].Saved)
+		row(all.Label(r.Protocols[i].Protocol), &r.Protocols[i].Saved)
 	}
 	fmt.Fprintf(table, "  by machine"+columns)
 	for i := range r.Bots {
@@ -174,49 +158,4 @@ func shareText(r *float64) string {
 		return "-"
 	}
 	return strconv.FormatFloat(*r*100, 'f', 1, 64) + " %"
-}
-
-// csvColumns are the columns of `millrace report --csv`. Those of pulls have no
-// day and no bot; what a row cannot know is empty.
-var csvColumns = []string{
-	"kind", "site", "day", "bot", "family", "protocol", "requests", "pages", "carried", "measured", "answered", "not_modified",
-	"bytes", "bytes_instead_of", "bytes_saved", "bytes_basis", "tokens", "tokens_instead_of", "tokens_saved",
-	"kwh", "kwh_instead_of", "kwh_saved", "zero_fetch_pages", "zero_fetch_bytes", "zero_fetch_tokens", "zero_fetch_kwh", "lists_bytes",
-}
-
-// csv prints a row for each site, day, bot and protocol that was served, and one
-// for each site and protocol that was pulled.
-func (r *savingsReport) csv(w io.Writer) error {
-	out := csv.NewWriter(w)
-	_ = out.Write(csvColumns) // Flush tells
-	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-	figures := func(bytes, tokens, kwh *savings.Figure) []string {
-		return []string{
-			number(bytes.Spent), number(bytes.Instead), number(bytes.Saved), string(bytes.Basis),
-			number(tokens.Spent), number(tokens.Instead), number(tokens.Saved), number(kwh.Spent), number(kwh.Instead), number(kwh.Saved),
-		}
-	}
-	for _, s := range r.Served {
-		for i := range s.Rows {
-			d := &s.Rows[i]
-			z := &d.ZeroFetch
-			line := []string{
-				"served", s.Site, d.Day.Format(time.DateOnly), d.Bot, d.Family, d.Protocol, count(d.Requests),
-				count(d.Pages), count(d.Carried), count(d.Measured), count(d.Answered), count(d.NotModified),
-			}
-			line = append(line, figures(&d.Bytes, &d.Tokens, &d.KWh)...)
-			_ = out.Write(append(line, count(z.Pages), number(z.Bytes), number(z.Tokens), number(z.KWh), count(d.Lists)))
-		}
-	}
-	for _, s := range r.Sites {
-		for _, q := range s.Protocols {
-			v := q.Saved
-			line := []string{"pulled", s.Site, "", "", "", q.Protocol, number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
-			line = append(line, figures(&v.Bytes, &v.Tokens, &v.KWh)...)
-			_ = out.Write(append(line, "", "", "", "", ""))
-		}
-	}
-	out.Flush()
-	return out.Error()
 }

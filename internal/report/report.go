@@ -1,0 +1,170 @@
+// Package report sums up what machines took of the sites of a store, and what pulls
+// into it saved.
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+)
+
+// Options are what a report is about.
+type Options struct {
+	Store        string    // its name
+	Since        time.Time // first day of what is shown of what machines took
+	Coefficients savings.Coefficients
+	Logger       *slog.Logger // receives what cannot be read
+}
+
+// Report is the report on one store.
+type Report struct {
+	Store string         `json:"store"`
+	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
+	Sites []*Pulled      `json:"sites"`
+	Total *savings.Saved `json:"total,omitempty"`
+	// Served is what machines took of sites that are served from the store.
+	Served []*Served `json:"served"`
+	// Coefficients are those of the estimates.
+	Coefficients []savings.Coefficient `json:"coefficients"`
+
+	first time.Time // day of what is shown of Served
+}
+
+// Pulled is what was saved of one site.
+type Pulled struct {
+	Site      string         `json:"site"`
+	Since     time.Time      `json:"since"`
+	Last      time.Time      `json:"last"`
+	Pulls     int64          `json:"pulls"`
+	Failed    int64          `json:"failed"`
+	Protocols []*PulledBy    `json:"protocols"`
+	Total     *savings.Saved `json:"total"`
+}
+
+// PulledBy is what was saved of one site by one protocol.
+type PulledBy struct {
+	Protocol string         `json:"protocol"`
+	Since    time.Time      `json:"since"`
+	Last     time.Time      `json:"last"`
+	Pulls    int64          `json:"pulls"`
+	Failed   int64          `json:"failed"`
+	Saved    *savings.Saved `json:"saved"`
+}
+
+// Of makes the report on a store.
+func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
+	costs, err := st.Costs().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Store: o.Store, Sites: []*Pulled{}, Served: []*Served{}, Coefficients: o.Coefficients.List(), first: o.Since}
+	for len(costs) > 0 {
+		n := 1
+		for n < len(costs) && costs[n].Site == costs[0].Site {
+			n++
+		}
+		s := o.pulled(ctx, st, costs[:n])
+		if r.Total == nil {
+			r.Total, r.Since = new(*s.Total), &s.Since
+		} else {
+			r.Total.Add(s.Total)
+			if s.Since.Before(*r.Since) {
+				r.Since = &s.Since
+			}
+		}
+		r.Sites = append(r.Sites, s)
+		costs = costs[n:]
+	}
+	served, err := o.served(ctx, st)
+	r.Served = append(r.Served, served...)
+	return r, err
+}
+
+// pulled sums up what is booked of one site.
+func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.SiteCost) *Pulled {
+	s := &Pulled{Site: costs[0].Site, Since: costs[0].Since, Last: costs[0].Last}
+	var known store.Traffic
+	for _, a := range costs {
+		known.Add(a.Traffic)
+		if a.Since.Before(s.Since) {
+			s.Since = a.Since
+		}
+		if a.Last.After(s.Last) {
+			s.Last = a.Last
+		}
+	}
+	s.Pulls, s.Failed = known.Pulls, known.Failed
+	sum := known
+	if known.Fetched == 0 && known.Pages > 0 {
+		_, v, err := ingest.Head(ctx, st, s.Site)
+		if err == nil {
+			known, err = savings.Sample(ctx, v, known)
+		}
+		if err != nil {
+			o.Logger.Warn("how much text the pages have cannot be read", "site", s.Site, "error", err)
+		}
+	}
+	for _, a := range costs {
+		s.Protocols = append(s.Protocols, &PulledBy{
+			Protocol: a.Protocol, Since: a.Since, Last: a.Last, Pulls: a.Pulls, Failed: a.Failed, Saved: savings.Of(a.Traffic, known, o.Coefficients),
+		})
+	}
+	s.Total = savings.Of(sum, known, o.Coefficients)
+	return s
+}
+
+// Text prints the report for a person.
+func (r *Report) Text(w *bytes.Buffer) {
+	for _, s := range r.Sites {
+		fmt.Fprintf(w, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
+		for _, q := range s.Protocols {
+			fmt.Fprintf(w, "  %s: %s, %.0f requests, %s received\n", all.Label(q.Protocol), pullsText(q.Pulls, q.Failed),
+				q.Saved.Requests.Spent, humanize.Bytes(int64(q.Saved.Bytes.Spent)))
+			w.WriteString(q.Saved.Lines("    "))
+		}
+		if len(s.Protocols) > 1 {
+			fmt.Fprintf(w, "  all: %s\n", pullsText(s.Pulls, s.Failed))
+			w.WriteString(s.Total.Lines("    "))
+		}
+	}
+	if len(r.Sites) > 1 {
+		fmt.Fprintf(w, "all sites since %s\n", r.Since.Format(time.DateOnly))
+		w.WriteString(r.Total.Lines("  "))
+	}
+	if len(r.Sites) > 0 && len(r.Served) > 0 {
+		w.WriteByte('\n')
+	}
+	for _, s := range r.Served {
+		s.text(w)
+	}
+	if len(r.Sites) == 0 && len(r.Served) == 0 {
+		fmt.Fprintf(w, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it since %s\n", r.Store, r.first.Format(time.DateOnly))
+	}
+	w.WriteByte('\n')
+	if len(r.Served) > 0 {
+		w.WriteString("served: against each page that was asked for as HTML, unconditionally, all of it read; lists and feeds are cost alone\n")
+	}
+	if len(r.Sites) > 0 || len(r.Served) == 0 {
+		w.WriteString("pulled: against every page once a pull as HTML, unconditionally, all of it read\n")
+	}
+	w.WriteString("estimates are by\n")
+	for _, k := range r.Coefficients {
+		fmt.Fprintf(w, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
+	}
+}
+
+func pullsText(pulls, failed int64) string {
+	s := humanize.Quantity(pulls, "pull")
+	if failed > 0 {
+		s += fmt.Sprintf(", %d failed", failed)
+	}
+	return s
+}
