@@ -42,25 +42,25 @@ func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Si
 	ctx, cancel := context.WithCancel(ctx)
 	r.Server = serving.NewServer(ctx, r.now.Service, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
 	served := make(chan error, 1)
-	go func() { served <- r.Run(ctx, ln) }()
+	go func() {
+		served <- r.Run(ctx, ln)
+		close(served)
+	}()
 	var watching sync.WaitGroup
 	if r.certs != nil {
 		watching.Go(func() { r.certs.Run(ctx) })
 	}
 	p.notify("READY=1", "STATUS=listening on "+ln.Addr().String())
-	err, down := r.watch(ctx, served, asked)
+	err := r.watch(ctx, served, asked)
 	p.notify("STOPPING=1")
 	cancel()
-	if !down {
-		err = cmp.Or(err, <-served)
-	}
+	err = cmp.Or(err, <-served)
 	watching.Wait()
 	return errors.Join(err, r.Close())
 }
 
-// watch does what there is to do, until the context ends or something fails. down
-// reports whether served has sent.
-func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) (err error, down bool) {
+// watch does what there is to do, until the context ends or something fails.
+func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) error {
 	told := false
 	for {
 		var first <-chan struct{}
@@ -69,21 +69,21 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		}
 		select {
 		case <-ctx.Done():
-			return nil, false
+			return nil
 		case err := <-served:
-			return err, true
+			return err
 		case err := <-r.now.Failed():
-			return err, false
+			return err
 		case <-first:
 			told = true
 			r.now.overlook(ctx)
 			r.now.p.notify("STATUS=serving " + r.now.docs)
 			if err := r.ready(r.now); err != nil {
-				return err, false
+				return err
 			}
 		case _, more := <-asked:
 			if !more {
-				return nil, false
+				return nil
 			}
 			_ = r.reload(ctx) // the log tells
 		case done := <-r.now.p.wishes:
