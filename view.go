@@ -165,20 +165,20 @@ type Document struct {
 	Path string // under the endpoint base, starting with "/", with the query if it has one
 	// ETag is the strong validator of the identity bytes, without quotes. If it is
 	// empty on a large document, the edition derives it from the parts.
-	ETag   string
-	Header http.Header // Content-Type, Cache-Control, Link, Last-Modified and the like
+	ETag string
+	// Header has Content-Type, Cache-Control, Link, Last-Modified and the like. The
+	// edition adds no coding if it has Content-Encoding, also without a value.
+	Header http.Header
 	// OneTag: every content coding has the same ETag, ranges are not served, and the
 	// bytes do not depend on the fields in Vary, but for Accept-Encoding, so that all
 	// clients share one document. TCT requires all of it.
 	OneTag bool
-	// NoCoding: the bytes are sent without a content coding.
-	NoCoding bool
 	// Exact: the ETag is "sha256-" and the SHA-256 of the bytes, which are sent as they
 	// are: without a content coding, and without ranges. A request that does not accept
 	// that gets 406. A HEAD says all that a GET says. The edition fills the ETag of a
 	// large document. Draft-03 of TCT wants all of it.
 	Exact bool
-	Large    bool // grows with the site: built with the edition, never in a request
+	Large bool // grows with the site: built with the edition, never in a request
 	// Public: a discovery document, which needs no key. Its request has no query.
 	Public bool
 	// Page is the identity of the page that the document is a form of; "" = none,

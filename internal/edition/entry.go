@@ -155,7 +155,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
 		}
 	}
-	if d.NoCoding || d.Exact || len(d.Header["Content-Encoding"]) > 0 {
+	if _, final := d.Header["Content-Encoding"]; final || d.Exact {
 		// There is nothing to choose.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}

@@ -146,10 +146,10 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 		header = make(http.Header)
 	}
 	header.Set("Last-Modified", f.Modified.UTC().Format(http.TimeFormat))
-	if f.Coding != "" {
+	if header["Content-Encoding"] = nil; f.Coding != "" {
 		header.Set("Content-Encoding", f.Coding)
 	}
-	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header, NoCoding: true}, p.guarded(f.Room), 0, now)
+	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header}, p.guarded(f.Room), 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}

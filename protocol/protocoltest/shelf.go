@@ -97,7 +97,7 @@ func (s *Shelf) document(f millrace.Artifact) *millrace.Document {
 	if f.Coding != "" {
 		h.Set("Content-Encoding", f.Coding)
 	}
-	return &millrace.Document{Path: f.Path, ETag: f.ETag, Header: h, NoCoding: true, Large: true, Write: func(_ context.Context, w io.Writer) error {
+	return &millrace.Document{Path: f.Path, ETag: f.ETag, Header: h, Large: true, Write: func(_ context.Context, w io.Writer) error {
 		_, err := w.Write(s.Bodies[f.Path])
 		return err
 	}}
