@@ -60,11 +60,11 @@ func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, wh
 	case check.Unsure(err), ctx.Err() != nil:
 		return nil, "", cmp.Or(err, ctx.Err())
 	case err != nil:
-		return nil, err.Error(), nil
+		return nil, err.Error(), nil //nolint:nilerr // it is in why
 	case resp.Status != http.StatusOK:
 		return nil, resp.Said(), nil
 	case resp.BodyErr != nil:
-		return nil, resp.BodyErr.Error(), nil
+		return nil, resp.BodyErr.Error(), nil //nolint:nilerr // it is in why
 	}
 	return resp, "", nil
 }

@@ -38,7 +38,8 @@ func (r *Reader) Open(ctx context.Context, what, target, accept string, v fetch.
 	return nil, fmt.Errorf("%s: %s: %w", r.Name, what, err)
 }
 
-// Read is [Reader.Open] with the content, of at most limit bytes.
+// Read is [Reader.Open] with the content, of at most limit bytes. The body of the
+// response is closed.
 func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.Validators, limit int64) ([]byte, *http.Response, error) {
 	resp, err := r.Open(ctx, what, target, accept, v)
 	if err != nil {

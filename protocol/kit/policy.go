@@ -55,7 +55,7 @@ func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
 
 // At reads the document at a URL, and keeps what it says. HTML in its place is none.
 func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
-	body, resp, err := p.Read(ctx, "policy", at, p.Types, fetch.Validators{}, p.Limit)
+	body, resp, err := p.Read(ctx, "policy", at, p.Types, fetch.Validators{}, p.Limit) //nolint:bodyclose // Read has closed it
 	switch {
 	case fetch.Absent(err):
 		return nil, fmt.Errorf("%s: policy: %w: %v", p.Name, millrace.ErrNotFound, errors.Unwrap(err)) //nolint:errorlint // another sentinel would say another thing

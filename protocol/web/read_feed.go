@@ -69,7 +69,7 @@ func newFeed(at string) *feedRead {
 
 // feedDocument gets one document of a feed.
 func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (*feedDoc, fetch.Validators, error) {
-	body, resp, err := r.Read(ctx, "feed", at, feedTypes, v, maxFeed)
+	body, resp, err := r.Read(ctx, "feed", at, feedTypes, v, maxFeed) //nolint:bodyclose // Read has closed it
 	if err != nil {
 		return nil, v, err
 	}
