@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/internal/access"
@@ -71,18 +69,11 @@ func byteRate(flag, s string) (float64, error) {
 	if s == "" {
 		return 0, nil
 	}
-	number, factor := strings.TrimSuffix(s, "B"), 1.0
-	for unit, f := range map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9} {
-		if n, ok := strings.CutSuffix(number, unit); ok {
-			number, factor = n, f
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(number, 64)
-	if n *= factor; err != nil || !(n >= 1000) || math.IsInf(n, 0) {
+	var n byteSize
+	if err := n.UnmarshalText([]byte(s)); err != nil || n < 1000 {
 		return 0, usageError(fmt.Sprintf("%s %s: write how many bytes a second, from 1k on, such as 500k or 2M", flag, s))
 	}
-	return n, nil
+	return float64(n), nil
 }
 
 // keep gives the gateway what it needs to know of bots.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -50,9 +49,6 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	embedder, err := c.embedder(-1)
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat(c.Store); err != nil {
-		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {

@@ -40,11 +40,8 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
 		return err
 	}
-	switch _, err := os.Stat(c.Store); {
-	case err != nil && c.Source != "":
+	if _, err := os.Stat(c.Store); err != nil && c.Source != "" {
 		return fmt.Errorf("store %s: %w: it is made by millrace serve %s", c.Store, millrace.ErrNotFound, c.Source)
-	case err != nil:
-		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -72,9 +71,6 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 		return usageError(fmt.Sprintf("--limit %d: from 1 to %d", c.Limit, mostHits))
 	case !(c.MinScore >= 0 && c.MinScore <= 1):
 		return usageError(fmt.Sprintf("--min-score %v: from 0 to 1", c.MinScore))
-	}
-	if _, err := os.Stat(c.Store); err != nil {
-		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -16,8 +17,12 @@ func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error
 	return stores.Open(ctx, dsn, &store.Options{Logger: p.log})
 }
 
-// openToRead opens a store that a command only reads, which need not be writable.
+// openToRead opens a store that a command only reads. It has to exist, and need not be
+// writable.
 func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
+	if _, err := os.Stat(dsn); err != nil {
+		return nil, fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
+	}
 	st, err := p.openStore(ctx, dsn)
 	if errors.Is(err, millrace.ErrForbidden) {
 		st, err = stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
