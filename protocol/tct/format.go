@@ -112,6 +112,16 @@ func (d *draft) Encode(doc *document) (body []byte, sum string) {
 	return slices.Insert(dst, at, append(own, ',')...), sum
 }
 
+// profileMember returns the name of the member that says the draft.
+func (d *draft) profileMember() string {
+	for _, m := range d.Members {
+		if m.Kind == profileMember {
+			return m.Name
+		}
+	}
+	return "profile"
+}
+
 // jsonLimits bound a document.
 var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
@@ -128,7 +138,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	if err := jsonio.Unmarshal(body, &jsonLimits, &members); err != nil {
 		return nil, "", d.FormatError(err, "", section(d.RuleNames.Object))
 	}
-	its, err := d.ofDocument(rawString(members["profile"]))
+	its, err := d.ofDocument(rawString(members[d.profileMember()]))
 	if err != nil {
 		return nil, "", d.FormatError(err, "", section(d.RuleNames.Object))
 	}

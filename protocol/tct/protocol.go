@@ -139,11 +139,11 @@ func (d *draft) Protocol() protocol.Protocol {
 		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
 		Probe:        d.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if r := d.newReader(client, endpoint, o); d.PolicyPath == "" {
-				return r
-			} else {
+			r := d.newReader(client, endpoint, o)
+			if d.PolicyPath != "" {
 				return policyReader{r}
 			}
+			return r
 		},
 	}
 	if p.Entry = []string{p.Home}; !d.OneList {
