@@ -326,3 +326,69 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 		return true
 	}
 }
+
+// checkObject returns a rule that a document is an object; whole: what is no JSON is
+// none, rather than for another rule.
+func checkObject(whole bool) func(p *seenPage, fail check.Fail) bool {
+	return func(p *seenPage, fail check.Fail) bool {
+		var v json.RawMessage
+		switch err := json.Unmarshal(p.Body, &v); {
+		case !p.OK(), err != nil && !whole:
+			return false
+		case err != nil:
+			fail(p.MURL, err.Error(), "one JSON object")
+		case p.Fields == nil:
+			fail(p.MURL, shortened(string(p.Body)), "an object")
+		}
+		return true
+	}
+}
+
+// hashForm is the form of a hash in a draft.
+type hashForm struct {
+	Is   func(s string) bool
+	Want string
+}
+
+// checkItemTag returns a rule that the items of a list have a hash, or those that say
+// one.
+func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fail) {
+	return func(l *seenList, fail check.Fail) {
+		l.Each(func(i int, it *seenItem) {
+			if raw, there := it.Fields[l.d.TagMember]; (there || !optional) && !form.Is(it.Tag) {
+				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, l.d.TagMember, shown(raw)), form.Want)
+			}
+		})
+	}
+}
+
+// checkHashForm returns a rule that the member hash of a document has a form.
+func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
+	return func(p *seenPage, fail check.Fail) bool {
+		if p.Fields != nil && !form.Is(p.Hash) {
+			fail(p.MURL, "hash: "+shown(p.Fields["hash"]), form.Want)
+		}
+		return p.Fields != nil
+	}
+}
+
+// checkHashEqualsTag returns a rule that the member hash and the ETag of a document are
+// one value; right reports whether either is what it should be.
+func checkHashEqualsTag(hash, tag hashForm, right func(p *seenPage, value string) bool) func(p *seenPage, fail check.Fail) bool {
+	return func(p *seenPage, fail check.Fail) bool {
+		if !hash.Is(p.Hash) || !tag.Is(p.Tag) {
+			return false
+		}
+		if !strings.EqualFold(tagOf(p.Hash), p.Tag) {
+			want := "one value for both"
+			switch {
+			case right(p, p.Hash):
+				want += ": the hash is the right one"
+			case right(p, p.Tag):
+				want += ": the ETag is the right one"
+			}
+			fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
+		}
+		return true
+	}
+}

@@ -63,7 +63,7 @@ func rules00(rule newRule) []check.Rule {
 		rule("6.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", checkCURL),
 		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", checkMURL),
 		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", onLists(checkModified)),
-		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", onLists(checkContentHash)),
+		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", onLists(checkItemTag(tags00, false))),
 		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", checkParity(
 			func(p *seenPage) bool { return isHash(p.Item.Tag) && isHash(p.Tag) },
 			func(p *seenPage) bool { return strings.EqualFold(p.Item.Tag, p.Tag) })),
@@ -74,12 +74,12 @@ func rules00(rule newRule) []check.Rule {
 		rule("7.3", "describedby-link", should, "The list has a Link with rel=describedby to the policy descriptor.", checkDescribedBy),
 
 		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", checkContentType(false)),
-		rule("8.2", "object", must, "An M-URL is one JSON object.", onPages(checkObject00)),
+		rule("8.2", "object", must, "An M-URL is one JSON object.", onPages(checkObject(true))),
 		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
 		rule("8.2", "title", must, "title is a string.", onPages(checkString("title"))),
 		rule("8.2", "content", must, "content is a string.", onPages(checkString("content"))),
-		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", onPages(checkHashForm00)),
-		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", onPages(checkHashEqualsTag00)),
+		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", onPages(checkHashForm(hashes00))),
+		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", onPages(checkHashEqualsTag(hashes00, tags00, rightIn00))),
 		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", onPages(checkPageProfile)),
 		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", onPages(checkLeak)),
 	}

@@ -56,47 +56,18 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkHashForm00(p *seenPage, fail check.Fail) bool {
-	if p.Fields == nil {
-		return false
-	}
-	if !isDigits(digits(p)) {
-		fail(p.MURL, "hash: "+shown(p.Fields["hash"]), "64 hexadecimal digits")
-	}
-	return true
-}
-
-// digits gives the hash without its prefix, which some write and some do not.
-func digits(p *seenPage) string { return strings.TrimPrefix(p.Hash, hashPrefix) }
-
-func checkHashEqualsTag00(p *seenPage, fail check.Fail) bool {
-	if !isDigits(digits(p)) || !isHash(p.Tag) {
-		return false
-	}
-	if !strings.EqualFold(hashPrefix+digits(p), p.Tag) {
-		want := "one value for both"
-		switch content, _ := check.JSONText(p.Fields["content"]); {
-		case isFingerprint(content, p.Hash):
-			want += ": the hash is the right one"
-		case isFingerprint(content, p.Tag):
-			want += ": the ETag is the right one"
-		}
-		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
-	}
-	return true
-}
-
 // checkFingerprint takes the content as the document has it. The draft's
 // example hides two slips that others may have repeated: it lowers no more
 // than ASCII in some languages, and replaces only the first quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
-	if !ok || !isDigits(digits(p)) && !isHash(p.Tag) {
+	digits := strings.TrimPrefix(p.Hash, hashPrefix)
+	if !ok || !isDigits(digits) && !isHash(p.Tag) {
 		return false
 	}
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
-		if strings.EqualFold(digits(p), want) || strings.EqualFold(p.Tag, hashPrefix+want) {
+		if strings.EqualFold(digits, want) || strings.EqualFold(p.Tag, hashPrefix+want) {
 			return true // if the other one differs, that is hash-equals-etag
 		}
 	}
@@ -131,3 +102,13 @@ func firstQuotes(s string) string {
 }
 
 var quotes = strings.NewReplacer("\u201C", `"`, "\u201D", `"`, "\u2018", "'", "\u2019", "'")
+
+// The forms of the hash of a document, which some write with "sha256-", and of its ETag.
+var (
+	hashes00 = hashForm{func(s string) bool { return isDigits(strings.TrimPrefix(s, hashPrefix)) }, "64 hexadecimal digits"}
+	tags00   = hashForm{isHash, "sha256- and 64 hexadecimal digits"}
+)
+
+func rightIn00(p *seenPage, value string) bool {
+	return isFingerprint(memberText(p.Fields, "content"), value)
+}

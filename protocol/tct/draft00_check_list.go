@@ -41,14 +41,6 @@ func checkModified(l *seenList, fail check.Fail) {
 	})
 }
 
-func checkContentHash(l *seenList, fail check.Fail) {
-	l.Each(func(i int, it *seenItem) {
-		if !isHash(it.Tag) {
-			fail(l.URL, fmt.Sprintf("items/%d/contentHash: %s", i, shown(it.Fields["contentHash"])), "sha256- and 64 hexadecimal digits")
-		}
-	})
-}
-
 // refreshes finds a redirect in the HTML of a page.
 var refreshes = regexp.MustCompile(`(?i)<meta[^>]+http-equiv\s*=\s*["']?refresh`)
 

@@ -1,7 +1,6 @@
 package tct
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -28,20 +27,6 @@ func checkCacheControl00(p *seenPage, fail check.Fail) bool {
 	age, err := strconv.Atoi(said["max-age"])
 	if !again || !private && (err != nil || age != 0) {
 		fail(p.MURL, "Cache-Control: "+strings.Join(p.Resp.Header.Values("Cache-Control"), ", "), "must-revalidate, and max-age=0 or private")
-	}
-	return true
-}
-
-func checkObject00(p *seenPage, fail check.Fail) bool {
-	if !p.OK() {
-		return false
-	}
-	var v json.RawMessage
-	switch err := json.Unmarshal(p.Body, &v); {
-	case err != nil:
-		fail(p.MURL, err.Error(), "one JSON object")
-	case p.Fields == nil:
-		fail(p.MURL, shortened(string(p.Body)), "an object")
 	}
 	return true
 }

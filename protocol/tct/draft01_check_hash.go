@@ -14,16 +14,6 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-func checkHashForm01(p *seenPage, fail check.Fail) bool {
-	if p.Fields == nil {
-		return false
-	}
-	if !isLowerHash(p.Hash) {
-		fail(p.MURL, "hash: "+shown(p.Fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
-	}
-	return true
-}
-
 func checkStrongTag01(p *seenPage, fail check.Fail) bool {
 	if !p.OK() {
 		return false
@@ -56,23 +46,6 @@ func checkTagForm(p *seenPage, fail check.Fail) bool {
 	}
 	if !isLowerHash(p.Tag) {
 		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
-	}
-	return true
-}
-
-func checkHashEqualsTag01(p *seenPage, fail check.Fail) bool {
-	if !p.OK() || !isLowerHash(p.Hash) || !isLowerHash(p.Tag) {
-		return false
-	}
-	if p.Hash != p.Tag {
-		want := "one value for both"
-		switch formsOf(p).sumJCS {
-		case p.Hash:
-			want += ": the hash is the right one"
-		case p.Tag:
-			want += ": the ETag is the right one"
-		}
-		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
 	}
 	return true
 }
@@ -195,3 +168,8 @@ func difference(a, b []byte) (string, string) {
 	}
 	return cut(a), cut(b)
 }
+
+// lower is the form of hashes and tags in draft-01 and later.
+var lower = hashForm{isLowerHash, "sha256- and 64 lower-case hexadecimal digits"}
+
+func rightIn01(p *seenPage, value string) bool { return formsOf(p).sumJCS == value }

@@ -34,14 +34,6 @@ func checkExposed(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-func checkItemTag(l *seenList, fail check.Fail) {
-	l.Each(func(i int, it *seenItem) {
-		if !isLowerHash(it.Tag) {
-			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, shown(it.Fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
-		}
-	})
-}
-
 func checkListContentType(l *seenList, fail check.Fail)  { isJSONType(l.URL, l.Resp, true, fail) }
 func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
 func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp, fail, "Accept-Encoding") }

@@ -51,16 +51,6 @@ func checkUTF8(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-func checkObject01(p *seenPage, fail check.Fail) bool {
-	if !p.OK() || !json.Valid(p.Body) {
-		return false
-	}
-	if p.Fields == nil {
-		fail(p.MURL, string(p.Body), "an object")
-	}
-	return true
-}
-
 // checkPlainText looks for tags in the content. A page about HTML has them in
 // its text; so a tag counts as markup only if the C-URL does not show it to
 // its readers.

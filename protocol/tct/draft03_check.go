@@ -63,7 +63,7 @@ func rules03(rule newRule) []check.Rule {
 		rule("list", "no-sitemaps", must, "There is no member sitemaps.", own(onLists(checkNoSitemaps))),
 		rule("list", "c-url", must, "cUrl is an absolute http or https URI.", checkCURL),
 		rule("list", "m-url", must, "mUrl is an absolute http or https URI, which answers 200.", checkMURL),
-		rule("list", "etag-form", must, "etag, where it is given, is sha256- and 64 lower-case hexadecimal digits.", own(onLists(checkHint))),
+		rule("list", "etag-form", must, "etag, where it is given, is sha256- and 64 lower-case hexadecimal digits.", own(onLists(checkItemTag(lower, true)))),
 		rule("list", "last-modified", must, "lastModified, where it is given, is a timestamp of RFC 3339.", own(onLists(checkLastModified))),
 		rule("list", "unique-c-urls", must, "No two items have one cUrl.", onLists(checkUnique("cUrl"))),
 		rule("list", "unique-m-urls", must, "No two items have one mUrl.", onLists(checkUnique("mUrl"))),
@@ -75,7 +75,7 @@ func rules03(rule newRule) []check.Rule {
 		rule("list", "stable", must, "Two requests get the same bytes and the same ETag.", askAnswers("list", checkStable)),
 
 		rule("page", "json", must, "An M-URL is valid JSON.", onPages(checkJSON)),
-		rule("page", "object", must, "An M-URL is a JSON object.", onPages(checkObject01)),
+		rule("page", "object", must, "An M-URL is a JSON object.", onPages(checkObject(false))),
 		rule("page", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
 		rule("page", "title", must, "title is a string.", onPages(checkString("title"))),
 		rule("page", "content", must, "content is a string.", onPages(checkString("content"))),
@@ -315,14 +315,6 @@ func checkNoSitemaps(l *seenList, fail check.Fail) {
 	if raw, there := l.Fields["sitemaps"]; there {
 		fail(l.URL, "sitemaps: "+shortened(string(raw)), "no such member: it is that of an index of lists")
 	}
-}
-
-func checkHint(l *seenList, fail check.Fail) {
-	l.Each(func(i int, it *seenItem) {
-		if raw, there := it.Fields["etag"]; there && !isLowerHash(it.Tag) {
-			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, raw), "sha256- and 64 lower-case hexadecimal digits")
-		}
-	})
 }
 
 func checkLastModified(l *seenList, fail check.Fail) {
