@@ -46,7 +46,7 @@ var draft00 = &draft{
 	Items:       []string{"cUrl", "mUrl", "modified", "contentHash"},
 	Content:     headed,
 	Blocks:      unheaded,
-	Hash:        func(doc *document, _ []byte) string { return fingerprintOf(doc.Content) },
+	Hash:        func(doc *document, _ func() []byte) string { return fingerprintOf(doc.Content) },
 	ListVersion: 1,
 	ListHead:    listHead,
 	ListTail:    listTail,

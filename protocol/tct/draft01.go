@@ -43,7 +43,7 @@ var draft01 = &draft{
 		{"title", requiredMember, docTitle},
 	},
 	Items:       []string{"cUrl", "mUrl", "etag"},
-	Hash:        func(_ *document, body []byte) string { return hashPrefix + canon.SHA256Hex(body) }, // 1.6.2
+	Hash:        func(_ *document, body func() []byte) string { return hashPrefix + canon.SHA256Hex(body()) }, // 1.6.2
 	ListVersion: 1,
 	ListHead:    listHead,
 	ListTail:    listTail,

@@ -59,7 +59,7 @@ var draft03 = &draft{
 		{"structured_data", schemaMember, nil},
 		{"title", requiredMember, docTitle},
 	},
-	Hash:        func(_ *document, body []byte) string { return hashPrefix + canon.SHA256Hex(body) },
+	Hash:        func(_ *document, body func() []byte) string { return hashPrefix + canon.SHA256Hex(body()) },
 	ContentType: "text/markdown; charset=utf-8; variant=GFM",
 	Content:     markdown,
 	Blocks:      blocksOf,

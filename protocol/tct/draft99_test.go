@@ -69,7 +69,7 @@ var draft99 = &draft{
 
 const list99 = "https://www.ietf.org/archive/id/draft-jurkovikj-collab-tunnel-99.html#list"
 
-func sum99(d *document, _ []byte) string {
+func sum99(d *document, _ func() []byte) string {
 	return hashPrefix + canon.SHA256Hex([]byte(strings.ToUpper(d.Title+"\n"+d.Content)))
 }
 

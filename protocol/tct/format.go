@@ -70,9 +70,23 @@ func docAuthor(d *document) *string      { return &d.Author }
 // Encode returns a document as it is served, and its hash: the member, or that of the
 // bytes where documents have no such member.
 func (d *draft) Encode(doc *document) (body []byte, sum string) {
-	dst := make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
+	dst, at, name := d.unhashed(doc)
+	sum = d.Hash(doc, func() []byte { return dst })
+	if name == "" {
+		return dst, sum
+	}
+	own := canon.AppendMember(nil, name, sum)
+	if at == len(dst) { // behind the last of the others
+		return slices.Insert(dst, at-1, append([]byte{','}, own...)...), sum
+	}
+	return slices.Insert(dst, at, append(own, ',')...), sum
+}
+
+// unhashed returns a document without its hash member, and where that one belongs with
+// its name; "" = it has none.
+func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
+	dst = make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
 	dst = append(dst, '{')
-	at, name := 0, ""
 	for _, m := range d.Members {
 		n := len(dst)
 		switch m.Kind {
@@ -101,15 +115,7 @@ func (d *draft) Encode(doc *document) (body []byte, sum string) {
 		}
 	}
 	dst[len(dst)-1] = '}'
-	sum = d.Hash(doc, dst)
-	if name == "" {
-		return dst, sum
-	}
-	own := canon.AppendMember(nil, name, sum)
-	if at == len(dst) { // behind the last of the others
-		return slices.Insert(dst, at-1, append([]byte{','}, own...)...), sum
-	}
-	return slices.Insert(dst, at, append(own, ',')...), sum
+	return dst, at, name
 }
 
 // profileMember returns the name of the member that says the draft.
@@ -182,7 +188,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 		}
 	}
 	if !own && its.Hash != nil {
-		sum = its.Hash(doc, body)
+		sum = its.Hash(doc, func() []byte { return body })
 	}
 	return doc, sum, nil
 }

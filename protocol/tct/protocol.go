@@ -61,9 +61,9 @@ type draft struct {
 	Members []member
 	Items   []string
 	Profile string
-	// Hash returns the hash of a document from its bytes without their hash member. If
-	// nil, its ETag says nothing about it.
-	Hash func(doc *document, body []byte) string
+	// Hash returns the hash of a document; body returns its bytes without their hash
+	// member. If nil, its ETag says nothing about it.
+	Hash func(doc *document, body func() []byte) string
 	// Holds reports whether a hash member is that of a document, and of its bytes; nil
 	// = documents have no such member.
 	Holds    func(doc *document, body []byte, hash string) bool
@@ -181,8 +181,10 @@ func (d *draft) Tagger() millrace.Tagger {
 
 // tag returns the ETag of a document, without quotes.
 func (d *draft) tag(doc *document) string {
-	_, hash := d.Encode(doc)
-	return tagOf(hash)
+	return tagOf(d.Hash(doc, func() []byte {
+		body, _, _ := d.unhashed(doc)
+		return body
+	}))
 }
 
 // FormatError fills in the protocol, the URL and the section of a
