@@ -29,7 +29,8 @@ func TestVectors03(t *testing.T) {
 		{
 			start03 + `example.com/post/","content":"Hello","profile":"` + pageProfile03 + `","title":"Example"}`,
 			"sha256-d5a54a6e2a2ee0f0b84592d4d6c9f5361aeea41e4cb23550f4804e3ea29eaa2c",
-			document{CanonicalURL: "https://example.com/post/", Title: "Example", Content: "Hello"}, false,
+			document{CanonicalURL: "https://example.com/post/", Title: "Example", Content: "Hello"},
+			false,
 		},
 		{
 			start03 + `mill.example/wheels/","content":"Wheels\n\nAn overshot wheel takes water at the top.\tÆ 🛞\n","content_media_type":"text/plain; charset=utf-8",` +
@@ -38,7 +39,8 @@ func TestVectors03(t *testing.T) {
 			document{
 				CanonicalURL: "https://mill.example/wheels/", Title: "Wheels — “overshot” & breast", Content: "Wheels\n\nAn overshot wheel takes water at the top.\tÆ 🛞\n",
 				ContentType: "text/plain; charset=utf-8", Language: "en-GB",
-			}, false,
+			},
+			false,
 		},
 		{
 			start03 + `mill.example/","content":"# Mill\n\nSee [wheels](https://mill.example/wheels/).","content_media_type":"text/markdown; charset=utf-8; variant=CommonMark",` +
@@ -47,7 +49,8 @@ func TestVectors03(t *testing.T) {
 			document{
 				CanonicalURL: "https://mill.example/", Title: "Mill", Content: "# Mill\n\nSee [wheels](https://mill.example/wheels/).",
 				ContentType: "text/markdown; charset=utf-8; variant=CommonMark", Language: "en", Modified: "2026-08-01T10:00:00Z",
-			}, true,
+			},
+			true,
 		},
 	} {
 		d, tag, err := draft03.Decode([]byte(c.body))
