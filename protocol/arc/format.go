@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -152,7 +153,7 @@ func entryLimits() *jsonio.Limits { return &jsonio.Limits{Size: maxEntry, Depth:
 // take reads a value of one type.
 func take(v jsonio.Raw, into any, want string) error {
 	if err := jsonio.Unmarshal(v, entryLimits(), into); err != nil {
-		return fmt.Errorf("it is %s, not %s", short(string(v)), want)
+		return fmt.Errorf("it is %s, not %s", kit.Short(string(v)), want)
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func takeFormat(v jsonio.Raw, into *string, is func(string) bool, want string) e
 		return err
 	}
 	if !is(*into) {
-		return fmt.Errorf("%s is not %s", short(string(v)), want)
+		return fmt.Errorf("%s is not %s", kit.Short(string(v)), want)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func takeTags(v jsonio.Raw, into *[]string) error {
 	for i, t := range list {
 		var s string
 		if t.Kind() != '"' || take(t, &s, "") != nil {
-			return fmt.Errorf("element %d is %s, not a string", i, short(string(t)))
+			return fmt.Errorf("element %d is %s, not a string", i, kit.Short(string(t)))
 		}
 		*into = append(*into, s)
 	}
@@ -184,7 +185,7 @@ func takeTags(v jsonio.Raw, into *[]string) error {
 
 func takeSnapshot(v jsonio.Raw, into *json.RawMessage) error {
 	if v.Kind() != '{' {
-		return fmt.Errorf("it is %s, not an object", short(string(v)))
+		return fmt.Errorf("it is %s, not an object", kit.Short(string(v)))
 	}
 	if *into = canonicalObject(v); *into == nil {
 		return fmt.Errorf("it has no canonical form, or nests deeper than %d levels", maxDepth)
@@ -198,7 +199,7 @@ func takePriority(v jsonio.Raw, into **float64) error {
 		return err
 	}
 	if !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%s is not from 0 to 1", short(string(v)))
+		return fmt.Errorf("%s is not from 0 to 1", kit.Short(string(v)))
 	}
 	*into = &n
 	return nil
@@ -252,12 +253,4 @@ func formatError(err error, url, section string) error {
 		}
 	}
 	return err
-}
-
-// short cuts a stranger's string to what fits in a message.
-func short(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/policy"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // head is what a list says beside its pages (E.3.1, E.7). "" means absent.
@@ -146,11 +147,11 @@ func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
 func checkVersion(raw jsonio.Raw) (string, error) {
 	var v string
 	if raw.Kind() != '"' || take(raw, &v, "") != nil {
-		return "", invalid("/arc_sitemap_version", "E.9", "it is "+short(string(raw))+", not a string")
+		return "", invalid("/arc_sitemap_version", "E.9", "it is "+kit.Short(string(raw))+", not a string")
 	}
 	major, _, _ := strings.Cut(v, ".")
 	if major != majorVersion {
-		return "", fmt.Errorf("%w: %q, not %s", errVersion, short(v), version)
+		return "", fmt.Errorf("%w: %q, not %s", errVersion, kit.Short(v), version)
 	}
 	return v, nil
 }
@@ -191,7 +192,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 			err = takeFormat(v, m.into, m.is, m.want)
 		}
 		if v.Kind() != '"' {
-			err = fmt.Errorf("it is %s, not a string", short(string(v)))
+			err = fmt.Errorf("it is %s, not a string", kit.Short(string(v)))
 		}
 		if err != nil {
 			return nil, invalid("/"+m.name, "E.9", err.Error())

@@ -81,13 +81,13 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 		}
 		d, err := p.quietDay(ctx, v, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", Name, short(name), err)
+			return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(name), err)
 		}
 		if d != nil {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %s: %w", Name, short(name), millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(name), millrace.ErrNotFound)
 }
 
 // All yields the lists, the deltas, and the policy.

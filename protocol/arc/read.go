@@ -146,7 +146,7 @@ func (r *run) heed(f *listFile) {
 	if f.head.Rate != "" {
 		asked, ok := parseRate(f.head.Rate)
 		if !ok {
-			r.Note("E.7/crawl-rate", f.URL, "crawl_rate is "+short(f.head.Rate)+", which is no rate")
+			r.Note("E.7/crawl-rate", f.URL, "crawl_rate is "+kit.Short(f.head.Rate)+", which is no rate")
 		}
 		gap = asked
 	}
@@ -160,7 +160,7 @@ func (r *run) heed(f *listFile) {
 		r.Note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
 	}
 	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
-		r.Note("reader/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
+		r.Note("reader/site", f.URL, "site is "+kit.Short(f.head.Site)+", which is elsewhere")
 	}
 }
 

@@ -225,7 +225,7 @@ func checkCookies(_ context.Context, s *survey, fail check.Fail) error {
 	}
 	for _, a := range answers {
 		if got := a.resp.Header.Get("Set-Cookie"); got != "" {
-			fail(a.url, "Set-Cookie: "+short(got), "no cookies")
+			fail(a.url, "Set-Cookie: "+kit.Short(got), "no cookies")
 			return nil
 		}
 	}

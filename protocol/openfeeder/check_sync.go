@@ -171,7 +171,7 @@ func checkUntilDeleted(ctx context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if list, ok := objects(a.body["deleted"]); !ok || len(list) > 0 {
-		fail(a.url, "deleted: "+short(string(a.body["deleted"])), "[]")
+		fail(a.url, "deleted: "+kit.Short(string(a.body["deleted"])), "[]")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
 	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -84,7 +85,7 @@ func TestBlocks(t *testing.T) {
 		{Type: "paragraph", Text: strings.Repeat("a", 9999)}: text(strings.Repeat("a", 9999))[0],
 	} {
 		if diff := cmp.Diff([]millrace.Block{want}, blocksOf([]piece{c, {Type: "paragraph", Text: " \n"}})); diff != "" {
-			t.Errorf("%q %q (-want +got):\n%s", c.Type, short(c.Text), diff)
+			t.Errorf("%q %q (-want +got):\n%s", c.Type, kit.Short(c.Text), diff)
 		}
 	}
 }
@@ -148,7 +149,7 @@ func TestSummary(t *testing.T) {
 	} {
 		got := summarise(text)
 		if got != want {
-			t.Errorf("%q: %q, want %q", short(text), got, want)
+			t.Errorf("%q: %q, want %q", kit.Short(text), got, want)
 		}
 		if again := summarise(got); again != got {
 			t.Errorf("%q becomes %q", got, again)

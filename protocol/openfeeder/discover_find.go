@@ -78,23 +78,23 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	}
 	at := head.url
 	if mt, _, err := mime.ParseMediaType(head.header.Get("Content-Type")); err != nil || mt != mediaType {
-		r.Note("2/content-type", target, "Content-Type is "+short(head.header.Get("Content-Type")))
+		r.Note("2/content-type", target, "Content-Type is "+kit.Short(head.header.Get("Content-Type")))
 	}
 	a, err := decodeAbout(body)
 	if err != nil {
 		return feed{}, kit.FormatURL(err, target)
 	}
 	if major, _, _ := strings.Cut(a.Version, "."); major != "1" {
-		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
+		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, kit.Short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
 	}
 	f := feed{Base: r.Root, Home: r.Root, Static: a.Feed.Type == staticFeed}
 	if final, err := canon.URL(at.String()); err == nil {
 		f.Home = canon.Origin(final) + "/"
 	}
 	if err := f.named(r.Root, a.Site.URL); err != nil {
-		r.Note("2.1/site-url", target, "site.url is "+short(a.Site.URL))
+		r.Note("2.1/site-url", target, "site.url is "+kit.Short(a.Site.URL))
 	} else if f.Alias != "" {
-		r.Note("2.1/site-origin", target, "site.url is "+short(a.Site.URL)+", and the feed is at "+f.Home)
+		r.Note("2.1/site-origin", target, "site.url is "+kit.Short(a.Site.URL)+", and the feed is at "+f.Home)
 	}
 	if err := f.locate(at, a.Feed.Endpoint); err != nil {
 		return f, kit.FormatURL(err, target)

@@ -74,7 +74,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 		return p.findStatic(ctx, v, path)
 	case path == endpoint:
 	default:
-		return nil, fmt.Errorf("%s: %s: %w", Name, short(path), millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(path), millrace.ErrNotFound)
 	}
 	q, err := parseQuery(v.Site(), r.URL.RawQuery)
 	if err != nil {
@@ -156,11 +156,11 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 			return t, nil
 		}
 		if !errors.Is(err, millrace.ErrNotFound) {
-			return t, fmt.Errorf("%s: page %s: %w", Name, short(u), err)
+			return t, fmt.Errorf("%s: page %s: %w", Name, kit.Short(u), err)
 		}
 	}
 	return millrace.Tag{}, &millrace.RequestError{
-		Status: http.StatusNotFound, Code: notFound, Text: "The site has no page " + short(relative(v.Site().Base, u)) + ".",
+		Status: http.StatusNotFound, Code: notFound, Text: "The site has no page " + kit.Short(relative(v.Site().Base, u)) + ".",
 		Page: canon.Relative(v.Site().Base, u),
 	}
 }
@@ -242,15 +242,6 @@ func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// short cuts a stranger's string to what fits in a message.
-func short(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
-}
-
 // RenderError gives the body of section 8 for every path of the protocol.
 func (p *publisher) RenderError(r *http.Request, status int, err error) (http.Header, []byte, bool) {
 	name := r.URL.EscapedPath()
@@ -293,9 +284,9 @@ func messageOf(r *http.Request, status int) string {
 	case http.StatusForbidden:
 		return "The key does not allow this."
 	case http.StatusNotFound:
-		return "There is nothing at " + short(r.URL.EscapedPath()) + "."
+		return "There is nothing at " + kit.Short(r.URL.EscapedPath()) + "."
 	case http.StatusMethodNotAllowed:
-		return "The method " + short(r.Method) + " has no meaning here; see the field Allow."
+		return "The method " + kit.Short(r.Method) + " has no meaning here; see the field Allow."
 	case http.StatusGone:
 		return "The log does not reach back so far: read the index, and go on from its sync_token."
 	case http.StatusRequestEntityTooLarge:

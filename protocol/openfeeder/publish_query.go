@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // mode is what a query asks for.
@@ -91,7 +92,7 @@ func parameters(text string) (map[string]string, error) {
 			value, err = url.QueryUnescape(value)
 		}
 		if err != nil || !utf8.ValidString(value) {
-			return nil, refuse(http.StatusBadRequest, invalidParam, "The query is not percent-encoded UTF-8: "+short(pair))
+			return nil, refuse(http.StatusBadRequest, invalidParam, "The query is not percent-encoded UTF-8: "+kit.Short(pair))
 		}
 		if _, twice := out[name]; !twice {
 			out[name] = value
@@ -247,7 +248,7 @@ func plus(s string) string {
 	return s
 }
 
-func quote(s string) string { return strconv.Quote(short(s)) }
+func quote(s string) string { return strconv.Quote(kit.Short(s)) }
 
 // place is where a sync reply goes on.
 type place struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // stage is a [millrace.Live] over a shop.
@@ -484,7 +485,7 @@ func TestUpdate(t *testing.T) {
 		w := httptest.NewRecorder()
 		l.serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, updatePath, strings.NewReader(body)))
 		if w.Header().Get("Content-Type") != contentType || w.Header().Get("X-OpenFeeder") != version {
-			t.Errorf("%s: %v", short(body), w.Header())
+			t.Errorf("%s: %v", kit.Short(body), w.Header())
 		}
 		return w.Code, w.Body.String()
 	}
@@ -521,7 +522,7 @@ func TestUpdate(t *testing.T) {
 	} {
 		status, said := post(body)
 		if f, form := decodeFailure([]byte(said)); status != want || !form || f.Message == "" || l.urls != nil {
-			t.Errorf("%s: %d %s; %q", short(body), status, said, l.urls)
+			t.Errorf("%s: %d %s; %q", kit.Short(body), status, said, l.urls)
 		}
 	}
 	l.err = fmt.Errorf("no: %w", millrace.ErrUnavailable)

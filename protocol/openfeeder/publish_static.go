@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -98,10 +99,10 @@ func (p *publisher) findStatic(ctx context.Context, v millrace.View, name string
 			return p.staticPage(v, t), nil
 		}
 		if !errors.Is(err, millrace.ErrNotFound) {
-			return nil, fmt.Errorf("%s: page %s: %w", Name, short(target), err)
+			return nil, fmt.Errorf("%s: page %s: %w", Name, kit.Short(target), err)
 		}
 	}
-	return nil, fmt.Errorf("%s: %s: %w", Name, short(name), millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(name), millrace.ErrNotFound)
 }
 
 // staticPage gives the document of a page with all its chunks.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -230,13 +231,13 @@ func TestWrong(t *testing.T) {
 		_, err := pub.Find(t.Context(), v, r)
 		e, ok := errors.AsType[*millrace.RequestError](err)
 		if millrace.Status(err) != c.status || ok && e.Code != c.code || ok != (c.code != "") {
-			t.Errorf("%s: %v", short(c.target), err)
+			t.Errorf("%s: %v", kit.Short(c.target), err)
 			continue
 		}
 		_, said, mine := pub.(millrace.ErrorRenderer).RenderError(r, c.status, err)
 		f, ok := decodeFailure(said)
 		if !mine || !ok || f.Message == "" || c.code != "" && f.Code != c.code || len(said) > 600 {
-			t.Errorf("%s: refused with %s", short(c.target), said)
+			t.Errorf("%s: refused with %s", kit.Short(c.target), said)
 		}
 	}
 }

@@ -319,7 +319,7 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		}
 		body, _ := fetch.ReadBody(resp, maxFailure)
 		if f, ok := decodeFailure(body); ok {
-			err = fmt.Errorf("%w: %s: %s", err, short(f.Code), short(f.Message))
+			err = fmt.Errorf("%w: %s: %s", err, kit.Short(f.Code), kit.Short(f.Message))
 		} else if millrace.StatusErr(resp.StatusCode) != nil && resp.StatusCode != http.StatusNotFound {
 			r.Note("8/error-body", target, fmt.Sprintf("%d without the error's body", resp.StatusCode))
 		}

@@ -121,7 +121,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 		return err
 	}
 	if mt, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != eventStream {
-		return &millrace.FormatError{Protocol: Name, URL: l.target, Reason: "it is no stream of events: Content-Type is " + short(resp.Header.Get("Content-Type"))}
+		return &millrace.FormatError{Protocol: Name, URL: l.target, Reason: "it is no stream of events: Content-Type is " + kit.Short(resp.Header.Get("Content-Type"))}
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -243,9 +243,9 @@ func (l *listening) take(e *event) (wake bool, err error) {
 	case resyncRequired:
 		l.place = "" // so that the next connection wakes
 	case authRequired:
-		return false, fmt.Errorf("%s: %s: %w", short(f.Code), short(f.Message), millrace.ErrForbidden)
+		return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrForbidden)
 	}
-	return false, fmt.Errorf("%s: %s: %w", short(f.Code), short(f.Message), millrace.ErrUnavailable)
+	return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrUnavailable)
 }
 
 // eventLines splits a stream at CR, LF, and both together, without waiting for

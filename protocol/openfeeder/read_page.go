@@ -181,7 +181,7 @@ func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	if targetOf(u) == targetOf(asked) {
 		return asked, nil // of the two origins that a feed may have
 	}
-	return "", r.Bad(asked, "3.2", "the document is that of "+short(u), nil)
+	return "", r.Bad(asked, "3.2", "the document is that of "+kit.Short(u), nil)
 }
 
 func plainURL(u string) string {

@@ -103,7 +103,7 @@ func (r *reader) documentAt(ref string, f feed) (string, error) {
 	}
 	u, err := canon.Resolve(base, ref)
 	if err == nil && !kit.SameOrigin(f.Endpoint, u) {
-		err = errors.New("it is on another origin: " + short(u))
+		err = errors.New("it is on another origin: " + kit.Short(u))
 	}
 	if err != nil {
 		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no file of the feed", Err: err}

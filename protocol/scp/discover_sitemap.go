@@ -93,10 +93,10 @@ func (r *offerReader) element(e sitemap.Element) error {
 func (r *offerReader) version(e sitemap.Element) error {
 	major, minor, ok := strings.Cut(e.Text, ".")
 	if !ok || !isDigits(major) || !isDigits(minor) {
-		return &ruled{"sitemap/version", fmt.Errorf("%q is no version", short(e.Text))}
+		return &ruled{"sitemap/version", fmt.Errorf("%q is no version", kit.Short(e.Text))}
 	}
 	if strings.Trim(major, "0") != "" {
-		r.err = r.format(e, "version "+short(e.Text)+" is higher than "+version, nil)
+		r.err = r.format(e, "version "+kit.Short(e.Text)+" is higher than "+version, nil)
 	}
 	return nil
 }
@@ -119,10 +119,10 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		return &ruled{rule, fmt.Errorf("%s: %w", name, err)}
 	}
 	if !isName(o.section) {
-		return bad("section", "sitemap/section", fmt.Errorf("%q is no name", short(o.section)))
+		return bad("section", "sitemap/section", fmt.Errorf("%q is no name", kit.Short(o.section)))
 	}
 	if t := e.Attr["type"]; !o.delta && t != "snapshot" {
-		return bad("type", "sitemap/type", fmt.Errorf("it is %q", short(t)))
+		return bad("type", "sitemap/type", fmt.Errorf("it is %q", kit.Short(t)))
 	}
 	u, err := canon.Resolve(r.base, e.Attr["url"])
 	switch {
@@ -137,7 +137,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		return bad("generated", "sitemap/date-time", err)
 	}
 	if o.generated.After(r.now.Add(skew)) {
-		return bad("generated", "metadata/generated-past", errors.New("it is in the future: "+short(e.Attr["generated"])))
+		return bad("generated", "metadata/generated-past", errors.New("it is in the future: "+kit.Short(e.Attr["generated"])))
 	}
 	if o.delta {
 		if o.since, err = instantOf(e.Attr["since"]); err != nil {
@@ -236,7 +236,7 @@ func instantOf(s string) (time.Time, error) {
 		t, ok = parseTime([]byte(s + "Z"))
 	}
 	if !ok || t.IsZero() {
-		return time.Time{}, fmt.Errorf("%q is no date and time", short(s))
+		return time.Time{}, fmt.Errorf("%q is no date and time", kit.Short(s))
 	}
 	return t.UTC().Truncate(time.Second), nil
 }

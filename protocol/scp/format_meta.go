@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // place is where the member checksum stands in the first line: all of it with
@@ -110,18 +111,10 @@ func (p *parser) supported(m *Metadata) bool {
 	if strings.Trim(major, "0") != "" {
 		at := strings.Index(p.text, `"`+m.Version+`"`)
 		return p.fail(issue{
-			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + short(m.Version) + " is not known here, only 0",
+			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + kit.Short(m.Version) + " is not known here, only 0",
 		})
 	}
 	return true
-}
-
-// short cuts a stranger's string to what fits in a message.
-func short(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
-	}
-	return s
 }
 
 // formatError says what is wrong with a line.
@@ -132,7 +125,7 @@ func formatError(number int64, line []byte, i issue) *millrace.FormatError {
 	}
 	position := fmt.Sprintf("line %d", number)
 	if pointer != "" {
-		position += " (" + short(pointer) + ")"
+		position += " (" + kit.Short(pointer) + ")"
 	} else if i.at > 0 {
 		position += fmt.Sprintf(", byte %d", i.at)
 	}

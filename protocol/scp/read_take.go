@@ -102,7 +102,7 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 	}
 	switch {
 	case meta.Section != was.Name:
-		return bad("sitemap/section", sectionDiscovery, "section", "it is of section %q, the sitemap says %q", short(meta.Section), was.Name)
+		return bad("sitemap/section", sectionDiscovery, "section", "it is of section %q, the sitemap says %q", kit.Short(meta.Section), was.Name)
 	case meta.Type != kind:
 		return bad("sitemap/kind", sectionDiscovery, "type", "it is a %s, the sitemap says %s", meta.Type, kind)
 	case meta.Generated.After(r.now.Add(skew)):
@@ -129,7 +129,7 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 		r.Note("http/content-encoding", url, fmt.Sprintf("Content-Encoding is %q, its bytes are %q", s.coding, c.Coding()))
 	}
 	if s.contentType != contentType {
-		r.Note("http/content-type", url, "Content-Type is "+short(s.contentType))
+		r.Note("http/content-type", url, "Content-Type is "+kit.Short(s.contentType))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // checkVersion checks the version of a list.
@@ -42,7 +43,7 @@ func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) 
 // checkItems checks that a list has items, and that they are objects.
 func checkItems(l *seenList, fail check.Fail) {
 	if l.Items == nil {
-		fail(l.URL, "items: "+shortened(shown(l.Fields["items"])), "an array of objects")
+		fail(l.URL, "items: "+kit.Short(shown(l.Fields["items"])), "an array of objects")
 	}
 	for i, raw := range l.Items {
 		if l.Item(i).Fields == nil {
@@ -338,7 +339,7 @@ func checkObject(whole bool) func(p *seenPage, fail check.Fail) bool {
 		case err != nil:
 			fail(p.MURL, err.Error(), "one JSON object")
 		case p.Fields == nil:
-			fail(p.MURL, shortened(string(p.Body)), "an object")
+			fail(p.MURL, kit.Short(string(p.Body)), "an object")
 		}
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/policy"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // policyURL gives where the policy descriptor should be.
@@ -144,7 +145,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 	}
 	members := jsonObject(resp.Body)
 	if members == nil {
-		fail(resp.URL, shortened(string(resp.Body)), "one JSON object")
+		fail(resp.URL, kit.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
 	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
@@ -163,7 +164,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 			continue
 		}
 		if want := policyTypes[name](raw); want != "" {
-			fail(resp.URL, name+": "+shortened(string(raw)), want)
+			fail(resp.URL, name+": "+kit.Short(string(raw)), want)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // rules03 returns the rules of the draft by what they are about: the root, a list, a
@@ -313,7 +314,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 
 func checkNoSitemaps(l *seenList, fail check.Fail) {
 	if raw, there := l.Fields["sitemaps"]; there {
-		fail(l.URL, "sitemaps: "+shortened(string(raw)), "no such member: it is that of an index of lists")
+		fail(l.URL, "sitemaps: "+kit.Short(string(raw)), "no such member: it is that of an index of lists")
 	}
 }
 
@@ -427,7 +428,7 @@ const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 func checkNoEmptyObject(p *seenPage, fail check.Fail) bool {
 	for name, raw := range p.Fields {
 		if raw[0] != '"' && bytes.Contains(raw, []byte("{}")) {
-			fail(p.MURL, name+": "+shortened(string(raw)), "no empty object")
+			fail(p.MURL, name+": "+kit.Short(string(raw)), "no empty object")
 		}
 	}
 	return p.Fields != nil

@@ -157,7 +157,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 		switch m.Kind {
 		case profileMember:
 			if its.ListProfile != "" && s != its.Profile {
-				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is " + shortened(s) + ", not that of a document"}, "", section(d.RuleNames.Object))
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is " + kit.Short(s) + ", not that of a document"}, "", section(d.RuleNames.Object))
 			}
 		case requiredMember, hashMember:
 			if !there || raw.Kind() == 'n' {

@@ -218,7 +218,7 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 	case err == nil && top.Version == nil && !its.VersionOptional:
 		err = &millrace.FormatError{Position: "/version", Err: errRequired}
 	case err == nil && its.ListProfile != "" && top.Profile != its.ListProfile:
-		err = &millrace.FormatError{Position: "/profile", Reason: "it is " + shortened(top.Profile) + ", not that of a list"}
+		err = &millrace.FormatError{Position: "/profile", Reason: "it is " + kit.Short(top.Profile) + ", not that of a list"}
 	case err == nil && top.Index && its.IndexProfile != "":
 		err = &millrace.FormatError{Position: "/sitemaps", Reason: "a list with this member is no list"}
 	}

@@ -195,11 +195,3 @@ func (d *draft) FormatError(err error, url, section string) error {
 	}
 	return err
 }
-
-// shortened cuts the string of a remote site to what fits in a message.
-func shortened(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
-	}
-	return s
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // publisher serves, all under the documents' base, the lists of a draft, the
@@ -96,7 +97,7 @@ func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			return d.murl(v, site, t), nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %s: %w", d.Name, shortened(name), millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s: %w", d.Name, kit.Short(name), millrace.ErrNotFound)
 }
 
 // path returns the path of a page's M-URL under the documents' base.

@@ -206,13 +206,13 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	opaque, closed := strings.CutSuffix(opaque, `"`)
 	switch {
 	case !strong || !closed:
-		r.Note(rules.StrongETag, murl, "no strong ETag: "+shortened(etag))
+		r.Note(rules.StrongETag, murl, "no strong ETag: "+kit.Short(etag))
 	case opaque != tag && tag != "":
-		r.Note(rules.HashEqualsETag, murl, "hash is "+shortened(hash)+", ETag is "+shortened(etag))
+		r.Note(rules.HashEqualsETag, murl, "hash is "+kit.Short(hash)+", ETag is "+kit.Short(etag))
 	}
 	version := etag
 	if !holds {
-		r.Note(rules.Hash, murl, "hash is not that of the document: "+shortened(hash))
+		r.Note(rules.Hash, murl, "hash is not that of the document: "+kit.Short(hash))
 	} else if tag != "" && !strings.Contains(version, hashPrefix) {
 		// The hash is what the tag would say. What the list says may be of
 		// another body, which would then never be asked for. A tag that a proxy has made
@@ -233,7 +233,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.Note(r.d.RuleNames.Parity, murl, "the list says "+shortened(listed)+", the document "+shortened(version))
+		r.Note(r.d.RuleNames.Parity, murl, "the list says "+kit.Short(listed)+", the document "+kit.Short(version))
 	}
 }
 

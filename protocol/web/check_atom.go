@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // seenAtom is the site's Atom feed; feed is nil if it cannot be read.
@@ -63,7 +64,7 @@ func (a *seenAtom) id(in *node, fail check.Fail) {
 		return
 	}
 	if u, err := url.Parse(id.text); err != nil || u.Scheme == "" {
-		fail(a.resp.URL, fmt.Sprintf("line %d: id %q", id.line, short(id.text)), "an absolute IRI")
+		fail(a.resp.URL, fmt.Sprintf("line %d: id %q", id.line, kit.Short(id.text)), "an absolute IRI")
 	}
 }
 
@@ -111,7 +112,7 @@ func checkSameEntry(a *seenAtom, fail check.Fail) {
 		}
 		key := id[0].text + " " + updated[0].text
 		if seen[key] {
-			fail(a.resp.URL, fmt.Sprintf("line %d: %s twice, both of %s", e.line, short(id[0].text), updated[0].text), "another time, or one entry")
+			fail(a.resp.URL, fmt.Sprintf("line %d: %s twice, both of %s", e.line, kit.Short(id[0].text), updated[0].text), "another time, or one entry")
 		}
 		seen[key] = true
 	}
@@ -153,7 +154,7 @@ func checkFeedDates(a *seenAtom, fail check.Fail) {
 		for _, name := range []string{"updated", "published"} {
 			for _, n := range in.all(atomSpace, name) {
 				if !isDate(n.text) {
-					fail(a.resp.URL, fmt.Sprintf("line %d: %s %q", n.line, name, short(n.text)), "a time such as 2026-01-02T03:04:05Z")
+					fail(a.resp.URL, fmt.Sprintf("line %d: %s %q", n.line, name, kit.Short(n.text)), "a time such as 2026-01-02T03:04:05Z")
 				}
 			}
 		}
@@ -164,7 +165,7 @@ func checkTombstoneRef(a *seenAtom, fail check.Fail) {
 	for _, g := range a.gone {
 		ref, _ := g.attr("ref")
 		if u, err := url.Parse(strings.TrimSpace(ref)); err != nil || u.Scheme == "" {
-			fail(a.resp.URL, fmt.Sprintf("line %d: ref %q", g.line, short(ref)), "the id of an entry")
+			fail(a.resp.URL, fmt.Sprintf("line %d: ref %q", g.line, kit.Short(ref)), "the id of an entry")
 		}
 	}
 }
@@ -172,7 +173,7 @@ func checkTombstoneRef(a *seenAtom, fail check.Fail) {
 func checkTombstoneWhen(a *seenAtom, fail check.Fail) {
 	for _, g := range a.gone {
 		if when, _ := g.attr("when"); !isDate(when) {
-			fail(a.resp.URL, fmt.Sprintf("line %d: when %q", g.line, short(when)), "a time such as 2026-01-02T03:04:05Z")
+			fail(a.resp.URL, fmt.Sprintf("line %d: when %q", g.line, kit.Short(when)), "a time such as 2026-01-02T03:04:05Z")
 		}
 	}
 }

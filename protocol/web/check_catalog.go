@@ -58,12 +58,12 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 				Href *string `json:"href"`
 			}
 			if json.Unmarshal(raw, &targets) != nil || len(targets) == 0 {
-				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, short(rel), kit.Shown(raw)), "an array of objects")
+				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, kit.Short(rel), kit.Shown(raw)), "an array of objects")
 				continue
 			}
 			for _, t := range targets {
 				if t.Href == nil {
-					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: no href", i, short(rel)), "href")
+					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: no href", i, kit.Short(rel)), "href")
 				}
 			}
 		}

@@ -85,7 +85,7 @@ func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 		case !ok || id == "":
 			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, kit.Shown(it["id"])), "a string")
 		case seen[id]:
-			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s, as another item has it", i, short(id)), "an id of its own")
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s, as another item has it", i, kit.Short(id)), "an id of its own")
 		}
 		seen[id] = true
 	}

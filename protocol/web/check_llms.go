@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // seenLLMs is the site's llms.txt; doc is nil if it has no title.
@@ -65,7 +66,7 @@ func checkLLMsLinks(ctx context.Context, s *survey, fail check.Fail) error {
 	for _, l := range check.Sample(s.Target, s.llms.doc.Links) {
 		u, err := canon.Resolve(base, l.URL)
 		if err != nil {
-			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s", l.Line, short(l.URL)), "the URL of a document")
+			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s", l.Line, kit.Short(l.URL)), "the URL of a document")
 			continue
 		}
 		if !s.Near(u) {

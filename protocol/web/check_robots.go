@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxRobotsSize is what every crawler has to read of a robots.txt (RFC 9309,
@@ -50,7 +51,7 @@ func robotsLines(body []byte) (out []robotsLine) {
 
 // fail reports a line.
 func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
-	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, short(l.text)), want)
+	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, kit.Short(l.text)), want)
 }
 
 func checkRobotsReachable(_ context.Context, s *survey, fail check.Fail) error {

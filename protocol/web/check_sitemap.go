@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // The bounds of one sitemap, and its namespace.
@@ -112,7 +113,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 		}
 		u, err := url.Parse(loc[0].text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(loc[0].text) >= maxLoc {
-			fail(m.resp.URL, fmt.Sprintf("line %d: loc %q", loc[0].line, short(loc[0].text)), "an absolute URL of less than 2,048 characters")
+			fail(m.resp.URL, fmt.Sprintf("line %d: loc %q", loc[0].line, kit.Short(loc[0].text)), "an absolute URL of less than 2,048 characters")
 		}
 	}
 }
@@ -144,7 +145,7 @@ func isW3CDate(s string) bool {
 func checkLastmod(m *seenSitemap, fail check.Fail) {
 	m.each("lastmod", func(n *node) {
 		if !isW3CDate(n.text) {
-			fail(m.resp.URL, fmt.Sprintf("line %d: lastmod %q", n.line, short(n.text)), "a date such as 2026-01-02, or a time such as 2026-01-02T03:04:05Z")
+			fail(m.resp.URL, fmt.Sprintf("line %d: lastmod %q", n.line, kit.Short(n.text)), "a date such as 2026-01-02, or a time such as 2026-01-02T03:04:05Z")
 		}
 	})
 }
@@ -154,7 +155,7 @@ func checkChangeFreq(m *seenSitemap, fail check.Fail) {
 		switch n.text {
 		case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
 		default:
-			fail(m.resp.URL, fmt.Sprintf("line %d: changefreq %q", n.line, short(n.text)), "always, hourly, daily, weekly, monthly, yearly or never")
+			fail(m.resp.URL, fmt.Sprintf("line %d: changefreq %q", n.line, kit.Short(n.text)), "always, hourly, daily, weekly, monthly, yearly or never")
 		}
 	})
 }
@@ -162,7 +163,7 @@ func checkChangeFreq(m *seenSitemap, fail check.Fail) {
 func checkPriority(m *seenSitemap, fail check.Fail) {
 	m.each("priority", func(n *node) {
 		if p, err := strconv.ParseFloat(n.text, 64); err != nil || !(p >= 0 && p <= 1) {
-			fail(m.resp.URL, fmt.Sprintf("line %d: priority %q", n.line, short(n.text)), "a number from 0.0 to 1.0")
+			fail(m.resp.URL, fmt.Sprintf("line %d: priority %q", n.line, kit.Short(n.text)), "a number from 0.0 to 1.0")
 		}
 	})
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"regexp"
 	"strings"
+
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxLLMs is how many characters one llms.txt should have at most: what readers
@@ -40,7 +42,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 	doc := &llmsDoc{}
 	fence, section, quoted := "", false, false
 	problem := func(line int, rule, text string) {
-		doc.Problems = append(doc.Problems, llmsProblem{line, rule, short(strings.TrimSpace(text))})
+		doc.Problems = append(doc.Problems, llmsProblem{line, rule, kit.Short(strings.TrimSpace(text))})
 	}
 	n := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(body), "\uFEFF")) {
@@ -119,12 +121,4 @@ func fenceOf(line string) string {
 // isItem reports whether a line starts an item of a list that stands by itself.
 func isItem(line string) bool {
 	return len(line) > 1 && strings.ContainsRune("-*+", rune(line[0])) && line[1] == ' '
-}
-
-// short cuts a text that is shown.
-func short(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
 }

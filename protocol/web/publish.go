@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // PublisherOptions are the web's own options. The zero value works.
@@ -61,7 +62,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	site := v.Site()
 	if !p.static && asks(site, r) {
 		if t, err := p.tag(ctx, v, identityOf(site, r)); err != nil {
-			return nil, fmt.Errorf("%s: find %s: %w", Name, short(r.URL.Path), err)
+			return nil, fmt.Errorf("%s: find %s: %w", Name, kit.Short(r.URL.Path), err)
 		} else if t != nil {
 			return p.negotiated(site, v, *t), nil
 		}
@@ -73,7 +74,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	identities, n := wanting(site.Base, name)
 	for _, identity := range identities {
 		if t, err := p.tag(ctx, v, identity); err != nil {
-			return nil, fmt.Errorf("%s: find %s: %w", Name, short(name), err)
+			return nil, fmt.Errorf("%s: find %s: %w", Name, kit.Short(name), err)
 		} else if t != nil && max(t.N, 1) == n {
 			return p.document(site, v, *t), nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // once publishes what a site has once, beside llms.txt:
@@ -45,7 +46,7 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 	}
 	doc, err := d.feed(ctx, v, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", Name, short(path), err)
+		return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(path), err)
 	}
 	return doc, nil
 }
