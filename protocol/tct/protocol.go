@@ -31,72 +31,74 @@ const (
 // checker of any draft are made of it.
 type draft struct {
 	Number string // of the draft, such as "00"
-	Title  string
-	Date   string        // of its text, YYYY-MM-DD; "" = it has none
-	Name   string        // the protocol's name, such as "tct-00"
-	Names  docname.Names // of the M-URLs
+	Title  string // if it is not that of the other drafts
+	Date   string // of its text, YYYY-MM-DD; "" = it has none
+	Name   string // the protocol's name, such as "tct-00"
 
-	// List is the path of the list without ".json", and ListItems the most items that a
-	// list may have.
-	List      string
-	ListItems int
-	PageLink  millrace.Link // the members of a page's link to its M-URL that say where it is
+	// URLs.
+
+	Names     docname.Names // of the M-URLs
+	List      string        // path of the list, without ".json"
+	ListItems int           // most items in one list
+	// OneList: a site has one list of all pages, which begins with the home page, at a
+	// fixed place. If false, the root leads to the lists.
+	OneList bool
 	// AbsoluteURL: the root's link to a list is absolute. RootHTML: it may be in the HTML
 	// of the root, too.
 	AbsoluteURL, RootHTML bool
-	OnRequest             bool // it is published only if it is asked for
-	// Once returns what a site has once, beside its lists; policy may be nil. Public are
-	// the paths of what it may return.
-	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
-	Public     []string
-	PolicyPath string // of the policy descriptor, to which the list leads
+	PageLink              millrace.Link // where a page has the link to its M-URL
+	OnRequest             bool          // see [protocol.Protocol]
 
-	// MediaType, CacheControl and Vary are fields of lists and documents. Exact: as
-	// [millrace.Document] has it.
-	MediaType, CacheControl, Vary string
-	Exact                         bool
+	// Responses.
 
-	// Members are those of documents, and Items those of a list's items, in the order
-	// in which they are written. Profile is the draft's name or URI in both.
-	Members []member
-	Items   []string
-	Profile string
+	MediaType, CacheControl, Vary string // fields of lists and documents
+	Exact                         bool   // lists and documents are as [millrace.Document] has it
+
+	// Documents.
+
+	Profile string   // the draft's name or URI
+	Members []member // in the order in which they are written
 	// Hash returns the hash of a document; body returns its bytes without their hash
-	// member. If nil, its ETag says nothing about it.
+	// member. If nil, the ETag says nothing of the bytes.
 	Hash func(doc *document, body func() []byte) string
 	// Holds reports whether a hash member is that of a document, and of its bytes; nil
 	// = documents have no such member.
 	Holds    func(doc *document, body []byte, hash string) bool
 	BareHash bool // the hash member has no "sha256-"
 	// Content returns the content of a document, which has its title, from the blocks
-	// of the page, and Blocks the blocks from a document. If nil, the content is plain
+	// of the page. Blocks returns the blocks of a document. If nil, the content is plain
 	// text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
 	ContentType string              // media type of the content, if documents say it
-	Prepare     func(doc *document) // makes of a document what the draft allows; nil = it is left as it is
+	Prepare     func(doc *document) // leaves out what the draft does not allow; may be nil
 
-	ListVersion        int    // the version of a list
-	ListProfile        string // of lists, if it is a URI, and another than Profile
-	ListHead, ListTail string // around the items of a list
-	ListBreak          string // before each item of a list
+	// Lists.
 
-	// Also is an earlier draft that the reader reads as well, and IndexProfile the
-	// profile of a list of lists.
-	Also         *draft
-	IndexProfile string
+	Items              []string // members of the items, in the order in which they are written
+	TagMember          string   // the one that has the ETag
+	ListVersion        int
+	VersionOptional    bool   // a list needs no version
+	ListProfile        string // if it is another than Profile
+	ListHead, ListTail string // around the items
+	ListBreak          string // before each item
+	IndexProfile       string // of a list of lists
 
-	// OneList: a site has one list of all pages, which begins with the home page: the
-	// first that is there at a fixed place. Else the root leads to the lists.
-	OneList         bool
-	Handshake       bool // pages lead to their documents: see [protocol.ReaderOptions]
-	VersionOptional bool // a list needs no version
-	HTMLFirst       bool // links of a page's HTML are looked at before its Link fields
-	RuleNames       ruleNames
+	// What a site has once, beside its lists: Once returns it, for an owner's policy or
+	// nil. Public are the paths of what it may return, PolicyPath that of the policy
+	// descriptor, to which the list leads.
+	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
+	Public     []string
+	PolicyPath string
 
+	// Reading and checking.
+
+	Also      *draft // an earlier draft that the reader reads as well
+	Handshake bool   // pages lead to their documents: see [protocol.ReaderOptions]
+	HTMLFirst bool   // links of a page's HTML are looked at before its Link fields
+	RuleNames ruleNames
 	// Rules returns the rules of the draft, in the order of its sections.
-	Rules     func(rule newRule) []check.Rule
-	TagMember string // the member of a list's item that has the ETag
+	Rules func(rule newRule) []check.Rule
 	// Own reports whether the document of an M-URL that a page links to is of this
 	// draft: a JSON alternate may be anything.
 	Own func(p *seenPage) bool
