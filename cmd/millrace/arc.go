@@ -6,14 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/protocol/arc"
 )
@@ -199,7 +199,7 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 		return page.named(c.Page, err)
 	}
 	if c.Out != "" {
-		if err := replace(c.Out, out); err != nil {
+		if err := replace.File(c.Out, func(w io.Writer) error { _, err := w.Write(out); return err }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		p.log.Info("annotated", "page", c.Page, "attributes", len(added), "file", c.Out)
@@ -210,40 +210,4 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 			w.Write(out)
 		}
 	})
-}
-
-// replace writes a file whole, or leaves what is there. It keeps the rights of a
-// file that it replaces, and its owner.
-func replace(name string, data []byte) (err error) {
-	mode := os.FileMode(0o644)
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && info.IsDir():
-		return fmt.Errorf("write %s: %w", name, syscall.EISDIR)
-	case err == nil:
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".millrace-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil && info != nil {
-		err = own(f, info)
-	}
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/yamledit"
 )
 
@@ -88,7 +90,7 @@ func (c *config) put(path string, was, is []byte) error {
 	case !bytes.Equal(now, was):
 		return fmt.Errorf("%s: %w: somebody else writes to it", c.path, millrace.ErrConflict)
 	}
-	if err := replace(path, is); err != nil {
+	if err := replace.File(path, func(w io.Writer) error { _, err := w.Write(is); return err }); err != nil {
 		return fmt.Errorf("%s: %w: it cannot be written: %w", c.path, millrace.ErrForbidden, err)
 	}
 	return nil

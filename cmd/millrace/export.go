@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -179,7 +180,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 	if c.Out == "" || c.Out == "-" {
 		return write(p.stdout)
 	}
-	return export.File(c.Out, write)
+	return replace.File(c.Out, write)
 }
 
 // cursorOf gives a place in the log of a site, with the site's mark at its end:

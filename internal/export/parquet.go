@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/policy"
 )
 
@@ -93,7 +94,7 @@ func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Count
 		return c, err
 	}
 	names := []string{filepath.Join(dir, pagesName), filepath.Join(dir, chunksName)}
-	err = replace(names, 0o666, func(f []*os.File) error {
+	err = replace.Files(names, func(f []*os.File) error {
 		codec, err := newCodec()
 		if err != nil {
 			return err

@@ -1,4 +1,5 @@
-package export
+// Package replace writes files whole, or leaves what was there.
+package replace
 
 import (
 	"errors"
@@ -11,30 +12,37 @@ import (
 )
 
 // File has write make a file. What was there under the name stays until all of
-// the new one is on the disk; if anything fails, it stays altogether. Something
-// that is no regular file, such as a pipe or a device, is written to as it is.
+// the new one is on the disk, or if anything fails. The new file has the
+// permissions and the owner of the old one. Something that is no regular file,
+// such as a pipe or a device, is written to directly.
 func File(name string, write func(io.Writer) error) error {
 	// What a link leads to is meant, not the link.
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
-	mode := fs.FileMode(0o666)
-	switch info, err := os.Stat(name); {
+	info, err := os.Stat(name)
+	switch {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("write %s: %w; name a file in it", name, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
 		return stream(name, write)
-	case err == nil:
-		mode = info.Mode().Perm()
-	case !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return replace([]string{name}, mode, func(f []*os.File) error { return write(f[0]) })
+	return Files([]string{name}, func(f []*os.File) error {
+		if err := write(f[0]); err != nil || info == nil {
+			return err
+		}
+		if err := own(f[0], info); err != nil {
+			return err
+		}
+		return f[0].Chmod(info.Mode().Perm())
+	})
 }
 
-// replace has write make files, which take their places when all of them are on
-// the disk; if anything fails before, none does.
-func replace(names []string, mode fs.FileMode, write func([]*os.File) error) (err error) {
+// Files has write make files, which take their places when all of them are on
+// the disk. If anything fails before, none does.
+func Files(names []string, write func([]*os.File) error) (err error) {
 	files := make([]*os.File, 0, len(names))
 	defer func() {
 		for _, f := range files {
@@ -44,7 +52,7 @@ func replace(names []string, mode fs.FileMode, write func([]*os.File) error) (er
 		}
 	}()
 	for _, name := range names {
-		f, err := beside(name, mode)
+		f, err := beside(name)
 		if err != nil {
 			return err
 		}
@@ -76,13 +84,13 @@ func stream(name string, write func(io.Writer) error) error {
 }
 
 // beside makes a file in the folder of another one.
-func beside(name string, mode fs.FileMode) (*os.File, error) {
+func beside(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	if len(base) > 100 {
 		base = base[:100]
 	}
 	for i := 0; ; i++ {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.new-%d", base, i)), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode)
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.new-%d", base, i)), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

@@ -1,0 +1,49 @@
+package replace
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A file that cannot be completed leaves the one that was there.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	errBroken := errors.New("broken")
+	dir := t.TempDir()
+	name := filepath.Join(dir, "pages.jsonl")
+	put := func(s string, end error) error {
+		return File(name, func(w io.Writer) error {
+			_, err := io.WriteString(w, s)
+			return errors.Join(err, end)
+		})
+	}
+	if err := put("first\n", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("half", errBroken); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	if left, _ := os.ReadDir(dir); err != nil || string(b) != "first\n" || len(left) != 1 {
+		t.Errorf("%q, %v, %v", b, err, left)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := File(link, func(w io.Writer) error { _, err := io.WriteString(w, "second\n"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(name); string(b) != "second\n" {
+		t.Errorf("%q %v", b, err)
+	}
+	if err := File(dir, nil); err == nil {
+		t.Error("a folder is no file")
+	}
+	if err := File(os.DevNull, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+		t.Error(err)
+	}
+}
