@@ -65,13 +65,14 @@ func (r *Response) Said() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
-// HostOf returns the host of a URL in lower case, "" for what is no URL.
+// HostOf returns the host of a URL in lower case, with its port unless that is the
+// default of the scheme; "" for what is no URL.
 func HostOf(u string) string {
 	p, err := url.Parse(u)
 	if err != nil {
 		return ""
 	}
-	return strings.ToLower(p.Hostname())
+	return strings.TrimSuffix(strings.ToLower(p.Host), map[string]string{"http": ":80", "https": ":443"}[p.Scheme])
 }
 
 // JSONText returns a JSON string, false for anything else.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -48,6 +49,18 @@ func (s *Site) AddHosts(urls ...string) {
 // Near reports whether a URL is on a host of the site. The checker asks no other,
 // whatever a list says.
 func (s *Site) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
+
+// Loopback reports whether a URL is of this machine. Nobody can listen in there, so
+// that no https is needed.
+func Loopback(u string) bool {
+	p, err := url.Parse(u)
+	if err != nil {
+		return false
+	}
+	host := p.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
 
 // At returns the URL of a path of the site, such as "/robots.txt".
 func (s *Site) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }

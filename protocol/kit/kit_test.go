@@ -2,9 +2,11 @@ package kit_test
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -51,5 +53,33 @@ func TestResume(t *testing.T) {
 	}
 	if r = kit.NewReader("x", nil, "x", new(protocol.ReaderOptions)); !errors.Is(r.Resume("", nil, nil), millrace.ErrInvalid) {
 		t.Error(r.Err)
+	}
+}
+
+// A port is another server, unless it is the one that the scheme means.
+func TestNear(t *testing.T) {
+	target, err := check.NewTarget("https://Site.example:443/a", http.DefaultClient, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := kit.NewSite(target)
+	for u, want := range map[string]bool{
+		"https://site.example/b": true, "http://site.example:80/": true, "https://SITE.example:443/": true,
+		"https://site.example:8443/": false, "http://site.example:443/": false, "https://other.example/": false, "": false,
+	} {
+		if site.Near(u) != want {
+			t.Errorf("%q: %t", u, !want)
+		}
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9:80": true, "[::1]": true, "[::1]:80": true, "localhost": true, "a.localhost:1": true,
+		"10.0.0.1": false, "example.com": false, "localhost.example.com": false, "": false,
+	} {
+		if kit.Loopback("http://"+host+"/") != want {
+			t.Errorf("%q", host)
+		}
 	}
 }

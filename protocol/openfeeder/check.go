@@ -134,6 +134,6 @@ func Rules() []check.Rule {
 type look = check.Look[*survey]
 
 var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
-	s := &survey{t: t}
+	s := &survey{Site: kit.NewSite(t)}
 	return s, s.run(ctx)
 })

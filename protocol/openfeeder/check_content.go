@@ -34,7 +34,7 @@ func checkItemURL(_ context.Context, s *survey, fail check.Fail) error {
 // isPage takes the URLs of pages that the reader takes.
 func (s *survey) isPage() kit.Kind {
 	return kit.TextKind("a path or URL of the site", func(u string) bool {
-		_, err := s.feed.url(s.t.Root(), u)
+		_, err := s.feed.url(s.Root(), u)
 		return err == nil
 	})
 }
@@ -48,7 +48,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 			continue
 		}
 		some = true
-		u, err := s.feed.url(s.t.Root(), text(p.body["url"]))
+		u, err := s.feed.url(s.Root(), text(p.body["url"]))
 		if err != nil || plainURL(u) != plainURL(s.asked[i]) {
 			fail(p.url, "url: "+string(p.body["url"]), s.asked[i])
 		}

@@ -213,5 +213,5 @@ func checkRobots(ctx context.Context, s *survey, fail check.Fail) error {
 	for _, page := range s.pages {
 		urls = append(urls, page.url)
 	}
-	return protocol.CheckRobots(ctx, s.t, fail, urls, func(robots *fetch.Robots, u *url.URL) bool { return s.feed.covers(permits(robots), u) })
+	return protocol.CheckRobots(ctx, s.Target, fail, urls, func(robots *fetch.Robots, u *url.URL) bool { return s.feed.covers(permits(robots), u) })
 }

@@ -128,7 +128,7 @@ func (s *survey) lists(a *said, u string, names ...string) bool {
 
 // absolute returns the URL of a page that the feed names, as a reader takes it.
 func (s *survey) absolute(ref string) string {
-	if u, err := s.feed.url(s.t.Root(), ref); err == nil {
+	if u, err := s.feed.url(s.Root(), ref); err == nil {
 		return u
 	}
 	return ref
@@ -199,7 +199,7 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 const maxLooked = 3
 
 func (s *survey) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
-	resp, err := s.t.Fresh(ctx, http.MethodGet, target, header)
+	resp, err := s.Fresh(ctx, http.MethodGet, target, header)
 	return s.answer(ctx, target, resp, err)
 }
 

@@ -54,7 +54,7 @@ var unseen = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</styl
 // shows reports whether a page of the site has markup in the text that its
 // readers see. Where the lines end, and how the code is coloured, is no matter.
 func (s *survey) shows(ctx context.Context, pageURL, markup string) (bool, error) {
-	if hostOf(pageURL) != hostOf(s.t.Root()) {
+	if !s.Near(pageURL) {
 		return false, nil // no other site hears of the checker
 	}
 	p, err := s.get(ctx, pageURL)

@@ -3,7 +3,6 @@ package openfeeder
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -55,7 +54,7 @@ type said struct {
 }
 
 // ok reports whether it is a 200 with a JSON object.
-func (a *said) ok() bool { return a.err == nil && a.resp.Status == http.StatusOK && a.body != nil }
+func (a *said) ok() bool { return a.err == nil && a.resp.OK() && a.body != nil }
 
 // page reports whether it is a page, and not an index.
 func (a *said) page() bool { return a.ok() && (a.body["items"] == nil || a.body["chunks"] != nil) }
@@ -75,7 +74,7 @@ func (a *said) got() string {
 
 // survey is what the rules share of a site.
 type survey struct {
-	t     *check.Target
+	kit.Site
 	about *said // at the well-known path
 	found *said // the discovery document: about, or what the root points at
 	feed  feed
@@ -93,13 +92,13 @@ type survey struct {
 // get asks for a document; an error that says nothing of the site is given
 // alone.
 func (s *survey) get(ctx context.Context, target string) (*said, error) {
-	resp, err := s.t.Get(ctx, target)
+	resp, err := s.Get(ctx, target)
 	return s.answer(ctx, target, resp, err)
 }
 
 func (s *survey) answer(ctx context.Context, target string, resp *check.Response, err error) (*said, error) {
 	a := &said{url: target, resp: resp, err: err}
-	if errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) || ctx.Err() != nil {
+	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, err
 	}
 	if err == nil && resp.BodyErr == nil {
@@ -115,7 +114,7 @@ func (s *survey) ask(ctx context.Context, pairs ...string) (*said, error) {
 
 func (s *survey) run(ctx context.Context) error {
 	var err error
-	if s.about, err = s.get(ctx, s.t.Root()+discovery[1:]); err != nil {
+	if s.about, err = s.get(ctx, s.At(discovery)); err != nil {
 		return err
 	}
 	if s.found = s.about; !s.meant(s.about) {
@@ -123,7 +122,7 @@ func (s *survey) run(ctx context.Context) error {
 			return err
 		}
 		if s.found == nil {
-			return fmt.Errorf("%s has no discovery document: %w", s.t.Root(), check.ErrAbsent)
+			return fmt.Errorf("%s has no discovery document: %w", s.Root(), check.ErrAbsent)
 		}
 	}
 	at := s.found.url
@@ -131,7 +130,7 @@ func (s *survey) run(ctx context.Context) error {
 		at = s.found.resp.URL
 	}
 	s.feed = feed{Home: canon.Origin(at) + "/", Static: text(s.found.body.at("feed", "type")) == staticFeed}
-	_ = s.feed.named(s.t.Root(), text(s.found.body.at("site", "url"))) // a rule says so
+	_ = s.feed.named(s.Root(), text(s.found.body.at("site", "url"))) // a rule says so
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
@@ -141,7 +140,8 @@ func (s *survey) run(ctx context.Context) error {
 		ref = endpoint // as is recommended (3)
 	}
 	bad := s.feed.locate(base, ref)
-	if target := hostOf(s.feed.Endpoint); bad != nil || target != hostOf(at) && target != hostOf(s.t.Root()) {
+	s.AddHosts(at)
+	if bad != nil || !s.Near(s.feed.Endpoint) {
 		return nil //nolint:nilerr // a rule says so; no other site hears of the checker
 	}
 	if s.index, err = s.ask(ctx); err != nil {
@@ -172,13 +172,14 @@ func (s *survey) meant(a *said) bool {
 // pointed gives the discovery document that the root points at, nil if it
 // points at none.
 func (s *survey) pointed(ctx context.Context) (*said, error) {
-	root, err := s.get(ctx, s.t.Root())
+	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
 		return nil, err
 	}
+	s.AddHosts(root.resp.URL)
 	named := targets(kit.HeadOf(root.resp))
 	for _, target := range named[:min(len(named), maxPointers)] {
-		if hostOf(target) != hostOf(root.resp.URL) {
+		if !s.Near(target) {
 			continue
 		}
 		a, err := s.get(ctx, target)
@@ -197,7 +198,7 @@ func (s *survey) pointed(ctx context.Context) (*said, error) {
 
 // sample gets a sample of the pages that the index names.
 func (s *survey) sample(ctx context.Context) error {
-	s.day = s.t.Now().UTC().Add(-7 * 24 * time.Hour)
+	s.day = s.Now().UTC().Add(-7 * 24 * time.Hour)
 	newest := time.Time{}
 	for _, it := range s.items {
 		for _, name := range []string{"published", "updated"} {
@@ -212,8 +213,8 @@ func (s *survey) sample(ctx context.Context) error {
 	if !newest.IsZero() {
 		s.day = newest
 	}
-	for _, it := range check.Sample(s.t, s.items) {
-		u, err := s.feed.url(s.t.Root(), text(it["url"]))
+	for _, it := range check.Sample(s.Target, s.items) {
+		u, err := s.feed.url(s.Root(), text(it["url"]))
 		if err != nil {
 			continue // a rule says so
 		}
@@ -223,7 +224,7 @@ func (s *survey) sample(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if target, err = canon.Resolve(at, text(it["document"])); err != nil || it["document"] == nil || hostOf(target) != hostOf(s.feed.Endpoint) {
+			if target, err = canon.Resolve(at, text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
 				continue // where a static feed has its pages is not said
 			}
 		}
@@ -248,12 +249,4 @@ func (s *survey) live() error {
 		return check.ErrNotApplicable
 	}
 	return nil
-}
-
-func hostOf(u string) string {
-	p, err := url.Parse(u)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(p.Host)
 }

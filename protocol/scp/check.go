@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Rules gives one rule for each sentence of the specification that binds
@@ -62,7 +63,7 @@ func Rules() []check.Rule { return rules(nil) }
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
-		s := &survey{t: t, limits: o.resolve()}
+		s := &survey{Site: kit.NewSite(t), limits: o.resolve()}
 		return s, s.run(ctx)
 	}}.Rule
 	line := func(id string, section, sentence string) check.Rule {

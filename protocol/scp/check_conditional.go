@@ -20,7 +20,7 @@ func (s *survey) conditional(ctx context.Context, f *seenFile, fields ...string)
 	for i := 0; i < len(fields); i += 2 {
 		h.Set(fields[i], fields[i+1])
 	}
-	return s.t.Do(ctx, http.MethodGet, f.ref.url, h)
+	return s.Do(ctx, http.MethodGet, f.ref.url, h)
 }
 
 // unchanged checks that conditions give 304. plain: that they do is what other

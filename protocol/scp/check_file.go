@@ -77,7 +77,7 @@ func (s *survey) fetch(ctx context.Context, r *reference) (*seenFile, error) {
 	if f.named, f.suffix = suffixOf(r.url); f.named != "" {
 		f.header.Set("Accept-Encoding", f.named)
 	}
-	f.resp, f.err = s.t.Do(ctx, http.MethodGet, r.url, f.header)
+	f.resp, f.err = s.Do(ctx, http.MethodGet, r.url, f.header)
 	if ctx.Err() != nil || errors.Is(f.err, check.ErrBusy) {
 		return nil, f.err
 	}

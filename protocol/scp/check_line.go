@@ -76,8 +76,8 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 	if len(b.public) < maxPublic {
 		b.public = append(b.public, strings.Clone(u))
 	}
-	if !b.near(u) {
-		b.note("page/site", at, "a page of "+b.t.Root())
+	if !b.Near(u) {
+		b.note("page/site", at, "a page of "+b.Root())
 	}
 	if modified.IsZero() {
 		return

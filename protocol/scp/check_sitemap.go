@@ -204,7 +204,7 @@ func checkExpired(s *survey, r *reference) (string, bool) {
 	if r.expires.IsZero() || r.expires.Before(r.generated) {
 		return "", false
 	}
-	if now := s.t.Now().UTC(); now.After(r.expires.Add(skew)) {
+	if now := s.Now().UTC(); now.After(r.expires.Add(skew)) {
 		return "expired " + r.expires.Format(time.RFC3339) + ", now it is " + now.Format(time.RFC3339), true
 	}
 	return "", true
@@ -224,7 +224,7 @@ func checkFuture(s *survey, r *reference) (string, bool) {
 	if r.generated.IsZero() {
 		return "", false
 	}
-	if r.generated.After(s.t.Now().Add(skew)) {
+	if r.generated.After(s.Now().Add(skew)) {
 		return "generated " + r.generated.Format(time.RFC3339), true
 	}
 	return "", true

@@ -15,16 +15,15 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // survey is what a site has of SCP, as its rules share it. It is lenient where
 // the reader is strict: what is broken has to be seen.
 type survey struct {
-	t      *check.Target
+	kit.Site
 	limits *OpenOptions
-	hosts  []string // that the site is known to live on
 	here   *check.Response
 	list   *seenSitemap // the sitemap with the SCP elements
 	refs   []*reference
@@ -57,10 +56,10 @@ func (r *reference) group() string {
 
 func (s *survey) run(ctx context.Context) error {
 	var err error
-	if s.here, err = s.t.Get(ctx, s.t.Site()); err != nil {
+	if s.here, err = s.Get(ctx, s.Target.Site()); err != nil {
 		return err
 	}
-	s.hosts = []string{hostOf(s.t.Root()), hostOf(s.here.URL)} // a host that the site redirects to is the site's
+	s.AddHosts(s.here.URL) // a host that the site redirects to is the site's
 	if err := s.findSitemap(ctx); err != nil {
 		return err
 	}
@@ -79,20 +78,14 @@ func (s *survey) run(ctx context.Context) error {
 // findSitemap finds the sitemap with the SCP elements: /sitemap.xml, those that
 // robots.txt names, and what is in them if they are indexes.
 func (s *survey) findSitemap(ctx context.Context) error {
-	root := s.t.Root()
-	todo := []candidate{{url: root + "sitemap.xml"}}
-	if resp, err := s.t.Get(ctx, root+"robots.txt"); err == nil && resp.Status == http.StatusOK {
-		base, _ := url.Parse(root)
-		for _, named := range fetch.ParseRobots(resp.Body, "").Sitemaps() {
-			if u, err := canon.Resolve(base, named); err == nil && !sitemap.IsOther(u) {
-				todo = append(todo, candidate{url: u})
-			}
-		}
-	} else if check.Unsure(err) {
+	todo := []candidate{{url: s.At("/sitemap.xml")}}
+	_, robots, err := s.Robots(ctx)
+	if err != nil {
 		return err
 	}
-	for _, c := range todo {
-		s.hosts = append(s.hosts, hostOf(c.url)) // robots.txt vouches for it
+	for _, u := range kit.Sitemaps(robots, s.Root(), func(u string) bool { return !sitemap.IsOther(u) }) {
+		s.AddHosts(u) // robots.txt vouches for it
+		todo = append(todo, candidate{url: u})
 	}
 	why := ""
 	asked := map[string]bool{}
@@ -102,17 +95,12 @@ func (s *survey) findSitemap(ctx context.Context) error {
 			continue
 		}
 		asked[c.url] = true
-		resp, err := s.t.Get(ctx, c.url)
-		switch {
-		case check.Unsure(err), ctx.Err() != nil:
+		resp, reason, err := s.Document(ctx, c.url)
+		if err != nil {
 			return err
-		case err != nil:
-			why = cmp.Or(why, err.Error())
-			continue
-		case resp.Status != http.StatusOK:
-			continue
-		case resp.BodyErr != nil:
-			why = cmp.Or(why, c.url+": "+resp.BodyErr.Error())
+		}
+		if resp == nil {
+			why = cmp.Or(why, c.url+": "+reason)
 			continue
 		}
 		l := &seenSitemap{url: c.url, resp: resp, elements: walk(resp.Body)}
@@ -122,7 +110,7 @@ func (s *survey) findSitemap(ctx context.Context) error {
 			return nil
 		}
 		for _, u := range children {
-			if c.depth+1 < maxSitemapDepth && slices.Contains(s.hosts, hostOf(u)) {
+			if c.depth+1 < maxSitemapDepth && s.Near(u) {
 				todo = append(todo, candidate{u, c.depth + 1})
 			}
 		}
@@ -235,12 +223,12 @@ func (s *survey) choose() (out []*reference) {
 // still reports whether the sitemap, asked for again, says the same of a
 // collection, so that what differs is no site on the move.
 func (s *survey) still(ctx context.Context, r *reference) (bool, error) {
-	now, err := check.Memo(ctx, s.t, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
-		resp, err := s.t.Fresh(ctx, http.MethodGet, s.list.url, nil)
+	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
+		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
 		if err != nil {
 			return nil, err
 		}
-		if resp.Status != http.StatusOK || resp.BodyErr != nil {
+		if !resp.OK() {
 			return nil, errors.New("the sitemap cannot be read again")
 		}
 		return &seenSitemap{url: s.list.url, resp: resp, elements: walk(resp.Body)}, nil
@@ -254,9 +242,6 @@ func (s *survey) still(ctx context.Context, r *reference) (bool, error) {
 		return a == b
 	}), nil
 }
-
-// near reports whether a URL is on a host of the site.
-func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
 
 // suffixOf gives the coding that a URL says by its end, false if it is none of
 // the specification's.

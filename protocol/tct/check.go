@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // siteRule is a rule's function over what the rules share.
@@ -14,11 +15,10 @@ type newRule func(section, word string, level check.Level, sentence string, f si
 
 // Rule returns a rule of the draft.
 func (d *draft) Rule(section, word string, level check.Level, sentence string, f siteRule) check.Rule {
-	shared := check.Shared[*siteContext]{Name: d.Name, Survey: func(ctx context.Context, t *check.Target) (*siteContext, error) {
-		s := &siteContext{Target: t, d: d}
+	return kit.Rule(d.Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
+		s := &siteContext{Site: kit.NewSite(t), d: d}
 		return s, s.run(ctx)
-	}}
-	return shared.Rule(section+"/"+word, level, section, sentence, f)
+	})(section, word, level, sentence, f)
 }
 
 // onLists runs f on every list.

@@ -23,7 +23,7 @@ func (s *siteContext) ask(ctx context.Context, p *seenPage, fields ...string) (*
 	for i := 0; i < len(fields); i += 2 {
 		h.Set(fields[i], fields[i+1])
 	}
-	return s.Target.Do(ctx, http.MethodGet, p.MURL, h)
+	return s.Do(ctx, http.MethodGet, p.MURL, h)
 }
 
 // holds returns the 304 to the tag, nil if there is another answer: what the finer
@@ -112,7 +112,7 @@ func checkPrecedence(ctx context.Context, s *siteContext, p *seenPage, fail chec
 	}
 	since := p.Resp.Header.Get("Last-Modified")
 	if since == "" {
-		since = s.Target.Now().UTC().Format(http.TimeFormat)
+		since = s.Now().UTC().Format(http.TimeFormat)
 	}
 	resp, err := s.ask(ctx, p, "If-None-Match", otherTag, "If-Modified-Since", since)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxCheckedLists is how many lists of one site are fetched.
@@ -23,16 +23,15 @@ const maxCheckedLists = 10
 // siteContext is what a site has of a draft, as the rules share it. It is lenient
 // where the reader is strict: the rules judge what is broken.
 type siteContext struct {
-	Target *check.Target
-	Root   *check.Response // of the root of the site's origin
-	Lists  []*seenList
-	Other  []string    // the documents that are no lists: URL, and why
-	Pages  []*seenPage // the sample
+	kit.Site
+	Home  *check.Response // of the root of the site's origin
+	Lists []*seenList
+	Other []string    // the documents that are no lists: URL, and why
+	Pages []*seenPage // the sample
 
 	d     *draft
-	hosts []string // of the site: no other is asked
-	draft string   // later draft that a list is of; "" = none
-	also  bool     // a list is of the earlier draft that the reader reads as well
+	draft string // later draft that a list is of; "" = none
+	also  bool   // a list is of the earlier draft that the reader reads as well
 }
 
 // seenList is a document that is meant to be a list.
@@ -65,22 +64,22 @@ type seenPage struct {
 
 func (s *siteContext) run(ctx context.Context) error {
 	var err error
-	if s.Root, err = s.Target.Get(ctx, s.Target.Root()); err != nil {
+	if s.Home, err = s.Get(ctx, s.Root()); err != nil {
 		return err
 	}
-	here, err := s.Target.Get(ctx, s.Target.Site())
+	here, err := s.Get(ctx, s.Target.Site())
 	if err != nil {
 		return err
 	}
 	// A host that the site redirects to is the site's.
-	s.AddHosts(s.Target.Root(), s.Root.URL, here.URL)
+	s.AddHosts(s.Home.URL, here.URL)
 	if err := s.findLists(ctx); err != nil {
 		return err
 	}
 	s.samplePages(ctx)
 	entries := []*check.Response{here}
 	if len(s.Lists) == 0 {
-		entries = []*check.Response{s.Root, here}
+		entries = []*check.Response{s.Home, here}
 	}
 	for _, entry := range entries {
 		s.addAlternates(ctx, entry)
@@ -92,7 +91,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		if s.draft != "" {
 			return &check.VersionError{Version: s.draft}
 		}
-		return fmt.Errorf("%s has no M-Sitemap, and no page leads to an M-URL: %w", s.Root.URL, check.ErrAbsent)
+		return fmt.Errorf("%s has no M-Sitemap, and no page leads to an M-URL: %w", s.Home.URL, check.ErrAbsent)
 	}
 	return nil
 }
@@ -103,7 +102,7 @@ func (s *siteContext) run(ctx context.Context) error {
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
-		for _, folder := range slices.Compact([]string{s.Target.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
+		for _, folder := range slices.Compact([]string{s.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
 			if err := s.AddLists(ctx, []string{in(folder, s.d.List+".json")}, looksLikeList); err != nil || len(s.Lists) > 0 {
 				return err
 			}
@@ -115,12 +114,12 @@ func (s *siteContext) findLists(ctx context.Context) error {
 	if err := s.AddLists(ctx, index, looksLikeList); err != nil || len(s.Lists) > 0 {
 		return err
 	}
-	here, err := s.Target.Get(ctx, s.Target.Site())
+	here, err := s.Get(ctx, s.Target.Site())
 	if err != nil {
 		return err
 	}
 	var near []string
-	for _, l := range append(responseLinks(s.Root, true), responseLinks(here, true)...) {
+	for _, l := range append(responseLinks(s.Home, true), responseLinks(here, true)...) {
 		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
 			near = append(near, l.URL)
 		}
@@ -130,7 +129,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 
 // indexLinks returns where the root's own index links lead.
 func indexLinks(s *siteContext) (index []string) {
-	for _, l := range responseLinks(s.Root, false) {
+	for _, l := range responseLinks(s.Home, false) {
 		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
 			index = append(index, l.URL)
 		}
@@ -138,57 +137,45 @@ func indexLinks(s *siteContext) (index []string) {
 	return index
 }
 
-// AddHosts adds the hosts of URLs to those of the site.
-func (s *siteContext) AddHosts(urls ...string) {
-	for _, u := range urls {
-		s.hosts = append(s.hosts, check.HostOf(u))
-	}
-}
-
 // AddLists fetches the targets and adds those that are meant as lists.
 func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
-		resp, err := s.Target.Get(ctx, u)
-		l := &seenList{URL: u, Resp: resp, d: s.d}
-		why := "something else"
-		switch {
-		case check.Unsure(err), ctx.Err() != nil:
-			return err
-		case err != nil:
-			why = err.Error()
-		case resp.Status != http.StatusOK:
-			why = resp.Said()
-		case resp.BodyErr != nil:
-			why = resp.BodyErr.Error()
-		default:
-			if l.Fields = jsonObject(resp.Body); l.Fields == nil {
-				why = "a body that is no JSON object"
-				break
-			}
-			l.Items = jsonArray(l.Fields["items"])
-			profile, _ := check.JSONText(l.Fields["profile"])
-			n := numberOf(profile, string(l.Fields["version"]))
-			its, other := s.d.ofList(profile, string(l.Fields["version"]))
-			switch {
-			case other != nil && (n != "" || profile == profileName):
-				if why = "a list of another draft"; n > lastDraft {
-					s.draft = "draft-" + n
-				}
-			case profile != "" && profile == s.d.IndexProfile:
-				why = "an index of lists"
-				lists, _ := json.Marshal(l.Fields["sitemaps"])
-				if err := s.AddLists(ctx, indexed(lists), func(l *seenList) bool { return l.Fields["sitemaps"] == nil && meant(l) }); err != nil {
-					return err
-				}
-			case meant(l):
-				s.also = s.also || its != nil && its == s.d.Also
-				s.Lists = append(s.Lists, l)
-				continue
-			}
+		resp, why, err := s.Document(ctx, u)
+		if resp != nil {
+			fields := jsonObject(resp.Body)
+			why, err = s.addList(ctx, &seenList{URL: u, Resp: resp, Fields: fields, Items: jsonArray(fields["items"]), d: s.d}, meant)
 		}
-		s.Other = append(s.Other, u+": "+why)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			s.Other = append(s.Other, u+": "+why)
+		}
 	}
 	return nil
+}
+
+// addList adds a list, or those of an index. If it is none, why says what it is.
+func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seenList) bool) (why string, err error) {
+	profile, version := memberText(l.Fields, "profile"), string(l.Fields["version"])
+	its, other := s.d.ofList(profile, version)
+	switch n := numberOf(profile, version); {
+	case l.Fields == nil:
+		return "a body that is no JSON object", nil
+	case other != nil && (n != "" || profile == profileName):
+		if n > lastDraft {
+			s.draft = "draft-" + n
+		}
+		return "a list of another draft", nil
+	case profile != "" && profile == s.d.IndexProfile:
+		lists, _ := json.Marshal(l.Fields["sitemaps"])
+		return "an index of lists", s.AddLists(ctx, indexed(lists), func(l *seenList) bool { return l.Fields["sitemaps"] == nil && meant(l) })
+	case !meant(l):
+		return "something else", nil
+	}
+	s.also = s.also || its != nil && its == s.d.Also
+	s.Lists = append(s.Lists, l)
+	return "", nil
 }
 
 // looksLikeList reports whether a document where the draft wants a list is one,
@@ -292,16 +279,12 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 // OK reports whether there is a 200 with a body.
 func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
-// Near reports whether a URL is on a host of the site. The checker asks no other,
-// whatever a list says.
-func (s *siteContext) Near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
-
 // Page returns the response of the page's C-URL, nil if it is on another host.
 func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, error) {
 	if !s.Near(p.CURL) {
 		return nil, nil
 	}
-	return s.Target.Get(ctx, p.CURL)
+	return s.Get(ctx, p.CURL)
 }
 
 // saysHTML reports whether a response says that it is HTML.

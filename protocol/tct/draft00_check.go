@@ -90,7 +90,7 @@ func folderOf(s *siteContext) string {
 	if len(s.Lists) > 0 {
 		return strings.TrimSuffix(s.Lists[0].URL, listName00[1:])
 	}
-	return s.Target.Root()
+	return s.Root()
 }
 
 // in returns the URL of a document that a site has once.
@@ -98,7 +98,7 @@ func in(folder, name string) string { return strings.TrimSuffix(folder, "/") + n
 
 // homeOf00 returns the response of the home page.
 func homeOf00(ctx context.Context, s *siteContext) (*check.Response, error) {
-	return s.Target.Get(ctx, folderOf(s))
+	return s.Get(ctx, folderOf(s))
 }
 
 // isOwn00 reports whether the hash of a document has this draft's form.

@@ -20,7 +20,7 @@ func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 // policyOf gives the policy descriptor that is where it should be, nil if there
 // is none. HTML in its place is none.
 func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
-	resp, err := s.Target.Get(ctx, policyURL(s))
+	resp, err := s.Get(ctx, policyURL(s))
 	if err != nil || resp.Status != http.StatusOK || saysHTML(resp) {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 		return err
 	}
 	if to := describedBy(s); resp == nil && len(to) > 0 && s.Near(to[0]) {
-		if resp, err = s.Target.Get(ctx, to[0]); err != nil {
+		if resp, err = s.Get(ctx, to[0]); err != nil {
 			return err
 		}
 	}

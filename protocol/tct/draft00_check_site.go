@@ -70,7 +70,7 @@ func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() !=
 // manifestOf gives the patterns of M-URLs that the site's manifest names; false
 // if there is none.
 func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp, ok bool, err error) {
-	resp, err := s.Target.Get(ctx, in(folderOf(s), manifestName))
+	resp, err := s.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {
 		return nil, false, err
 	}
@@ -199,7 +199,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 			continue
 		}
 		asked[murl] = true
-		resp, err := s.Target.Get(ctx, murl)
+		resp, err := s.Get(ctx, murl)
 		if err != nil {
 			return err
 		}

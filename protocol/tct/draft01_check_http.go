@@ -24,7 +24,7 @@ var (
 // rules.
 func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, error) {
 	return check.Memo(ctx, s.Target, name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
-		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
 	})
 }
 
@@ -36,7 +36,7 @@ func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 		return false, err
 	}
 	third, err := check.Memo(ctx, s.Target, name01+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
-		return s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
 	})
 	return err == nil && bytes.Equal(second.Body, third.Body), err
 }
@@ -77,7 +77,7 @@ func checkDeterministic(ctx context.Context, s *siteContext, p *seenPage, fail c
 		return false, err // no-randomness
 	}
 	for _, v := range []variant{otherWords, otherCoding} {
-		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, v.header)
+		resp, err := s.Do(ctx, http.MethodGet, p.MURL, v.header)
 		if err != nil {
 			return false, err
 		}
@@ -99,7 +99,7 @@ func checkSameTagSameBody(ctx context.Context, s *siteContext, p *seenPage, fail
 	}
 	all := []*check.Response{second}
 	for _, v := range []variant{otherWords, otherCoding} {
-		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, v.header)
+		resp, err := s.Do(ctx, http.MethodGet, p.MURL, v.header)
 		if err != nil {
 			return false, err
 		}
@@ -123,7 +123,7 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 	if err != nil {
 		return false, err
 	}
-	worded, err := s.Target.Do(ctx, http.MethodGet, p.MURL, otherWords.header)
+	worded, err := s.Do(ctx, http.MethodGet, p.MURL, otherWords.header)
 	if err != nil {
 		return false, err
 	}
@@ -144,7 +144,7 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 		if !p.OK() || !strings.HasPrefix(p.Resp.Header.Get("ETag"), `"`) {
 			continue
 		}
-		resp, err := s.Target.Do(ctx, http.MethodGet, p.MURL, otherCoding.header)
+		resp, err := s.Do(ctx, http.MethodGet, p.MURL, otherCoding.header)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 		if !strings.HasPrefix(l.Resp.Header.Get("ETag"), `"`) {
 			continue
 		}
-		resp, err := s.Target.Do(ctx, http.MethodGet, l.URL, otherCoding.header)
+		resp, err := s.Do(ctx, http.MethodGet, l.URL, otherCoding.header)
 		if err != nil {
 			return err
 		}

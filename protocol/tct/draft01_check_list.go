@@ -3,23 +3,23 @@ package tct
 import (
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 	switch {
-	case s.Root.Status < 200 || s.Root.Status > 299:
-		return fmt.Errorf("the root answers %s: %w", s.Root.Said(), check.ErrNotApplicable)
+	case s.Home.Status < 200 || s.Home.Status > 299:
+		return fmt.Errorf("the root answers %s: %w", s.Home.Said(), check.ErrNotApplicable)
 	case len(indexLinks(s)) == 0:
 		want := `Link: <` + s.d.List + `.json>; rel="index"; type="application/json"`
 		if len(s.Lists) > 0 {
 			want = `Link: <` + s.Lists[0].URL + `>; rel="index"; type="application/json"`
 		}
-		fail(s.Root.URL, linkField(s.Root), want)
+		fail(s.Home.URL, linkField(s.Home), want)
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func checkExposed(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable // the rule before this one says so
 	}
 	if len(s.Lists) == 0 {
-		fail(s.Root.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
+		fail(s.Home.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp,
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
-		if loopback(check.HostOf(u)) {
+		if kit.Loopback(u) {
 			return
 		}
 		some = true
@@ -57,11 +57,6 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 		one(p.MURL, p.Resp)
 	}
 	return check.Applied(some)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
 // timelyAge is our reading of a short max-age in seconds: a day. The draft

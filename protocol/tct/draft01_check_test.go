@@ -314,17 +314,6 @@ func TestHTTPSOnLoopback(t *testing.T) {
 	}
 }
 
-func TestLoopback(t *testing.T) {
-	for host, want := range map[string]bool{
-		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true, "a.localhost": true,
-		"10.0.0.1": false, "example.com": false, "localhost.example.com": false, "": false,
-	} {
-		if loopback(host) != want {
-			t.Errorf("%q", host)
-		}
-	}
-}
-
 // Whatever a site says, no rule breaks down over it.
 func FuzzCheck01(f *testing.F) {
 	page, hash := encodePage(map[string]any{"canonical_url": goodSite01 + "/", "title": "T", "content": "<p>"})

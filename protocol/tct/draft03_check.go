@@ -141,8 +141,8 @@ func askAnswers(section string, f func(ctx context.Context, s *siteContext, a *a
 }
 
 func checkNoProfileParam(_ context.Context, s *siteContext, fail check.Fail) error {
-	if got := strings.Join(s.Root.Header.Values("Link"), ", "); profileParam.MatchString(got) {
-		fail(s.Root.URL, "Link: "+got, "no parameter profile")
+	if got := strings.Join(s.Home.Header.Values("Link"), ", "); profileParam.MatchString(got) {
+		fail(s.Home.URL, "Link: "+got, "no parameter profile")
 	}
 	return nil
 }
@@ -155,13 +155,13 @@ func checkAbsoluteTarget(_ context.Context, s *siteContext, fail check.Fail) err
 	if len(index) == 0 {
 		return check.ErrNotApplicable
 	}
-	got := strings.Join(s.Root.Header.Values("Link"), ", ")
+	got := strings.Join(s.Home.Header.Values("Link"), ", ")
 	for _, u := range index {
 		if strings.Contains(got, "<"+u+">") {
 			return nil
 		}
 	}
-	fail(s.Root.URL, "Link: "+got, "<"+index[0]+">")
+	fail(s.Home.URL, "Link: "+got, "<"+index[0]+">")
 	return nil
 }
 
@@ -276,7 +276,7 @@ func checkGzip(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 	if !a.Plain() {
 		return false, nil
 	}
-	resp, err := s.Target.Do(ctx, http.MethodGet, a.URL, otherCoding.header)
+	resp, err := s.Do(ctx, http.MethodGet, a.URL, otherCoding.header)
 	if err != nil || !resp.OK() || !bytes.Equal(resp.Body, a.Resp.Body) {
 		return false, err // it has changed
 	}
@@ -290,7 +290,7 @@ func checkGzip(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 }
 
 func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	resp, err := s.Target.Do(ctx, http.MethodHead, a.URL, nil)
+	resp, err := s.Do(ctx, http.MethodHead, a.URL, nil)
 	if err != nil {
 		return false, err
 	}
@@ -299,7 +299,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		return true, nil
 	}
 	if resp.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
-		if now, err := s.Target.Fresh(ctx, http.MethodGet, a.URL, nil); err != nil || now.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
+		if now, err := s.Fresh(ctx, http.MethodGet, a.URL, nil); err != nil || now.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
 			return false, err // it has changed
 		}
 	}
@@ -358,7 +358,7 @@ func checkSameOrigin(l *seenList, fail check.Fail) {
 }
 
 func checkIdentityRefused(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	resp, err := s.Target.Do(ctx, http.MethodGet, a.URL, http.Header{"Accept-Encoding": {"identity;q=0"}})
+	resp, err := s.Do(ctx, http.MethodGet, a.URL, http.Header{"Accept-Encoding": {"identity;q=0"}})
 	if err == nil && resp.Status != http.StatusNotAcceptable {
 		fail(a.URL, resp.Said()+" to Accept-Encoding: identity;q=0", "406")
 	}
@@ -370,7 +370,7 @@ func checkListNotModified(ctx context.Context, s *siteContext, a *answer, fail c
 	if !strings.HasPrefix(tag, `"`) {
 		return false, nil
 	}
-	resp, err := s.Target.Do(ctx, http.MethodGet, a.URL, http.Header{"If-None-Match": {tag}})
+	resp, err := s.Do(ctx, http.MethodGet, a.URL, http.Header{"If-None-Match": {tag}})
 	switch {
 	case err != nil:
 		return false, err
@@ -383,7 +383,7 @@ func checkListNotModified(ctx context.Context, s *siteContext, a *answer, fail c
 }
 
 func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	resp, err := s.Target.Do(ctx, http.MethodPost, a.URL, nil)
+	resp, err := s.Do(ctx, http.MethodPost, a.URL, nil)
 	if err != nil {
 		return false, err
 	}
@@ -395,7 +395,7 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 }
 
 func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	again := func() (*check.Response, error) { return s.Target.Fresh(ctx, http.MethodGet, a.URL, nil) }
+	again := func() (*check.Response, error) { return s.Fresh(ctx, http.MethodGet, a.URL, nil) }
 	second, err := again()
 	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && sameTag(second, a.Resp) {
 		return err == nil, err
