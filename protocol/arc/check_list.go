@@ -131,7 +131,7 @@ func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got,
 }
 
 func checkPast(_ context.Context, s *survey, fail check.Fail) error {
-	generated, _ := check.JSONText(s.list.fields["generated_at"])
+	generated := kit.Text(s.list.fields["generated_at"])
 	made := parseTime(generated)
 	if made.IsZero() {
 		return check.ErrNotApplicable
@@ -286,7 +286,7 @@ func checkContact(l *seenList, fail check.Fail) {
 
 // generated gives the day of a list, false if that is not known.
 func (l *seenList) generated() (time.Time, bool) {
-	s, _ := check.JSONText(l.fields["generated_at"])
+	s := kit.Text(l.fields["generated_at"])
 	t := parseTime(s)
 	return t, !t.IsZero()
 }

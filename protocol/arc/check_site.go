@@ -1,10 +1,8 @@
 package arc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -229,13 +227,6 @@ func checkPolicy(ctx context.Context, s *survey, fail check.Fail) error {
 	return err
 }
 
-func policyMembers(resp *check.Response) (m map[string]json.RawMessage) {
-	if json.Unmarshal(bytes.TrimPrefix(resp.Body, []byte("\uFEFF")), &m) != nil {
-		return nil
-	}
-	return m
-}
-
 func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {
@@ -244,7 +235,7 @@ func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
 	if resp == nil {
 		return check.ErrNotApplicable
 	}
-	if policyMembers(resp) == nil {
+	if kit.Object(kit.TrimBOM(resp.Body)) == nil {
 		fail(resp.URL, kit.Short(string(resp.Body)), "one JSON object")
 	}
 	return nil
@@ -257,10 +248,10 @@ func checkPolicySays(ctx context.Context, s *survey, fail check.Fail) error {
 	if err != nil {
 		return err
 	}
-	if resp == nil || policyMembers(resp) == nil {
+	if resp == nil || kit.Object(kit.TrimBOM(resp.Body)) == nil {
 		return check.ErrNotApplicable
 	}
-	names := strings.ToLower(strings.Join(slices.Sorted(maps.Keys(policyMembers(resp))), " "))
+	names := strings.ToLower(strings.Join(slices.Sorted(maps.Keys(kit.Object(kit.TrimBOM(resp.Body)))), " "))
 	var missing []string
 	for _, about := range [][]string{{"retention", "retain", "storage"}, {"access"}, {"consumer", "agent", "approved", "bot"}} {
 		if !slices.ContainsFunc(about, func(word string) bool { return strings.Contains(names, word) }) {

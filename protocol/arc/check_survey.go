@@ -208,14 +208,10 @@ func (s *survey) allows(u string) bool {
 
 // open reports whether a page may be indexed, as far as the list says.
 func (e *seenEntry) open() bool {
-	robots, _ := check.JSONText(e.fields["robots_directive"])
-	return string(e.fields["ai_indexable"]) == "true" && restriction(robots) == ""
+	return string(e.fields["ai_indexable"]) == "true" && restriction(e.text("robots_directive")) == ""
 }
 
-func (e *seenEntry) text(name string) string {
-	s, _ := check.JSONText(e.fields[name])
-	return s
-}
+func (e *seenEntry) text(name string) string { return kit.Text(e.fields[name]) }
 
 // snapshot gives the snapshot of an entry, nil if it has none.
 func (e *seenEntry) snapshot() node {

@@ -118,6 +118,11 @@ func Links(r *check.Response) []weblink.Link {
 	return HeadOf(r).Links
 }
 
+// FieldLinks returns those of [Links] that are of Link fields.
+func FieldLinks(r *check.Response) []weblink.Link {
+	return Links(&check.Response{URL: r.URL, Status: r.Status, Header: http.Header{"Link": r.Header["Link"]}})
+}
+
 // Short cuts the text of a remote site to what fits in a message.
 func Short(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
@@ -142,6 +147,15 @@ func Object(raw []byte) (m map[string]json.RawMessage) {
 	}
 	return m
 }
+
+// Text returns a JSON string, "" for anything else.
+func Text(raw json.RawMessage) string {
+	s, _ := check.JSONText(raw)
+	return s
+}
+
+// TrimBOM returns JSON without the byte order mark that it must not have.
+func TrimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
 
 // Array returns the elements of a JSON array, nil for anything else.
 func Array(raw []byte) (a []json.RawMessage) {

@@ -48,7 +48,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 			continue
 		}
 		some = true
-		u, err := s.feed.url(s.Root(), text(p.body["url"]))
+		u, err := s.feed.url(s.Root(), kit.Text(p.body["url"]))
 		if err != nil || plainURL(u) != plainURL(s.asked[i]) {
 			fail(p.url, "url: "+string(p.body["url"]), s.asked[i])
 		}
@@ -61,7 +61,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 	seen := map[string]bool{}
 	unique := func(p *said, i int, c object, fail check.Fail) {
-		id := text(c["id"])
+		id := kit.Text(c["id"])
 		switch {
 		case !isFullText.OK(c["id"]):
 			fail(p.url, fmt.Sprintf("chunks/%d/id: %s", i, c["id"]), "a string")
@@ -111,7 +111,7 @@ var address = regexp.MustCompile(`[^\s@<>]+@[^\s@<>]+\.[A-Za-z]{2,}`)
 
 func checkAuthor(ctx context.Context, s *survey, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
-		if found := address.FindString(text(p.body["author"])); found != "" {
+		if found := address.FindString(kit.Text(p.body["author"])); found != "" {
 			fail(p.url, "author has the address "+found, "a display name")
 		}
 	})(ctx, s, fail)

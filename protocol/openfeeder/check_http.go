@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkWellKnown(_ context.Context, s *survey, fail check.Fail) error {
@@ -79,7 +80,7 @@ func checkEndpoint(_ context.Context, s *survey, fail check.Fail) error {
 	case s.found.body == nil, s.closed():
 		return check.ErrNotApplicable
 	case s.index == nil:
-		fail(s.found.url, "feed.endpoint: "+text(s.found.body.at("feed", "endpoint")), "a URL of the site")
+		fail(s.found.url, "feed.endpoint: "+kit.Text(s.found.body.at("feed", "endpoint")), "a URL of the site")
 	case !s.index.ok():
 		fail(s.index.url, s.index.got(), "200 OK and an index in JSON")
 	}
@@ -190,7 +191,7 @@ func checkExclusions(_ context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	for _, it := range s.items {
-		u := text(it["url"])
+		u := kit.Text(it["url"])
 		if abs, err := canon.URL(u); err == nil {
 			u = targetOf(abs)
 		}

@@ -49,7 +49,7 @@ func (s *survey) last(ctx context.Context) (string, *said, error) {
 	if err != nil || len(items) == 0 {
 		return "", nil, err
 	}
-	u, err := canon.Resolve(base, text(items[len(items)-1]["url"]))
+	u, err := canon.Resolve(base, kit.Text(items[len(items)-1]["url"]))
 	if err != nil {
 		return "", nil, nil //nolint:nilerr // 3.3/item-url
 	}
@@ -68,7 +68,7 @@ func (s *survey) rare(u string, page *said) (word string) {
 	}
 	chunks, _ := objects(page.body.at("chunks"))
 	for _, c := range chunks {
-		for w := range strings.FieldsFuncSeq(text(c["text"]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		for w := range strings.FieldsFuncSeq(kit.Text(c["text"]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 			if n := utf8.RuneCountInString(w); n > max(3, utf8.RuneCountInString(word)) && n <= 40 && !strings.Contains(others.String(), strings.ToLower(w)) {
 				word = w
 			}
@@ -118,7 +118,7 @@ func (s *survey) lists(a *said, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
 		for _, it := range list {
-			if plainURL(s.absolute(text(it["url"]))) == plainURL(u) {
+			if plainURL(s.absolute(kit.Text(it["url"]))) == plainURL(u) {
 				return true
 			}
 		}
@@ -140,7 +140,7 @@ func checkSinceUpdated(ctx context.Context, s *survey, fail check.Fail) error {
 	var at time.Time
 	var u string
 	for i, p := range s.pages {
-		published, updated := parseTime(text(p.body.at("published"))), parseTime(text(p.body.at("updated")))
+		published, updated := parseTime(kit.Text(p.body.at("published"))), parseTime(kit.Text(p.body.at("updated")))
 		if p.page() && !published.IsZero() && updated.After(published.Add(time.Minute)) && updated.After(at) {
 			at, u = updated, s.asked[i]
 		}
@@ -178,16 +178,16 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 	for _, name := range []string{"added", "updated"} {
 		list, _ := objects(reply.body[name])
 		for _, it := range list {
-			want := parseTime(text(it["updated"]))
+			want := parseTime(kit.Text(it["updated"]))
 			if looked == maxLooked || want.IsZero() {
 				continue
 			}
 			looked++
-			a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(text(it["url"])))), nil)
+			a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(kit.Text(it["url"])))), nil)
 			if err != nil {
 				return err
 			}
-			if got := parseTime(text(a.body.at("updated"))); a.page() && got.Before(want) {
+			if got := parseTime(kit.Text(a.body.at("updated"))); a.page() && got.Before(want) {
 				fail(a.url, "updated: "+cmp.Or(kit.FormatTime(got), "nothing"), kit.FormatTime(want)+", as "+reply.url+" says")
 			}
 		}

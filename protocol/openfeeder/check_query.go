@@ -40,7 +40,7 @@ func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	n, counted := kit.Number(a.body.at("page"))
-	same := len(items) > 0 && text(items[0]["url"]) == text(s.items[0]["url"])
+	same := len(items) > 0 && kit.Text(items[0]["url"]) == kit.Text(s.items[0]["url"])
 	if !a.ok() || counted && n != 2 || same {
 		fail(a.url, a.got(), "page 2 of the index")
 	}
@@ -144,7 +144,7 @@ func checkMinScoreAlone(ctx context.Context, s *survey, fail check.Fail) error {
 		return err
 	}
 	got, _ := objects(a.body.at("chunks"))
-	same := func(x, y object) bool { return text(x["text"]) == text(y["text"]) }
+	same := func(x, y object) bool { return kit.Text(x["text"]) == kit.Text(y["text"]) }
 	if !a.ok() || !slices.EqualFunc(got, want, same) {
 		fail(a.url, fmt.Sprintf("%s with %d chunks", status2(a), len(got)), fmt.Sprintf("the %d chunks that there are without min_score", len(want)))
 	}

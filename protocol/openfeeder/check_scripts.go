@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // scripted is markup that loads or runs something: a script or a frame with an
@@ -32,8 +33,8 @@ func checkScripts(ctx context.Context, s *survey, fail check.Fail) error {
 		chunks, _ := objects(p.body.at("chunks"))
 		for n, c := range chunks {
 			some = true
-			found := scripted.FindString(sample.ReplaceAllString(text(c["text"]), " "))
-			if found == "" || text(c["type"]) == "code" {
+			found := scripted.FindString(sample.ReplaceAllString(kit.Text(c["text"]), " "))
+			if found == "" || kit.Text(c["type"]) == "code" {
 				continue
 			}
 			shown, err := s.shows(ctx, s.asked[i], found)

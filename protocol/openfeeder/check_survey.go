@@ -38,13 +38,6 @@ func objects(raw json.RawMessage) ([]object, bool) {
 	return list, true
 }
 
-// text gives a JSON string, "" for anything else.
-func text(raw json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
-}
-
 // said is an answer of the endpoint.
 type said struct {
 	url  string
@@ -129,13 +122,13 @@ func (s *survey) run(ctx context.Context) error {
 	if s.found.err == nil {
 		at = s.found.resp.URL
 	}
-	s.feed = feed{Home: canon.Origin(at) + "/", Static: text(s.found.body.at("feed", "type")) == staticFeed}
-	_ = s.feed.named(s.Root(), text(s.found.body.at("site", "url"))) // a rule says so
+	s.feed = feed{Home: canon.Origin(at) + "/", Static: kit.Text(s.found.body.at("feed", "type")) == staticFeed}
+	_ = s.feed.named(s.Root(), kit.Text(s.found.body.at("site", "url"))) // a rule says so
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
 	}
-	ref := text(s.found.body.at("feed", "endpoint"))
+	ref := kit.Text(s.found.body.at("feed", "endpoint"))
 	if ref == "" {
 		ref = endpoint // as is recommended (3)
 	}
@@ -202,11 +195,11 @@ func (s *survey) sample(ctx context.Context) error {
 	newest := time.Time{}
 	for _, it := range s.items {
 		for _, name := range []string{"published", "updated"} {
-			if t := parseTime(text(it[name])); t.After(newest) {
+			if t := parseTime(kit.Text(it[name])); t.After(newest) {
 				newest = t
 			}
 		}
-		if words := strings.Fields(text(it["title"])); s.word == "" && len(words) > 0 {
+		if words := strings.Fields(kit.Text(it["title"])); s.word == "" && len(words) > 0 {
 			s.word = words[0]
 		}
 	}
@@ -214,7 +207,7 @@ func (s *survey) sample(ctx context.Context) error {
 		s.day = newest
 	}
 	for _, it := range check.Sample(s.Target, s.items) {
-		u, err := s.feed.url(s.Root(), text(it["url"]))
+		u, err := s.feed.url(s.Root(), kit.Text(it["url"]))
 		if err != nil {
 			continue // a rule says so
 		}
@@ -224,7 +217,7 @@ func (s *survey) sample(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if target, err = canon.Resolve(at, text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
+			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
 				continue // where a static feed has its pages is not said
 			}
 		}

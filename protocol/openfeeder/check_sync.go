@@ -52,7 +52,7 @@ func (s *survey) token() string {
 	if s.sync == nil {
 		return ""
 	}
-	return text(s.sync.body.at("sync", "sync_token"))
+	return kit.Text(s.sync.body.at("sync", "sync_token"))
 }
 
 // isToken reports whether a token says what the specification wants it to.
@@ -133,14 +133,14 @@ func checkUntil(ctx context.Context, s *survey, fail check.Fail) error {
 	for _, name := range []string{"added", "updated"} {
 		list, _ := objects(a.body[name])
 		for i, it := range list {
-			published, updated := parseTime(text(it["published"])), parseTime(text(it["updated"]))
+			published, updated := parseTime(kit.Text(it["published"])), parseTime(kit.Text(it["updated"]))
 			if late := parseTime("1990-01-03"); published.After(late) && (updated.IsZero() || updated.After(late)) {
 				fail(a.url, fmt.Sprintf("%s/%d is of %s", name, i, kit.FormatTime(published)), "nothing after until")
 				return nil
 			}
 		}
 	}
-	if until := text(a.body.at("sync", "until")); !isDate.OK(a.body.at("sync", "until")) {
+	if until := kit.Text(a.body.at("sync", "until")); !isDate.OK(a.body.at("sync", "until")) {
 		fail(a.url, "sync.until: "+until, "1990-01-02T00:00:00Z")
 	}
 	return nil
@@ -195,7 +195,7 @@ func checkUntilBefore(ctx context.Context, s *survey, fail check.Fail) error {
 	if err != nil {
 		return err
 	}
-	if a.err != nil || a.resp.Status != http.StatusBadRequest || text(a.body.at("error", "code")) != invalidParam {
+	if a.err != nil || a.resp.Status != http.StatusBadRequest || kit.Text(a.body.at("error", "code")) != invalidParam {
 		fail(a.url, a.got(), "400 with the code "+invalidParam)
 	}
 	return nil
@@ -230,7 +230,7 @@ func answered(o object) string {
 	for _, name := range []string{"items", "chunks"} {
 		list, _ := objects(o[name])
 		for _, it := range list {
-			b.WriteString(text(it["url"]) + " " + text(it["text"]) + "\n")
+			b.WriteString(kit.Text(it["url"]) + " " + kit.Text(it["text"]) + "\n")
 		}
 	}
 	return b.String()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // otherTag is an ETag of the right form that no document has.
@@ -96,7 +97,7 @@ func checkOtherTag(ctx context.Context, s *siteContext, p *seenPage, fail check.
 	if err != nil {
 		return false, err
 	}
-	if resp.Status != http.StatusOK || resp.BodyErr != nil || json.Valid(p.Body) && !json.Valid(trimBOM(resp.Body)) {
+	if resp.Status != http.StatusOK || resp.BodyErr != nil || json.Valid(p.Body) && !json.Valid(kit.TrimBOM(resp.Body)) {
 		fail(p.MURL, resp.Said()+" to If-None-Match: "+otherTag, "200 OK and the JSON")
 	}
 	return true, nil

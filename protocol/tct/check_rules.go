@@ -13,13 +13,14 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
 // checkVersion checks the version of a list.
 func checkVersion(l *seenList, fail check.Fail) {
 	if raw, want := l.Fields["version"], strconv.Itoa(l.d.ListVersion); string(raw) != want {
-		fail(l.URL, "version: "+shown(raw), "the integer "+want)
+		fail(l.URL, "version: "+kit.Shown(raw), "the integer "+want)
 	}
 }
 
@@ -36,14 +37,14 @@ func checkPageProfile(p *seenPage, fail check.Fail) bool {
 
 func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) {
 	if s, ok := check.JSONText(fields["profile"]); !ok || s == "" {
-		fail(u, "profile: "+shown(fields["profile"]), `a string, such as "tct-1"`)
+		fail(u, "profile: "+kit.Shown(fields["profile"]), `a string, such as "tct-1"`)
 	}
 }
 
 // checkItems checks that a list has items, and that they are objects.
 func checkItems(l *seenList, fail check.Fail) {
 	if l.Items == nil {
-		fail(l.URL, "items: "+kit.Short(shown(l.Fields["items"])), "an array of objects")
+		fail(l.URL, "items: "+kit.Shown(l.Fields["items"]), "an array of objects")
 	}
 	for i, raw := range l.Items {
 		if l.Item(i).Fields == nil {
@@ -56,7 +57,7 @@ func checkItems(l *seenList, fail check.Fail) {
 func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	err := s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if _, err := canon.URL(it.CURL); err != nil {
-			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, shown(it.Fields["cUrl"])), "an absolute http or https URL")
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, kit.Shown(it.Fields["cUrl"])), "an absolute http or https URL")
 		}
 	})
 	for _, p := range s.Pages {
@@ -71,7 +72,7 @@ func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
 func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if m, err := canon.URL(it.MURL); err != nil || !s.Near(m) {
-			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
+			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, kit.Shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
 		}
 	}); err != nil {
 		return err
@@ -154,12 +155,12 @@ func checkNotModifiedFields(all bool, names ...string) siteRule {
 func checkAlternate(element bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		page, err := s.Page(ctx, p)
-		if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || element && !saysHTML(page) {
+		if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || element && !weblink.IsHTML(page.Header) {
 			return false, err
 		}
-		links, want := responseLinks(page, true), `Link: <`+p.MURL+`>; rel="alternate"; type="application/json"`
+		links, want := kit.Links(page), `Link: <`+p.MURL+`>; rel="alternate"; type="application/json"`
 		if element {
-			links = links[len(responseLinks(page, false)):]
+			links = links[len(kit.FieldLinks(page)):]
 			want = `<link rel="alternate" type="application/json" href="` + p.MURL + `">`
 		}
 		got := "no such link"
@@ -225,7 +226,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 			if err != nil {
 				return nil, err
 			}
-			items := jsonArray(jsonObject(resp.Body)["items"])
+			items := kit.Array(kit.Object(kit.TrimBOM(resp.Body))["items"])
 			if !resp.OK() || items == nil {
 				return nil, errors.New("the list cannot be read again")
 			}
@@ -245,7 +246,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 // to several places.
 func (p *seenPage) canonicalLink() string {
 	target := ""
-	for _, l := range responseLinks(p.Resp, false) {
+	for _, l := range kit.FieldLinks(p.Resp) {
 		switch {
 		case !l.Is("canonical", ""):
 		case target != "" && target != l.URL:
@@ -259,7 +260,7 @@ func (p *seenPage) canonicalLink() string {
 
 // FieldURL returns canonical_url in canonical form, "" if it is no URL.
 func (p *seenPage) FieldURL() string {
-	s, _ := check.JSONText(p.Fields["canonical_url"])
+	s := kit.Text(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
 	if err != nil {
 		return ""
@@ -310,7 +311,7 @@ func checkCanonicalURL(p *seenPage, fail check.Fail) bool {
 	}
 	field := p.FieldURL()
 	if other := p.Disputed(); field == "" || field != p.CURL && (other == field || other == "") {
-		fail(p.MURL, "canonical_url: "+shown(p.Fields["canonical_url"]), p.CURL)
+		fail(p.MURL, "canonical_url: "+kit.Shown(p.Fields["canonical_url"]), p.CURL)
 	}
 	return true
 }
@@ -322,7 +323,7 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 			return false
 		}
 		if _, ok := check.JSONText(p.Fields[name]); !ok {
-			fail(p.MURL, name+": "+shown(p.Fields[name]), "a string")
+			fail(p.MURL, name+": "+kit.Shown(p.Fields[name]), "a string")
 		}
 		return true
 	}
@@ -357,7 +358,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 	return func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
 			if raw, there := it.Fields[l.d.TagMember]; (there || !optional) && !form.Is(it.Tag) {
-				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, l.d.TagMember, shown(raw)), form.Want)
+				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, l.d.TagMember, kit.Shown(raw)), form.Want)
 			}
 		})
 	}
@@ -367,7 +368,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields != nil && !form.Is(p.Hash) {
-			fail(p.MURL, "hash: "+shown(p.Fields["hash"]), form.Want)
+			fail(p.MURL, "hash: "+kit.Shown(p.Fields["hash"]), form.Want)
 		}
 		return p.Fields != nil
 	}

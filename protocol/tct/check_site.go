@@ -1,19 +1,16 @@
 package tct
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
-	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -119,7 +116,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 		return err
 	}
 	var near []string
-	for _, l := range append(responseLinks(s.Home, true), responseLinks(here, true)...) {
+	for _, l := range append(kit.Links(s.Home), kit.Links(here)...) {
 		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
 			near = append(near, l.URL)
 		}
@@ -129,7 +126,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 
 // indexLinks returns where the root's own index links lead.
 func indexLinks(s *siteContext) (index []string) {
-	for _, l := range responseLinks(s.Home, false) {
+	for _, l := range kit.FieldLinks(s.Home) {
 		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
 			index = append(index, l.URL)
 		}
@@ -142,8 +139,8 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, why, err := s.Document(ctx, u)
 		if resp != nil {
-			fields := jsonObject(resp.Body)
-			why, err = s.addList(ctx, &seenList{URL: u, Resp: resp, Fields: fields, Items: jsonArray(fields["items"]), d: s.d}, meant)
+			fields := kit.Object(kit.TrimBOM(resp.Body))
+			why, err = s.addList(ctx, &seenList{URL: u, Resp: resp, Fields: fields, Items: kit.Array(fields["items"]), d: s.d}, meant)
 		}
 		if err != nil {
 			return err
@@ -157,7 +154,7 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 
 // addList adds a list, or those of an index. If it is none, why says what it is.
 func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seenList) bool) (why string, err error) {
-	profile, version := memberText(l.Fields, "profile"), string(l.Fields["version"])
+	profile, version := kit.Text(l.Fields["profile"]), string(l.Fields["version"])
 	its, other := s.d.ofList(profile, version)
 	switch n := numberOf(profile, version); {
 	case l.Fields == nil:
@@ -181,7 +178,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 // looksLikeList reports whether a document where the draft wants a list is one,
 // however broken.
 func looksLikeList(l *seenList) bool {
-	profile, _ := check.JSONText(l.Fields["profile"])
+	profile := kit.Text(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
 }
 
@@ -193,9 +190,9 @@ func (d *draft) item(raw json.RawMessage) *seenItem {
 	if json.Unmarshal(raw, &it.Fields) != nil {
 		return it
 	}
-	it.CURL, _ = check.JSONText(it.Fields["cUrl"])
-	it.MURL, _ = check.JSONText(it.Fields["mUrl"])
-	it.Tag, _ = check.JSONText(it.Fields[d.TagMember])
+	it.CURL = kit.Text(it.Fields["cUrl"])
+	it.MURL = kit.Text(it.Fields["mUrl"])
+	it.Tag = kit.Text(it.Fields[d.TagMember])
 	return it
 }
 
@@ -242,7 +239,7 @@ func (s *siteContext) samplePages(ctx context.Context) {
 // addAlternates adds the M-URLs of this draft that a page links to.
 func (s *siteContext) addAlternates(ctx context.Context, page *check.Response) {
 	n := 0
-	for _, l := range responseLinks(page, true) {
+	for _, l := range kit.Links(page) {
 		if !l.Is("alternate", mediaType) || !s.Near(l.URL) {
 			continue
 		}
@@ -271,9 +268,9 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
 		return
 	}
-	p.Tag, p.Body = opaqueTag(p.Resp), trimBOM(p.Resp.Body)
-	p.Fields = jsonObject(p.Body)
-	p.Hash, _ = check.JSONText(p.Fields["hash"])
+	p.Tag, p.Body = opaqueTag(p.Resp), kit.TrimBOM(p.Resp.Body)
+	p.Fields = kit.Object(p.Body)
+	p.Hash = kit.Text(p.Fields["hash"])
 }
 
 // OK reports whether there is a 200 with a body.
@@ -285,56 +282,4 @@ func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, e
 		return nil, nil
 	}
 	return s.Get(ctx, p.CURL)
-}
-
-// saysHTML reports whether a response says that it is HTML.
-func saysHTML(r *check.Response) bool {
-	return strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html")
-}
-
-// responseLinks returns the links of a 2xx response: of its Link fields and, if
-// asked, of its HTML.
-func responseLinks(r *check.Response, inHTML bool) []weblink.Link {
-	base, err := url.Parse(r.URL)
-	if err != nil || r.Status < 200 || r.Status > 299 {
-		return nil
-	}
-	out := weblink.Header(r.Header, base)
-	if inHTML && saysHTML(r) {
-		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
-	}
-	return out
-}
-
-func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
-
-// jsonObject returns the members of a body that is one JSON object, nil for
-// anything else.
-func jsonObject(body []byte) (m map[string]json.RawMessage) {
-	if json.Unmarshal(trimBOM(body), &m) != nil {
-		return nil
-	}
-	return m
-}
-
-// jsonArray returns a JSON array, nil for anything else.
-func jsonArray(raw json.RawMessage) (a []json.RawMessage) {
-	if json.Unmarshal(raw, &a) != nil {
-		return nil
-	}
-	return a
-}
-
-// memberText returns a member that is a string, "" for any other.
-func memberText(fields map[string]json.RawMessage, name string) string {
-	s, _ := check.JSONText(fields[name])
-	return s
-}
-
-// shown returns a JSON value for a finding.
-func shown(raw json.RawMessage) string {
-	if raw == nil {
-		return "nothing"
-	}
-	return string(raw)
 }

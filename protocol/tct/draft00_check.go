@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // rules00 gives one rule for each sentence of the draft that binds publishers
@@ -103,6 +104,6 @@ func homeOf00(ctx context.Context, s *siteContext) (*check.Response, error) {
 
 // isOwn00 reports whether the hash of a document has this draft's form.
 func isOwn00(p *seenPage) bool {
-	content, _ := check.JSONText(p.Fields["content"])
+	content := kit.Text(p.Fields["content"])
 	return isDigits(p.Hash) || isHash(p.Hash) && isFingerprint(content, p.Hash)
 }

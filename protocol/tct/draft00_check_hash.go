@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkTag(p *seenPage, fail check.Fail) bool {
@@ -110,5 +111,5 @@ var (
 )
 
 func rightIn00(p *seenPage, value string) bool {
-	return isFingerprint(memberText(p.Fields, "content"), value)
+	return isFingerprint(kit.Text(p.Fields["content"]), value)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -21,7 +22,7 @@ func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 // is none. HTML in its place is none.
 func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	resp, err := s.Get(ctx, policyURL(s))
-	if err != nil || resp.Status != http.StatusOK || saysHTML(resp) {
+	if err != nil || resp.Status != http.StatusOK || weblink.IsHTML(resp.Header) {
 		return nil, err
 	}
 	return resp, nil
@@ -31,7 +32,7 @@ func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 func describedBy(s *siteContext) []string {
 	var out []string
 	for _, list := range s.Lists {
-		for _, l := range responseLinks(list.Resp, false) {
+		for _, l := range kit.FieldLinks(list.Resp) {
 			if l.Is("describedby", "") {
 				out = append(out, l.URL)
 			}
@@ -143,13 +144,13 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 	if resp == nil || !resp.OK() {
 		return check.ErrNotApplicable
 	}
-	members := jsonObject(resp.Body)
+	members := kit.Object(kit.TrimBOM(resp.Body))
 	if members == nil {
 		fail(resp.URL, kit.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
 	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
-		fail(resp.URL, "profile: "+shown(members["profile"]), `a string, such as "`+policy.TCTProfile+`"`)
+		fail(resp.URL, "profile: "+kit.Shown(members["profile"]), `a string, such as "`+policy.TCTProfile+`"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {
 		group, inner, nested := strings.Cut(name, ".")

@@ -18,6 +18,8 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // recommended is the pattern of 3.3.
@@ -74,11 +76,11 @@ func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp,
 	if err != nil {
 		return nil, false, err
 	}
-	m := jsonObject(resp.Body)
+	m := kit.Object(kit.TrimBOM(resp.Body))
 	if !resp.OK() || m == nil {
 		return nil, false, nil
 	}
-	list := jsonArray(m["patterns"])
+	list := kit.Array(m["patterns"])
 	for _, raw := range list[:min(len(list), 100)] {
 		var p struct {
 			MURL string `json:"mUrl"`
@@ -178,7 +180,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 		return err
 	}
 	base, err := url.Parse(home.URL)
-	if err != nil || home.Status != http.StatusOK || !saysHTML(home) {
+	if err != nil || home.Status != http.StatusOK || !weblink.IsHTML(home.Header) {
 		return check.ErrNotApplicable
 	}
 	pattern := cmp.Or(patternOfMost(s), recommended)

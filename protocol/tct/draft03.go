@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/commonmark"
+	"github.com/millrace/millrace/protocol/kit"
 
 	"github.com/millrace/millrace/protocol"
 )
@@ -73,7 +74,7 @@ var draft03 = &draft{
 	IndexProfile: indexProfile03,
 	Also:         draft02,
 
-	Own:       func(p *seenPage) bool { return memberText(p.Fields, "profile") == pageProfile03 },
+	Own:       func(p *seenPage) bool { return kit.Text(p.Fields["profile"]) == pageProfile03 },
 	TagMember: "etag",
 	Rules:     rules03,
 	RuleNames: ruleNames{

@@ -174,7 +174,7 @@ func checkBareType(a *answer, fail check.Fail) bool {
 
 func checkAnswerUTF8(a *answer, fail check.Fail) bool {
 	switch {
-	case len(trimBOM(a.Resp.Body)) < len(a.Resp.Body):
+	case len(kit.TrimBOM(a.Resp.Body)) < len(a.Resp.Body):
 		fail(a.URL, "a byte order mark", "UTF-8 without it")
 	case !utf8.Valid(a.Resp.Body):
 		fail(a.URL, "bytes that are not UTF-8", "UTF-8")
@@ -184,8 +184,8 @@ func checkAnswerUTF8(a *answer, fail check.Fail) bool {
 
 func checkProfile03(want string) func(a *answer, fail check.Fail) bool {
 	return func(a *answer, fail check.Fail) bool {
-		if got := memberText(a.Fields, "profile"); a.Fields != nil && got != want {
-			fail(a.URL, "profile: "+shown(a.Fields["profile"]), want)
+		if got := kit.Text(a.Fields["profile"]); a.Fields != nil && got != want {
+			fail(a.URL, "profile: "+kit.Shown(a.Fields["profile"]), want)
 		}
 		return a.Fields != nil
 	}
@@ -243,7 +243,7 @@ func checkLength(a *answer, fail check.Fail) bool {
 
 func checkProfileLink(want string) func(a *answer, fail check.Fail) bool {
 	return func(a *answer, fail check.Fail) bool {
-		for _, l := range responseLinks(a.Resp, false) {
+		for _, l := range kit.FieldLinks(a.Resp) {
 			if l.Is("profile", "") && strings.Contains(a.Said("Link"), "<"+want+">") {
 				return true
 			}
@@ -321,7 +321,7 @@ func checkNoSitemaps(l *seenList, fail check.Fail) {
 func checkLastModified(l *seenList, fail check.Fail) {
 	l.Each(func(i int, it *seenItem) {
 		raw, there := it.Fields["lastModified"]
-		if _, err := time.Parse(time.RFC3339, memberText(it.Fields, "lastModified")); there && err != nil {
+		if _, err := time.Parse(time.RFC3339, kit.Text(it.Fields["lastModified"])); there && err != nil {
 			fail(l.URL, fmt.Sprintf("items/%d/lastModified: %s", i, raw), "a timestamp, such as 2026-08-01T10:00:00Z")
 		}
 	})
@@ -331,7 +331,7 @@ func checkUnique(name string) func(l *seenList, fail check.Fail) {
 	return func(l *seenList, fail check.Fail) {
 		seen := map[string]int{}
 		l.Each(func(i int, it *seenItem) {
-			u := memberText(it.Fields, name)
+			u := kit.Text(it.Fields[name])
 			if first, twice := seen[u]; twice && u != "" {
 				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, name, u), fmt.Sprintf("another one than that of items/%d", first))
 				return
@@ -413,8 +413,8 @@ func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail
 func checkMember(name string, form *regexp.Regexp, want string) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		raw, there := p.Fields[name]
-		if there && !form.MatchString(memberText(p.Fields, name)) {
-			fail(p.MURL, name+": "+shown(raw), want)
+		if there && !form.MatchString(kit.Text(p.Fields[name])) {
+			fail(p.MURL, name+": "+kit.Shown(raw), want)
 		}
 		return there
 	}

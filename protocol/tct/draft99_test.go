@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -47,7 +48,7 @@ var draft99 = &draft{
 	ListHead:    `{"version":99,"profile":"` + list99 + `","items":[`,
 	ListTail:    "]}",
 
-	Own:       func(p *seenPage) bool { return strings.Contains(memberText(p.Fields, "type"), "tunnel-99") },
+	Own:       func(p *seenPage) bool { return strings.Contains(kit.Text(p.Fields["type"]), "tunnel-99") },
 	TagMember: "etag",
 	Rules: func(rule newRule) []check.Rule {
 		return []check.Rule{
@@ -74,11 +75,11 @@ func sum99(d *document, _ func() []byte) string {
 }
 
 func checkSum99(p *seenPage, fail check.Fail) bool {
-	d := &document{Title: memberText(p.Fields, "heading"), Content: memberText(p.Fields, "text")}
+	d := &document{Title: kit.Text(p.Fields["heading"]), Content: kit.Text(p.Fields["text"])}
 	if d.Title == "" || d.Content == "" {
 		return false
 	}
-	if got := memberText(p.Fields, "sum"); got != sum99(d, nil) {
+	if got := kit.Text(p.Fields["sum"]); got != sum99(d, nil) {
 		fail(p.MURL, "sum: "+got, sum99(d, nil))
 	}
 	return true

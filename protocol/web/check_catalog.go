@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -85,11 +83,7 @@ func checkCatalogHead(ctx context.Context, s *survey, fail check.Fail) error {
 	if err != nil {
 		return err
 	}
-	base, err := url.Parse(resp.URL)
-	if err != nil {
-		return err
-	}
-	for _, l := range weblink.Header(resp.Header, base) {
+	for _, l := range kit.FieldLinks(resp) {
 		if l.Is("api-catalog", "") || l.Is("item", "") {
 			return nil
 		}

@@ -38,7 +38,7 @@ func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
 	}
-	switch v, _ := check.JSONText(j.fields["version"]); v {
+	switch v := kit.Text(j.fields["version"]); v {
 	case "https://jsonfeed.org/version/1", "https://jsonfeed.org/version/1.1":
 	default:
 		fail(j.resp.URL, "version: "+kit.Shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
