@@ -2,9 +2,7 @@ package tct
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,66 +68,34 @@ func checkDescribedBy(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return nil
 }
 
-// What the members of a policy descriptor can be (7.2).
-var policyTypes = map[string]func(raw json.RawMessage) string{
-	"profile":   isText,
-	"version":   isCount,
+// policyKinds are what the members of a policy descriptor can be (7.2).
+var policyKinds = map[string]kit.Kind{
+	"profile":   kit.TextKind(`a string, such as "`+policy.TCTProfile+`"`, func(s string) bool { return s != "" }),
+	"version":   kit.IsNumber,
 	"effective": isMoment,
 	"updated":   isMoment,
 
-	"policy_urls.terms_of_service": isText,
-	"policy_urls.payment_info":     isText,
-	"policy_urls.contact":          isText,
+	"policy_urls.terms_of_service": kit.IsText,
+	"policy_urls.payment_info":     kit.IsText,
+	"policy_urls.contact":          kit.IsText,
 
-	"purposes.allow_ai_input":        isBool,
-	"purposes.allow_ai_train":        isBool,
-	"purposes.allow_search_indexing": isBool,
+	"purposes.allow_ai_input":        kit.IsBool,
+	"purposes.allow_ai_train":        kit.IsBool,
+	"purposes.allow_search_indexing": kit.IsBool,
 
-	"requirements.attribution_required": isBool,
-	"requirements.link_back_required":   isBool,
-	"requirements.notice_required":      isBool,
+	"requirements.attribution_required": kit.IsBool,
+	"requirements.link_back_required":   kit.IsBool,
+	"requirements.notice_required":      kit.IsBool,
 
 	"rate_hints.max_requests_per_second": isRate,
 	"rate_hints.max_requests_per_day":    isRate,
-	"rate_hints.note":                    isText,
+	"rate_hints.note":                    kit.IsText,
 }
 
-func isText(raw json.RawMessage) string {
-	if _, ok := check.JSONText(raw); !ok {
-		return "a string"
-	}
-	return ""
-}
-
-func isMoment(raw json.RawMessage) string {
-	if s, ok := check.JSONText(raw); !ok || !isTimestamp(s) {
-		return "a timestamp, such as 2025-10-01T00:00:00Z"
-	}
-	return ""
-}
-
-func isBool(raw json.RawMessage) string {
-	if s := string(raw); s != "true" && s != "false" {
-		return "true or false"
-	}
-	return ""
-}
-
-func isCount(raw json.RawMessage) string {
-	var n float64
-	if string(raw) == "null" || json.Unmarshal(raw, &n) != nil || n < 0 || n != math.Trunc(n) {
-		return "a whole number"
-	}
-	return ""
-}
-
-func isRate(raw json.RawMessage) string {
-	var n float64
-	if string(raw) != "null" && (json.Unmarshal(raw, &n) != nil || n < 0) {
-		return "a number, or null for no limit"
-	}
-	return ""
-}
+var (
+	isMoment = kit.TextKind("a timestamp, such as 2025-10-01T00:00:00Z", isTimestamp)
+	isRate   = kit.Kind{Want: "a number, or null for no limit", OK: kit.NumberKind("", func(f float64) bool { return f >= 0 }).OrNull().OK}
+)
 
 func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := policyOf(ctx, s)
@@ -149,23 +115,14 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 		fail(resp.URL, kit.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
-	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
-		fail(resp.URL, "profile: "+kit.Shown(members["profile"]), `a string, such as "`+policy.TCTProfile+`"`)
-	}
-	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {
+	for _, name := range slices.Sorted(maps.Keys(policyKinds)) {
 		group, inner, nested := strings.Cut(name, ".")
 		raw := members[group]
-		if nested {
-			var in map[string]json.RawMessage
-			if raw == nil || json.Unmarshal(raw, &in) == nil {
-				raw = in[inner] // else no member of what is no object can be right
-			}
+		if in := kit.Object(raw); nested && (in != nil || raw == nil || string(raw) == "null") {
+			raw = in[inner] // else no member of what is no object can be right
 		}
-		if raw == nil || name == "profile" {
-			continue
-		}
-		if want := policyTypes[name](raw); want != "" {
-			fail(resp.URL, name+": "+kit.Short(string(raw)), want)
+		if k := policyKinds[name]; (raw != nil || name == "profile") && !k.OK(raw) {
+			fail(resp.URL, name+": "+kit.Shown(raw), k.Want)
 		}
 	}
 	return nil
