@@ -1,182 +1,189 @@
 package main
 
 import (
-	"crypto/sha256"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
-	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/config"
 )
 
-const configFile = "millrace.yaml"
-
-// config gives flags their values from the environment and, below it, from
-// the configuration file. Its keys are the names of the flags, but for one: the
-// policy, which has keys below it.
-type config struct {
-	lookup func(string) (string, bool)
-	path   string
-	keys   map[string]setting
-	policy *millrace.Policy  // nil = the file has none
-	said   []configValue     // members of the policy, with their places
-	whole  bool              // all of the file has been read
-	known  map[string]bool   // names of the flags that are keys; true = takes a list
-	asked  map[string]bool   // flags that the command line does not set
-	sum    [sha256.Size]byte // of the file
+// configCommand shows what a command works with.
+type configCommand struct {
+	common
+	Command []string `arg:"" optional:"" help:"The command that it is for, such as pull, or keys add (default: serve)."`
 }
 
-// setting is one value of the file, with its place.
-type setting struct {
-	value any
-	place string // FILE:LINE:COLUMN
+// secrets are the environment variables that are no flags.
+var secrets = []string{"MILLRACE_KEY", "MILLRACE_WEBHOOK_SECRET"}
+
+// Run shows the configuration. One that the command would refuse is an error.
+func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) error {
+	if len(c.Command) == 0 {
+		c.Command = []string{"serve"}
+	}
+	node, err := commandNamed(k.Model.Node, c.Command)
+	if err != nil {
+		return err
+	}
+	_, conf, err := p.again()
+	if err != nil {
+		return usageError(err.Error())
+	}
+	r := &config.Report{Command: strings.Join(c.Command, " "), File: conf.Path, Values: []config.Value{}, Policy: []config.Value{}, Other: []config.Value{}}
+	mine := flagsOf(node)
+	for _, f := range mine {
+		v, err := shown(conf, node, f)
+		if err != nil {
+			return usageError(explain(conf, err).Error())
+		}
+		r.Values = append(r.Values, v)
+	}
+	byKey := func(a, b config.Value) int { return strings.Compare(a.Key, b.Key) }
+	slices.SortFunc(r.Values, byKey)
+	for _, name := range secrets {
+		if v, ok := p.lookup(name); ok && v != "" {
+			r.Values = append(r.Values, config.Secret(name))
+		}
+	}
+	if mine["exclude"] != nil { // it publishes
+		r.Policy = append(r.Policy, conf.PolicyValues...)
+	} else {
+		r.Other = append(r.Other, conf.PolicyValues...)
+	}
+	for v := range conf.Values() {
+		if mine[v.Key] == nil {
+			r.Other = append(r.Other, v)
+		}
+	}
+	slices.SortFunc(r.Other, byKey)
+	if r.Command == "serve" {
+		if err := c.refuses(p); err != nil {
+			return err
+		}
+	}
+	return p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w) })
 }
 
-// Validate is part of kong's resolvers.
-func (c *config) Validate(*kong.Application) error { return nil }
-
-// Resolve gives the value of a flag that the command line does not set.
-func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
-	if flag.Name == "config" || flag.Name == "help" || flag.Name == "listen" && isMCP(parent) {
-		return nil, nil
+// commandNamed finds a command by its words.
+func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
+	at := node
+	for _, word := range words {
+		i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == word })
+		if i < 0 {
+			return nil, usageError(fmt.Sprintf("there is no command %q; run millrace help", strings.Join(words, " ")))
+		}
+		at = at.Children[i]
 	}
-	if c.asked == nil {
-		c.asked = map[string]bool{}
+	if len(at.Children) > 0 {
+		var names []string
+		for _, n := range at.Children {
+			names = append(names, n.Name)
+		}
+		return nil, usageError(fmt.Sprintf("%s has commands of its own: name one of %s", at.Name, strings.Join(names, ", ")))
 	}
-	c.asked[flag.Name] = true
-	if v, ok := c.lookup(variable(flag.Name)); ok && v != "" {
-		return v, nil
-	}
-	if s, ok := c.keys[flag.Name]; ok {
-		return s.value, nil
-	}
-	return nil, nil
+	return at, nil
 }
 
-// isMCP reports whether a flag is one of `millrace mcp`: where it listens, if it
-// does, is not where serve does.
-func isMCP(parent *kong.Path) bool { return parent.Command != nil && parent.Command.Name == "mcp" }
-
-// variable gives the environment variable of a flag.
-func variable(flag string) string {
-	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// refuses gives what serve itself would refuse of the configuration, whatever
+// its source is.
+func (c *configCommand) refuses(p *process) error {
+	args := []string{"serve", "."}
+	if c.Config != "" {
+		args = append(args, "--config="+c.Config)
+	}
+	line, conf, _, err := p.parse(args)
+	if err != nil {
+		return usageError(err.Error())
+	}
+	s := &line.Serve
+	for _, check := range []func() error{
+		s.validate,
+		func() error { return s.agree(conf.Policy) },
+		func() error { return s.sound(conf.Policy) },
+	} {
+		if err := check(); err != nil {
+			return explain(conf, err)
+		}
+	}
+	return nil
 }
 
-// flagNames lists the flags of all commands; true are those that take a list.
-func flagNames(k *kong.Kong) map[string]bool {
-	names := map[string]bool{}
-	for _, command := range k.Model.Leaves(false) {
+// shown returns the value of a flag as the command would parse it.
+func shown(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value, error) {
+	var given any
+	from := config.FromDefault
+	if !onCommandLine(command, f) {
+		if v, place := conf.Lookup(f.Name); v != nil {
+			given, from = v, place
+		}
+	}
+	switch {
+	case given != nil:
+	case f.HasDefault:
+		given = f.Default
+	case f.IsBool():
+		return conf.Show(f.Name, false, from), nil
+	default:
+		return conf.Show(f.Name, nil, from), nil
+	}
+	target := reflect.New(f.Target.Type()).Elem()
+	if err := f.Parse(kong.Scan().PushTyped(given, kong.FlagValueToken), target); err != nil {
+		return config.Value{}, err
+	}
+	if target.Kind() == reflect.Pointer {
+		target = target.Elem()
+	}
+	v := target.Interface()
+	if f.Enum != "" && !slices.Contains(f.EnumSlice(), fmt.Sprint(v)) {
+		return config.Value{}, fmt.Errorf("--%s must be one of %s but got %q", f.Name, strings.Join(f.EnumSlice(), ","), fmt.Sprint(v))
+	}
+	if s, ok := v.(fmt.Stringer); ok {
+		v = s.String() // a duration
+	}
+	return conf.Show(f.Name, v, from), nil
+}
+
+// onCommandLine reports whether only the command line sets a flag. Where
+// `millrace mcp` listens is not where serve does.
+func onCommandLine(command *kong.Node, f *kong.Flag) bool {
+	return f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
+}
+
+// flagsOf returns the flags of commands that a configuration may set.
+func flagsOf(commands ...*kong.Node) map[string]*kong.Flag {
+	flags := map[string]*kong.Flag{}
+	for _, command := range commands {
 		for _, group := range command.AllFlags(false) {
 			for _, f := range group {
-				names[f.Name] = f.IsSlice()
+				if f.Name != "help" && f.Name != "config" {
+					flags[f.Name] = f
+				}
 			}
 		}
 	}
-	delete(names, "help")
-	delete(names, "config")
-	return names
+	return flags
 }
 
-// load reads the file that --config names, else millrace.yaml if there is
-// one. A key that is no flag's name is an error with its place.
-func (c *config) load(args []string, known map[string]bool) error {
-	path, named := configPath(args, c.lookup)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !named {
-		return nil
+// load reads the file that --config names, or millrace.yaml if it exists.
+func load(conf *config.Config, args []string, env func(string) (string, bool), k *kong.Kong) error {
+	known := map[string]config.Flag{}
+	for name, f := range flagsOf(k.Model.Leaves(false)...) {
+		known[name] = config.Flag{List: f.IsSlice(), Placeholder: f.PlaceHolder}
 	}
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	c.path, c.sum = path, sha256.Sum256(data)
-	return c.read(data, known)
-}
-
-// read understands what the file says.
-func (c *config) read(data []byte, known map[string]bool) error {
-	c.keys, c.known = map[string]setting{}, known
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return c.yamlError(err)
-	}
-	for _, doc := range file.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		m, ok := doc.Body.(ast.MapNode)
-		if !ok {
-			return fmt.Errorf("%s: want lines of the form \"key: value\"", c.place(doc.Body))
-		}
-		for it := m.MapRange(); it.Next(); {
-			if err := c.set(it.KeyValue(), known); err != nil {
-				return err
-			}
-		}
+	path, named := configPath(args, env)
+	if err := conf.Load(path, known); named || !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
-}
-
-func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
-	key, place := kv.Key.GetToken().Value, c.place(kv.Key) // the token has no quotes
-	if key == policyKey {
-		return c.setPolicy(kv)
-	}
-	list, ok := known[key]
-	if !ok {
-		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)
-	}
-	if _, ok := c.keys[key]; ok {
-		return fmt.Errorf("%s: key %q is set twice", place, key)
-	}
-	var v any
-	if err := yaml.NodeToValue(kv.Value, &v); err != nil {
-		return c.yamlError(err)
-	}
-	switch v := v.(type) {
-	case nil:
-		return fmt.Errorf("%s: key %q has no value", place, key)
-	case map[string]any:
-		return fmt.Errorf("%s: key %q wants a value or a list, not keys below it", place, key)
-	case []any:
-		if !list {
-			return fmt.Errorf("%s: key %q wants one value, not a list", place, key)
-		}
-		parts := make([]any, len(v))
-		for i, e := range v {
-			switch e.(type) {
-			case nil, []any, map[string]any:
-				return fmt.Errorf("%s: key %q wants a list of plain values", place, key)
-			}
-			parts[i] = fmt.Sprint(e)
-		}
-		c.keys[key] = setting{parts, place}
-	default:
-		c.keys[key] = setting{fmt.Sprint(v), place}
-	}
-	return nil
-}
-
-func (c *config) place(n ast.Node) string {
-	pos := n.GetToken().Position
-	return fmt.Sprintf("%s:%d:%d", c.path, pos.Line, pos.Column)
-}
-
-// yamlError gives an error of the YAML library the form of ours.
-func (c *config) yamlError(err error) error {
-	var where yaml.Error
-	if !errors.As(err, &where) || where.GetToken() == nil {
-		return fmt.Errorf("%s: %w", c.path, err)
-	}
-	pos := where.GetToken().Position
-	return fmt.Errorf("%s:%d:%d: %s", c.path, pos.Line, pos.Column, where.GetMessage())
 }
 
 // configPath finds --config before the rest of the line is understood,
@@ -196,23 +203,20 @@ func configPath(args []string, lookup func(string) (string, bool)) (path string,
 	if v, ok := lookup("MILLRACE_CONFIG"); ok {
 		return v, true
 	}
-	return configFile, false
+	return config.FileName, false
 }
 
 // flagName finds the flag that an error is about.
 var flagName = regexp.MustCompile(`(?:^|\s)--([a-z0-9-]+)`)
 
-// explain says where a bad value came from when it was not the command line.
-func (c *config) explain(err error) error {
+// explain adds where a bad value comes from if it is not the command line.
+func explain(conf *config.Config, err error) error {
 	m := flagName.FindStringSubmatch(err.Error())
 	if m == nil || strings.HasPrefix(err.Error(), "unknown flag") {
 		return err
 	}
-	if _, ok := c.lookup(variable(m[1])); ok {
-		return fmt.Errorf("environment variable %s: %w", variable(m[1]), err)
-	}
-	if s, ok := c.keys[m[1]]; ok {
-		return fmt.Errorf("%s: %w", s.place, err)
+	if _, from := conf.Lookup(m[1]); from != "" {
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	return err
 }

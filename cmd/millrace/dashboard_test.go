@@ -89,7 +89,7 @@ func TestDashboard(t *testing.T) {
 	config := "dashboard: /our/board\ndashboard-password: '" + first.Hash + "'\n"
 	write(t, file, config)
 	for _, v := range configOf(t, file).Values {
-		if v.Key == "dashboard-password" && (!v.Hidden || v.Value != hiddenText) {
+		if v.Key == "dashboard-password" && (!v.Hidden || v.Value != "(hidden)") {
 			t.Errorf("the hash is shown: %v", v)
 		}
 	}

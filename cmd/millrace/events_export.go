@@ -56,15 +56,6 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	return out, secrets, nil
 }
 
-// targetText gives one of --events-to as it may be seen.
-func targetText(text string) string {
-	t, err := analytics.ParseTarget(strings.TrimSpace(text))
-	if err != nil {
-		return hiddenText
-	}
-	return strings.Replace(t.String(), " ", "=", 1) + "/" + hiddenText
-}
-
 // exporters returns what hands events on.
 func (s *service) exporters() (out []*analytics.Exporter, err error) {
 	c, st := s.c, s.source.Store

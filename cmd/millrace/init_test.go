@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/setup"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -79,7 +80,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	for _, r := range []configReport{configOf(t, file), configOf(t, uncommented(t, file))} {
+	for _, r := range []config.Report{configOf(t, file), configOf(t, uncommented(t, file))} {
 		got := map[string]any{}
 		for _, v := range slices.Concat(r.Values, r.Policy) {
 			got[v.Key] = v.Value
@@ -154,7 +155,7 @@ func TestInitWait(t *testing.T) {
 }
 
 // configOf gives what `millrace config` says of a file, which is right.
-func configOf(t *testing.T, file string) (r configReport) {
+func configOf(t *testing.T, file string) (r config.Report) {
 	t.Helper()
 	code, out, errs := command(t, nil, "config", "--config", file, "--json")
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 )
@@ -173,7 +174,7 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.DateOnly, s)
 	if err != nil {
-		d, ok := parseSpan(s)
+		d, ok := config.ParseSpan(s)
 		if !ok || d < time.Second {
 			return time.Time{}, wrong
 		}

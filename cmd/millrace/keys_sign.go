@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/webauth"
 )
 
@@ -69,7 +70,7 @@ type directoryReport struct {
 
 // Run writes a directory.
 func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
-	span, ok := parseSpan(c.Holds)
+	span, ok := config.ParseSpan(c.Holds)
 	if !ok || span < time.Minute {
 		return usageError(fmt.Sprintf("--holds %q: write how long the signatures hold, such as 90d or 12h", c.Holds))
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/terminal"
 	origins "github.com/millrace/millrace/origin/all"
 )
@@ -98,8 +99,8 @@ type process struct {
 	hangups func() (signals <-chan os.Signal, stop func())
 	// again understands the command line once more, with the environment and the
 	// configuration file as they are now.
-	again func() (*commands, *config, error)
-	conf  *config // what the flags come from, beside the command line; nil = from nothing else
+	again func() (*commands, *config.Config, error)
+	conf  *config.Config // what the flags come from, beside the command line; nil = from nothing else
 	// wishes takes what has a server read its configuration again, and is told
 	// what came of it; nil = there is no such server.
 	wishes chan chan<- error
@@ -140,7 +141,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		if slices.Contains(args, "--json") {
 			p.printFailure(usageError(err.Error()))
 		}
-		if conf.whole {
+		if conf != nil { // it is right
 			if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
 				fmt.Fprintln(p.stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
 			}
@@ -148,8 +149,8 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		}
 		return exitUsage
 	}
-	p.policy, p.conf = conf.policy, conf
-	p.again = func() (*commands, *config, error) {
+	p.policy, p.conf = conf.Policy, conf
+	p.again = func() (*commands, *config.Config, error) {
 		line, conf, _, err := p.parse(args)
 		return line, conf, err
 	}
@@ -176,16 +177,21 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 }
 
 // parse understands a command line, together with the environment and the
-// configuration file.
-func (p *process) parse(args []string) (*commands, *config, *kong.Context, error) {
-	line, conf := new(commands), &config{lookup: p.lookup}
+// configuration file. The configuration is nil if the file is wrong.
+func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context, error) {
+	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
 		kong.Name("millrace"),
 		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. Rarely used flags are shown by millrace help COMMAND --all. The key policy says what the content may be used for."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
-		kong.Resolvers(conf),
+		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, at *kong.Path, f *kong.Flag) (any, error) {
+			if onCommandLine(at.Command, f) {
+				return nil, nil
+			}
+			return conf.Resolve(f.Name), nil
+		})),
 		kong.Vars{"origins": originNames()},
 		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
 	)
@@ -194,11 +200,10 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 	}
 	// Help is there also for whoever has to mend the configuration.
 	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-		if err := conf.load(args, flagNames(k)); err != nil {
-			return nil, conf, nil, err
+		if err := load(conf, args, p.lookup, k); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	conf.whole = true
 	if p.rare {
 		for _, command := range k.Model.Leaves(false) {
 			for _, f := range command.Flags {
@@ -208,7 +213,7 @@ func (p *process) parse(args []string) (*commands, *config, *kong.Context, error
 	}
 	kctx, err := k.Parse(args)
 	if err != nil {
-		return nil, conf, nil, conf.explain(err)
+		return nil, conf, nil, explain(conf, err)
 	}
 	return line, conf, kctx, nil
 }

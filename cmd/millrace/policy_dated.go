@@ -69,5 +69,5 @@ func (c *doors) agree(p *millrace.Policy) error {
 	if p == nil || c.Rate == 0 || p.Rate.PerSecond <= c.Rate {
 		return nil
 	}
-	return usageError(fmt.Sprintf("%s.rate.per-second %v: clients would be told that they may ask more often than --rate %v lets them", policyKey, p.Rate.PerSecond, c.Rate))
+	return usageError(fmt.Sprintf("policy.rate.per-second %v: clients would be told that they may ask more often than --rate %v lets them", p.Rate.PerSecond, c.Rate))
 }

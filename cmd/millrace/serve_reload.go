@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync"
+	"time"
 
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/serving"
 )
@@ -131,7 +135,7 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	}
 	p := &process{
 		lookup: old.p.lookup, stdin: old.p.stdin, stdout: old.p.stdout, stderr: old.p.stderr,
-		dial: old.p.dial, again: old.p.again, policy: conf.policy, conf: conf, wishes: old.p.wishes,
+		dial: old.p.dial, again: old.p.again, policy: conf.Policy, conf: conf, wishes: old.p.wishes,
 	}
 	p.start(&c.common)
 	plan, err := c.plan(p)
@@ -149,4 +153,37 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	}
 	secure(p, s.docs, r.certs)
 	return s, nil
+}
+
+// reloading is how long somebody waits for the service to have read its
+// configuration again.
+const reloading = 30 * time.Second
+
+// saveRules gives what writes the rules of extraction into the configuration
+// file and has the service work by them; nil = there is no such file. What it
+// gives leaves the file as it was whenever it fails, and says why: ErrInvalid
+// for rules that are none, ErrConflict if the file is not as the service has
+// read it, ErrForbidden if it does not decide, or may not be written.
+func (s *service) saveRules() func(ctx context.Context, keep, drop []string) error {
+	conf, p := s.p.conf, s.p
+	if conf == nil || conf.Path == "" || p.wishes == nil {
+		return nil
+	}
+	return func(ctx context.Context, keep, drop []string) error {
+		// Whoever has begun to save does not leave it half done.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloading)
+		defer cancel()
+		if _, err := extract.NewRules(&extract.RulesOptions{Keep: keep, Drop: drop}); err != nil {
+			return err
+		}
+		return conf.Save(map[string][]string{"keep": keep, "drop": drop}, func() error {
+			done := make(chan error, 1)
+			select {
+			case p.wishes <- done:
+			case <-ctx.Done():
+				return fmt.Errorf("configuration: %w: the service does not read it again", millrace.ErrUnavailable)
+			}
+			return <-done
+		})
+	}
 }

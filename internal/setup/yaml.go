@@ -7,14 +7,14 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/humanize"
-	"github.com/millrace/millrace/internal/yamledit"
 )
 
 // YAML returns the configuration, as it is on a day. Comments show what could be said.
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
-		"quoted":  yamledit.Quote,
+		"quoted":  config.Quote,
 		"line":    func(s string) string { return strings.Join(strings.Fields(humanize.Printable(s)), " ") },
 		"private": func() bool { return r.private },
 	}).Parse(initYAML)

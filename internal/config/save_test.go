@@ -1,9 +1,10 @@
-package main
+package config
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,18 +13,35 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// readConfig understands a configuration file as serve does.
-func readConfig(t *testing.T, file string, env map[string]string, args ...string) *config {
+var known = map[string]Flag{"drop": {List: true}, "keep": {List: true}, "listen": {}, "quiet": {}}
+
+// readConfig reads a configuration file beside a command line that sets some flags.
+func readConfig(t *testing.T, file string, env map[string]string, set ...string) *Config {
 	t.Helper()
-	p := &process{lookup: environment(env)}
-	_, conf, _, err := p.parse(append([]string{"serve", t.TempDir(), "--config", file}, args...))
-	if err != nil {
+	c := New(environment(env))
+	if err := c.Load(file, known); err != nil {
 		t.Fatal(err)
 	}
-	return conf
+	for flag := range known {
+		if !slices.Contains(set, flag) {
+			c.Resolve(flag)
+		}
+	}
+	return c
 }
 
-func TestConfigEdit(t *testing.T) {
+func environment(env map[string]string) func(string) (string, bool) {
+	return func(k string) (string, bool) { v, ok := env[k]; return v, ok }
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEdit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, was  string
@@ -97,25 +115,25 @@ func TestConfigEdit(t *testing.T) {
 
 // A file that is written in a way that could not be kept, and one that does not
 // decide, is left as it is.
-func TestConfigEditRefused(t *testing.T) {
+func TestEditRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, was string
 		part      string // of the message
 		env       map[string]string
-		args      []string
+		set       []string // flags of the command line
 	}{
 		{"keys in braces", "{quiet: true}\n", "", nil, nil},
 		{"a key in braces", "{keep: .a}\n", "", nil, nil},
 		{"an environment variable", "quiet: true\n", "MILLRACE_KEEP", map[string]string{"MILLRACE_KEEP": ".b"}, nil},
-		{"the command line", "quiet: true\n", "--keep", nil, []string{"--keep", ".b"}},
-		{"the command line, with what the file has", "keep: .b\n", "--keep", nil, []string{"--keep", ".b"}},
+		{"the command line", "quiet: true\n", "--keep", nil, []string{"keep"}},
+		{"the command line, with what the file has", "keep: .b\n", "--keep", nil, []string{"keep"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "millrace.yaml")
 			write(t, file, c.was)
-			err := readConfig(t, file, c.env, c.args...).save(map[string][]string{"keep": {".b"}}, func() error {
+			err := readConfig(t, file, c.env, c.set...).Save(map[string][]string{"keep": {".b"}}, func() error {
 				t.Error("it is used")
 				return nil
 			})
@@ -129,7 +147,7 @@ func TestConfigEditRefused(t *testing.T) {
 	}
 }
 
-func TestConfigSave(t *testing.T) {
+func TestSave(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "millrace.yaml")
@@ -158,24 +176,24 @@ func TestConfigSave(t *testing.T) {
 		}
 	}
 	failure := errors.New("it is not taken")
-	if err := conf.save(lists, func() error { return failure }); !errors.Is(err, failure) {
+	if err := conf.Save(lists, func() error { return failure }); !errors.Is(err, failure) {
 		t.Error(err)
 	}
 	holds(was)
-	if err := conf.save(lists, func() error { return nil }); err != nil {
+	if err := conf.Save(lists, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	const is = "# ours\ndrop:\n  - \".b\"\n"
 	holds(is)
 	// It is another one now than conf has read.
-	if err := conf.save(map[string][]string{"drop": {".c"}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
+	if err := conf.Save(map[string][]string{"drop": {".c"}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
 		t.Error(err)
 	}
 	holds(is)
-	if err := readConfig(t, link, nil).save(lists, func() error { return failure }); err != nil {
+	if err := readConfig(t, link, nil).Save(lists, func() error { return failure }); err != nil {
 		t.Error("what is there already:", err)
 	}
-	if err := readConfig(t, link, nil).save(map[string][]string{"drop": nil}, func() error { return nil }); err != nil {
+	if err := readConfig(t, link, nil).Save(map[string][]string{"drop": nil}, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	holds("# ours\ndrop: []\n")
@@ -184,17 +202,17 @@ func TestConfigSave(t *testing.T) {
 	}
 }
 
-// FuzzConfigEdit edits any file that can be read: it says the same afterwards,
+// FuzzEdit edits any file that can be read: it says the same afterwards,
 // but for the list, or is refused. edit looks for itself; here is looked for
 // comments that are lost.
-func FuzzConfigEdit(f *testing.F) {
+func FuzzEdit(f *testing.F) {
 	for _, was := range []string{"", "keep: [.a] # x\n", "keep:\n  # y\n  - .a # z\n  - .b\nquiet: true\n", "keep: |\n  .a\n", "quiet: true\n---\nkeep: '.a''#b'\n"} {
 		f.Add(was, ".c")
 	}
-	known := map[string]bool{"keep": true, "drop": true, "quiet": false}
 	f.Fuzz(func(t *testing.T, was, item string) {
-		conf := &config{lookup: environment(nil), path: "millrace.yaml", asked: known}
-		if conf.read([]byte(was), known) != nil {
+		conf := New(environment(nil))
+		conf.Path, conf.known, conf.asked = FileName, known, map[string]bool{"keep": true, "drop": true}
+		if conf.read([]byte(was)) != nil {
 			return
 		}
 		is, err := conf.edit([]byte(was), map[string][]string{"keep": append(conf.list("keep"), item)})

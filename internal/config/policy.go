@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -15,21 +15,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// policyKey is the key of the configuration that is no flag: what the owner
-// says about the use of the content, with keys below it.
 const policyKey = "policy"
 
 // setPolicy reads the block of the policy. Nothing is guessed: who is
 // misunderstood here has allowed what they forbid.
-func (c *config) setPolicy(kv *ast.MappingValueNode) error {
-	if c.policy != nil {
+func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
+	if c.Policy != nil {
 		return fmt.Errorf("%s: key %q is set twice", c.place(kv.Key), policyKey)
 	}
 	p := new(millrace.Policy)
 	if err := c.block(kv, policyKey, policyMembers(p)); err != nil {
 		return err
 	}
-	c.policy = p
+	c.Policy = p
 	return nil
 }
 
@@ -40,7 +38,7 @@ type member struct {
 }
 
 // block reads the keys below a key.
-func (c *config) block(kv *ast.MappingValueNode, name string, members map[string]member) error {
+func (c *Config) block(kv *ast.MappingValueNode, name string, members map[string]member) error {
 	if kv.Value == nil || kv.Value.Type() == ast.NullType {
 		return fmt.Errorf("%s: key %q has no value", c.place(kv.Key), name)
 	}
@@ -71,7 +69,7 @@ func (c *config) block(kv *ast.MappingValueNode, name string, members map[string
 			if err := yaml.NodeToValue(kv.Value, &v); err != nil {
 				return c.yamlError(err)
 			}
-			c.said = append(c.said, configValue{Key: full, Value: v, From: c.place(kv.Key)})
+			c.PolicyValues = append(c.PolicyValues, Value{Key: full, Value: v, From: c.place(kv.Key)})
 		}
 		n++
 	}
@@ -256,15 +254,15 @@ func spanValue(n ast.Node) (time.Duration, error) {
 	if err != nil {
 		return 0, wrong
 	}
-	d, ok := parseSpan(s)
+	d, ok := ParseSpan(s)
 	if !ok || d <= 0 {
 		return 0, wrong
 	}
 	return d, nil
 }
 
-// parseSpan reads a length of time, in days or as Go writes it.
-func parseSpan(s string) (time.Duration, bool) {
+// ParseSpan parses a length of time, in days or as Go writes it.
+func ParseSpan(s string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.Atoi(days)
 		return time.Duration(n) * 24 * time.Hour, err == nil && n >= 1 && n <= 36500

@@ -1,6 +1,4 @@
-// Package yamledit changes single keys of a file of YAML, and leaves the rest of it
-// with its comments as it is.
-package yamledit
+package config
 
 import (
 	"bytes"
@@ -15,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// ErrForm is the error of a file that is written in a way that few people use.
-var ErrForm = errors.New("it is written in a way that cannot be changed safely")
+// errForm is the error of a file that is written in a way that few people use.
+var errForm = errors.New("it is written in a way that cannot be changed safely")
 
 // extent is where a key and its value stand in a file.
 type extent struct {
@@ -25,10 +23,10 @@ type extent struct {
 	values   []string
 }
 
-// SetList returns the text of a file of YAML with a key that has a list. All other
+// setList returns the text of a file of YAML with a key that has a list. All other
 // lines are as they were, and so are the comments within the list, and the lines
 // of the items that stay.
-func SetList(data []byte, key string, items []string) ([]byte, error) {
+func setList(data []byte, key string, items []string) ([]byte, error) {
 	at, indent, err := findKey(data, key)
 	if err != nil {
 		return nil, err
@@ -62,7 +60,7 @@ func SetList(data []byte, key string, items []string) ([]byte, error) {
 	}
 	m := keyLine.FindStringSubmatch(lines[at.from])
 	if m == nil || m[2] != key && m[2] != `"`+key+`"` && m[2] != "'"+key+"'" {
-		return nil, ErrForm
+		return nil, errForm
 	}
 	if at.items != nil {
 		at.rewrite(&b, lines, m, items, eol)
@@ -147,7 +145,7 @@ func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	for _, item := range items {
 		text, err := Quote(item)
 		if err != nil {
-			panic("yamledit: a string is not written as JSON: " + err.Error())
+			panic("config: a string is not written as JSON: " + err.Error())
 		}
 		b.WriteString(indent + "- " + text + eol)
 	}

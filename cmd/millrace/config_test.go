@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/config"
 )
 
 // Every value is shown with its place, those of the environment before those of
@@ -30,34 +32,34 @@ policy:
 `)
 	env := map[string]string{"MILLRACE_AUTHORS": "hidden", "MILLRACE_DELAY": "90s", "MILLRACE_KEY": "hunter2"}
 	code, out, errs := command(t, env, "config", "--config", conf, "--json")
-	var r configReport
+	var r config.Report
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}
-	got := map[string]configValue{}
-	for _, list := range [][]configValue{r.Values, r.Policy, r.Other} {
+	got := map[string]config.Value{}
+	for _, list := range [][]config.Value{r.Values, r.Policy, r.Other} {
 		for _, v := range list {
 			v.From, _ = strings.CutPrefix(v.From, conf+":")
 			got[v.Key] = v
 		}
 	}
-	for _, want := range []configValue{
-		{"base-url", "https://example.com/", "1:1", false},
-		{"exclude", []any{"/drafts", "/hidden"}, "2:1", false},
-		{"authors", "hidden", "environment variable MILLRACE_AUTHORS", false},
-		{"delay", "1m30s", "environment variable MILLRACE_DELAY", false},
-		{"embed-url", "http://(hidden)@localhost:11434/v1?(hidden)", "4:1", true},
-		{"embed-key", "(hidden)", "6:1", true},
-		{"hub", []any{"https://hub.example/?(hidden)", "https://other.example/"}, "7:1", true},
-		{"webhook", "https://hooks.example/(hidden)", "8:1", true},
-		{"MILLRACE_KEY", "(hidden)", "environment variable MILLRACE_KEY", true},
-		{"listen", "127.0.0.1:8080", "default", false},
-		{"list-items", 50000.0, "default", false},
-		{"allow-private", false, "default", false},
-		{"store", nil, "default", false},
-		{"policy.terms", "https://example.com/terms", "10:3", false},
-		{"policy.purposes.ai-train", false, "12:5", false},
-		{"policy.consumers", []any{"A", "B"}, "13:3", false},
+	for _, want := range []config.Value{
+		{Key: "base-url", Value: "https://example.com/", From: "1:1"},
+		{Key: "exclude", Value: []any{"/drafts", "/hidden"}, From: "2:1"},
+		{Key: "authors", Value: "hidden", From: "environment variable MILLRACE_AUTHORS"},
+		{Key: "delay", Value: "1m30s", From: "environment variable MILLRACE_DELAY"},
+		{Key: "embed-url", Value: "http://(hidden)@localhost:11434/v1?(hidden)", From: "4:1", Hidden: true},
+		{Key: "embed-key", Value: "(hidden)", From: "6:1", Hidden: true},
+		{Key: "hub", Value: []any{"https://hub.example/?(hidden)", "https://other.example/"}, From: "7:1", Hidden: true},
+		{Key: "webhook", Value: "https://hooks.example/(hidden)", From: "8:1", Hidden: true},
+		{Key: "MILLRACE_KEY", Value: "(hidden)", From: "environment variable MILLRACE_KEY", Hidden: true},
+		{Key: "listen", Value: "127.0.0.1:8080", From: "default"},
+		{Key: "list-items", Value: 50000.0, From: "default"},
+		{Key: "allow-private", Value: false, From: "default"},
+		{Key: "store", Value: nil, From: "default"},
+		{Key: "policy.terms", Value: "https://example.com/terms", From: "10:3"},
+		{Key: "policy.purposes.ai-train", Value: false, From: "12:5"},
+		{Key: "policy.consumers", Value: []any{"A", "B"}, From: "13:3"},
 	} {
 		if d := cmp.Diff(want, got[want.Key]); d != "" {
 			t.Errorf("%s (-want +got):\n%s", want.Key, d)

@@ -1,4 +1,4 @@
-package yamledit
+package config
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ func TestSetList(t *testing.T) {
 		{"keep:\n  # why\n  - .b\n  - .x\n", "keep:\n  # why\n  - .b\n  - \".c\"\n"},
 		{"listen: \":80\"\n", "listen: \":80\"\n\nkeep:\n  - \".b\"\n  - \".c\"\n"},
 	} {
-		got, err := SetList([]byte(c.file), "keep", []string{".b", ".c"})
+		got, err := setList([]byte(c.file), "keep", []string{".b", ".c"})
 		if err != nil || string(got) != c.want {
 			t.Errorf("%q:\n%q, %v, want\n%q", c.file, got, err, c.want)
 		}
 	}
-	if _, err := SetList([]byte("{keep: [.x], drop: [.y]}\n"), "keep", []string{".b"}); !errors.Is(err, ErrForm) {
+	if _, err := setList([]byte("{keep: [.x], drop: [.y]}\n"), "keep", []string{".b"}); !errors.Is(err, errForm) {
 		t.Error(err)
 	}
 }

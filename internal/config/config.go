@@ -1,0 +1,169 @@
+// Package config reads millrace.yaml, edits its lists without touching the rest,
+// and shows values without their secrets.
+package config
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/millrace/millrace"
+)
+
+// FileName is the name of the configuration file where no other is given.
+const FileName = "millrace.yaml"
+
+// Config gives flags their values from the environment and, below it, from the
+// configuration file. Its keys are the names of the flags, except for the policy,
+// which has keys below it.
+type Config struct {
+	// Path is the configuration file. If empty, there is none.
+	Path string
+	// Policy is the policy of the file. If nil, the file has none.
+	Policy *millrace.Policy
+	// PolicyValues are the members of the policy, with their places.
+	PolicyValues []Value
+
+	lookup func(string) (string, bool)
+	keys   map[string]setting
+	known  map[string]Flag   // the flags that are keys
+	asked  map[string]bool   // flags that the command line does not set
+	sum    [sha256.Size]byte // of the file
+}
+
+// Flag is what a configuration knows of a flag.
+type Flag struct {
+	List        bool   // it takes a list
+	Placeholder string // what its value is, such as FILE
+}
+
+// setting is one value of the file, with its place.
+type setting struct {
+	value any
+	place string // FILE:LINE:COLUMN
+}
+
+// New returns a configuration without a file. lookup gives environment variables.
+func New(lookup func(string) (string, bool)) *Config {
+	return &Config{lookup: lookup, asked: map[string]bool{}}
+}
+
+// Resolve returns the value of a flag that the command line does not set. If nil,
+// the configuration does not set it either.
+func (c *Config) Resolve(flag string) any {
+	c.asked[flag] = true
+	v, _ := c.Lookup(flag)
+	return v
+}
+
+// Lookup returns the value of a flag and where it comes from: FILE:LINE:COLUMN or
+// an environment variable.
+func (c *Config) Lookup(flag string) (value any, from string) {
+	if v, ok := c.lookup(variable(flag)); ok && v != "" {
+		return v, "environment variable " + variable(flag)
+	}
+	s := c.keys[flag]
+	return s.value, s.place
+}
+
+// variable returns the environment variable of a flag.
+func variable(flag string) string {
+	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Load reads a file. known has all flags by their names. A key that is no flag's
+// name is an error with its place.
+func (c *Config) Load(path string, known map[string]Flag) error {
+	c.known = known
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	c.Path, c.sum = path, sha256.Sum256(data)
+	return c.read(data)
+}
+
+// read understands what the file says.
+func (c *Config) read(data []byte) error {
+	c.keys = map[string]setting{}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return c.yamlError(err)
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		m, ok := doc.Body.(ast.MapNode)
+		if !ok {
+			return fmt.Errorf("%s: want lines of the form \"key: value\"", c.place(doc.Body))
+		}
+		for it := m.MapRange(); it.Next(); {
+			if err := c.set(it.KeyValue()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) set(kv *ast.MappingValueNode) error {
+	key, place := kv.Key.GetToken().Value, c.place(kv.Key) // the token has no quotes
+	if key == policyKey {
+		return c.setPolicy(kv)
+	}
+	flag, ok := c.known[key]
+	if !ok {
+		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)
+	}
+	if _, ok := c.keys[key]; ok {
+		return fmt.Errorf("%s: key %q is set twice", place, key)
+	}
+	var v any
+	if err := yaml.NodeToValue(kv.Value, &v); err != nil {
+		return c.yamlError(err)
+	}
+	switch v := v.(type) {
+	case nil:
+		return fmt.Errorf("%s: key %q has no value", place, key)
+	case map[string]any:
+		return fmt.Errorf("%s: key %q wants a value or a list, not keys below it", place, key)
+	case []any:
+		if !flag.List {
+			return fmt.Errorf("%s: key %q wants one value, not a list", place, key)
+		}
+		parts := make([]any, len(v))
+		for i, e := range v {
+			switch e.(type) {
+			case nil, []any, map[string]any:
+				return fmt.Errorf("%s: key %q wants a list of plain values", place, key)
+			}
+			parts[i] = fmt.Sprint(e)
+		}
+		c.keys[key] = setting{parts, place}
+	default:
+		c.keys[key] = setting{fmt.Sprint(v), place}
+	}
+	return nil
+}
+
+func (c *Config) place(n ast.Node) string {
+	pos := n.GetToken().Position
+	return fmt.Sprintf("%s:%d:%d", c.Path, pos.Line, pos.Column)
+}
+
+// yamlError gives an error of the YAML library the form of ours.
+func (c *Config) yamlError(err error) error {
+	var where yaml.Error
+	if !errors.As(err, &where) || where.GetToken() == nil {
+		return fmt.Errorf("%s: %w", c.Path, err)
+	}
+	pos := where.GetToken().Position
+	return fmt.Errorf("%s:%d:%d: %s", c.Path, pos.Line, pos.Column, where.GetMessage())
+}

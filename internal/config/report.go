@@ -1,0 +1,175 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/millrace/millrace/internal/humanize"
+)
+
+// Report is the values that a command works with.
+type Report struct {
+	Command string  `json:"command"`
+	File    string  `json:"file"`   // the configuration file; "" = there is none
+	Values  []Value `json:"values"` // every flag of the command
+	Policy  []Value `json:"policy"` // every member that the policy has
+	Other   []Value `json:"other"`  // keys of the file that are other commands' flags
+}
+
+// Value is one value with the place that it comes from.
+type Value struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"` // as the flag has it; null = nothing is set
+	From  string `json:"from"`  // FILE:LINE:COLUMN, an environment variable, or "default"
+	// Hidden: the value is a secret, or has one in it, which is left out.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// FromDefault is the place of a value that is not set.
+const FromDefault = "default"
+
+const hiddenText = "(hidden)"
+
+// Secret returns the value of an environment variable that is all secret.
+func Secret(name string) Value {
+	return Value{Key: name, Value: hiddenText, From: "environment variable " + name, Hidden: true}
+}
+
+// Values returns the values of the file, in no order.
+func (c *Config) Values() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		for key, s := range c.keys {
+			if !yield(c.Show(key, s.value, s.place)) {
+				return
+			}
+		}
+	}
+}
+
+// Show returns the value of a flag without the secrets in it.
+func (c *Config) Show(flag string, value any, from string) Value {
+	v := Value{Key: flag, Value: value, From: from}
+	each := func(s string) string {
+		shown := withoutSecrets(flag, c.known[flag].Placeholder, s)
+		v.Hidden = v.Hidden || shown != s
+		return shown
+	}
+	switch value := value.(type) {
+	case string:
+		v.Value = each(value)
+	case []string:
+		out := make([]string, len(value))
+		for i, s := range value {
+			out[i] = each(s)
+		}
+		v.Value = out
+	case []any: // of the file
+		out := make([]any, len(value))
+		for i, s := range value {
+			out[i] = each(fmt.Sprint(s))
+		}
+		v.Value = out
+	}
+	return v
+}
+
+// withoutSecrets returns a value without its secrets: of a key nothing stays, of a
+// URL its user and its query go, of a webhook its path, and of a target of events
+// everything but the host.
+func withoutSecrets(key, placeholder, s string) string {
+	kind, raw, typed := "", s, placeholder == "KIND=URL"
+	if typed {
+		kind, raw, _ = strings.Cut(strings.TrimSpace(s), "=")
+		kind += "="
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case s == "":
+		return ""
+	case placeholder == "KEY", typed && (err != nil || u.Host == "" || strings.ContainsAny(kind, ":/?")):
+		return hiddenText
+	case !strings.Contains(s, "://"):
+		if placeholder == "URL" && strings.ContainsAny(s, "@?") {
+			return hiddenText // a URL that is not right
+		}
+		return s
+	case err != nil:
+		return hiddenText
+	case typed:
+		return kind + u.Scheme + "://" + u.Host + "/" + hiddenText
+	case u.User == nil && u.RawQuery == "" && key != "webhook":
+		return s
+	}
+	shown := u.Scheme + "://"
+	if u.User != nil {
+		shown += hiddenText + "@"
+	}
+	if shown += u.Host; key == "webhook" {
+		return shown + "/" + hiddenText
+	}
+	shown += u.EscapedPath()
+	if u.RawQuery != "" {
+		shown += "?" + hiddenText
+	}
+	return shown
+}
+
+// WriteText writes the report for people. It leaves out flags that are not set and
+// have no default.
+func (r *Report) WriteText(w io.Writer) error {
+	b := new(bytes.Buffer)
+	file := r.File
+	if file == "" {
+		file = "no configuration file"
+	}
+	fmt.Fprintf(b, "millrace %s, with %s\n\n", r.Command, humanize.Printable(file))
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = io.WriteString(t, "KEY\tVALUE\tFROM\n")
+	left := 0
+	for _, list := range [][]Value{r.Values, r.Policy} {
+		for _, v := range list {
+			if v.From == FromDefault && (v.Value == nil || reflect.ValueOf(v.Value).IsZero()) {
+				left++
+				continue
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, humanize.Printable(shorten(valueText(v.Value))), humanize.Printable(v.From))
+		}
+	}
+	_ = t.Flush()
+	fmt.Fprintf(b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
+	for _, v := range r.Other {
+		fmt.Fprintf(b, "%s, %s: for other commands\n", humanize.Printable(v.From), v.Key)
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// shorten cuts what would make a column too wide; --json has all of it.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// valueText gives a value in one line.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case []string:
+		return strings.Join(v, ", ")
+	case []any:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, fmt.Sprint(e))
+		}
+		return strings.Join(parts, ", ")
+	}
+	return strings.ReplaceAll(fmt.Sprint(v), "\n", " ")
+}

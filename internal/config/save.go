@@ -1,0 +1,132 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/replace"
+)
+
+// Save sets keys of the file that are lists, and calls use, which reads the file
+// again. Everything else in the file stays, with its comments and its order. On an
+// error the file is as before: ErrConflict if the file has changed since it was
+// read, ErrForbidden if it does not decide or cannot be written.
+func (c *Config) Save(lists map[string][]string, use func() error) error {
+	path, err := filepath.EvalSymlinks(c.Path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	was, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	if sha256.Sum256(was) != c.sum {
+		return fmt.Errorf("%s: %w: it is not as the service at work has read it; have it read again first, by SIGHUP", c.Path, millrace.ErrConflict)
+	}
+	is, err := c.edit(was, lists)
+	if err != nil || bytes.Equal(is, was) {
+		return err
+	}
+	if err := c.put(path, was, is); err != nil {
+		return err
+	}
+	if err := use(); err != nil {
+		return errors.Join(fmt.Errorf("the rules cannot be used: %w", err), c.put(path, is, was))
+	}
+	return nil
+}
+
+// put writes a file anew if it still is what it was.
+func (c *Config) put(path string, was, is []byte) error {
+	now, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("configuration: %w", err)
+	case !bytes.Equal(now, was):
+		return fmt.Errorf("%s: %w: somebody else writes to it", c.Path, millrace.ErrConflict)
+	}
+	if err := replace.File(path, func(w io.Writer) error { _, err := w.Write(is); return err }); err != nil {
+		return fmt.Errorf("%s: %w: it cannot be written: %w", c.Path, millrace.ErrForbidden, err)
+	}
+	return nil
+}
+
+// edit gives the text of the file with its lists set. The text is read before
+// it is given: it says what the one before says, but for the lists.
+func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
+	is := was
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		if slices.Equal(lists[key], c.list(key)) && !c.elsewhere(key) {
+			continue
+		}
+		if err := c.decides(key); err != nil {
+			return nil, err
+		}
+		var err error
+		if is, err = setList(is, key, lists[key]); err != nil {
+			return nil, fmt.Errorf("%s: %w: key %q: %w", c.Path, millrace.ErrForbidden, key, err)
+		}
+	}
+	next := &Config{lookup: c.lookup, Path: c.Path, known: c.known}
+	if err := next.read(is); err != nil {
+		return nil, fmt.Errorf("%w: %w: %w", millrace.ErrForbidden, errForm, err)
+	}
+	for key := range lists {
+		if !slices.Equal(next.list(key), lists[key]) {
+			return nil, fmt.Errorf("%s: %w: key %q: %w", c.Path, millrace.ErrForbidden, key, errForm)
+		}
+	}
+	if !reflect.DeepEqual(next.others(lists), c.others(lists)) || !reflect.DeepEqual(next.Policy, c.Policy) {
+		return nil, fmt.Errorf("%s: %w: %w", c.Path, millrace.ErrForbidden, errForm)
+	}
+	return is, nil
+}
+
+// list gives the values of a key.
+func (c *Config) list(key string) []string {
+	switch v := c.keys[key].value.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		out := make([]string, len(v))
+		for i, e := range v {
+			out[i] = fmt.Sprint(e)
+		}
+		return out
+	}
+	return nil
+}
+
+// others gives the values of all keys but some.
+func (c *Config) others(but map[string][]string) map[string]any {
+	out := map[string]any{}
+	for key, s := range c.keys {
+		if _, ok := but[key]; !ok {
+			out[key] = s.value
+		}
+	}
+	return out
+}
+
+// elsewhere reports whether something other than the file decides about a flag.
+func (c *Config) elsewhere(key string) bool { return c.decides(key) != nil }
+
+// decides says why it is not the file that decides about a flag; nil = it is.
+func (c *Config) decides(key string) error {
+	if v, ok := c.lookup(variable(key)); ok && v != "" {
+		return fmt.Errorf("%w: the environment variable %s decides, and not %s", millrace.ErrForbidden, variable(key), c.Path)
+	}
+	if !c.asked[key] {
+		return fmt.Errorf("%w: the command line has --%s, which decides, and not %s", millrace.ErrForbidden, key, c.Path)
+	}
+	return nil
+}
