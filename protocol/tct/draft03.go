@@ -140,18 +140,33 @@ func markdownBlocks(at, text string) ([]millrace.Block, bool) {
 
 // prepare03 leaves out what the draft does not allow, or the reference does not read.
 func prepare03(doc *document) {
-	doc.Title = separators.Replace(doc.Title)
+	for _, s := range []*string{&doc.Title, &doc.Description, &doc.Author} {
+		*s = separators.Replace(*s)
+	}
 	if !languageTag.MatchString(doc.Language) {
 		doc.Language = ""
 	}
 	kept := doc.StructuredData[:0]
 	for _, raw := range doc.StructuredData {
-		if !bytes.Contains(raw, []byte("{}")) && !bytes.ContainsAny(raw, "\u2028\u2029") {
+		if !hasArrayObject(raw) && !bytes.ContainsAny(raw, "\u2028\u2029") {
 			kept = append(kept, raw)
 		}
 	}
 	doc.StructuredData = kept
 }
+
+// hasArrayObject reports whether JSON has an object that the reference takes for an
+// array: an empty one, or one whose first name is 0.
+func hasArrayObject(raw []byte) bool {
+	for _, m := range stringOrArrayObject.FindAll(raw, -1) {
+		if m[0] == '{' {
+			return true
+		}
+	}
+	return false
+}
+
+var stringOrArrayObject = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{\s*(?:\}|"0"\s*:)`)
 
 // languageTag matches language tags that are well-formed (RFC 5646, section 2.1).
 var languageTag = regexp.MustCompile(`(?i)^(?:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?` +

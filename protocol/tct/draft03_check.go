@@ -93,7 +93,7 @@ func rules03(rule newRule) []check.Rule {
 		rule("page", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
 		rule("page", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
 		rule("page", "not-modified-fields", must, "A 304 has the fields of the 200 for caches, and its Links.", checkNotModifiedFields(false, "Cache-Control", "Vary", "Link")),
-		rule("page", "no-empty-object", should, "There is no empty object: the reference reads it as an array.", own(onPages(checkNoEmptyObject))),
+		rule("page", "no-empty-object", should, "There is no empty object, and none whose first name is 0: the reference reads them as arrays.", own(onPages(checkNoEmptyObject))),
 		rule("page", "no-u2028", should, "There is no U+2028 and no U+2029: the reference writes them otherwise than RFC 8785.", own(onPages(checkNoSeparators))),
 	)
 }
@@ -321,11 +321,15 @@ func checkNoSitemaps(l *seenList, fail check.Fail) {
 func checkLastModified(l *seenList, fail check.Fail) {
 	l.Each(func(i int, it *seenItem) {
 		raw, there := it.Fields["lastModified"]
-		if _, err := time.Parse(time.RFC3339, kit.Text(it.Fields["lastModified"])); there && err != nil {
+		s := kit.Text(raw)
+		if _, err := time.Parse(time.RFC3339, s); there && (err != nil || !timestamp.MatchString(s)) {
 			fail(l.URL, fmt.Sprintf("items/%d/lastModified: %s", i, raw), "a timestamp, such as 2026-08-01T10:00:00Z")
 		}
 	})
 }
+
+// timestamp matches the form of RFC 3339: time.Parse takes others as well.
+var timestamp = regexp.MustCompile(`^[\d-]{10}T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$`)
 
 func checkUnique(name string) func(l *seenList, fail check.Fail) {
 	return func(l *seenList, fail check.Fail) {
@@ -397,11 +401,11 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
 	again := func() (*check.Response, error) { return s.Fresh(ctx, http.MethodGet, a.URL, nil) }
 	second, err := again()
-	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && sameTag(second, a.Resp) {
+	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && opaqueTag(second) == opaqueTag(a.Resp) {
 		return err == nil, err
 	}
 	third, err := again()
-	if err != nil || bytes.Equal(third.Body, second.Body) && sameTag(third, second) {
+	if err != nil || bytes.Equal(third.Body, second.Body) && opaqueTag(third) == opaqueTag(second) {
 		return false, err // it has changed, once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
@@ -427,15 +431,15 @@ const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
 func checkNoEmptyObject(p *seenPage, fail check.Fail) bool {
 	for name, raw := range p.Fields {
-		if raw[0] != '"' && bytes.Contains(raw, []byte("{}")) {
-			fail(p.MURL, name+": "+kit.Short(string(raw)), "no empty object")
+		if hasArrayObject(raw) {
+			fail(p.MURL, name+": "+kit.Short(string(raw)), "no object that is empty, or has 0 as its first name")
 		}
 	}
 	return p.Fields != nil
 }
 
 func checkNoSeparators(p *seenPage, fail check.Fail) bool {
-	if bytes.ContainsAny(p.Body, "\u2028\u2029") {
+	if c, err := jsonio.Canonical(p.Body, &jsonLimits); err == nil && bytes.ContainsAny(c, "\u2028\u2029") {
 		fail(p.MURL, "U+2028 or U+2029", "a line feed in its place")
 	}
 	return p.Fields != nil

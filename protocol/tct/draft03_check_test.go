@@ -158,6 +158,7 @@ func faults03() (out []protocoltest.Fault) {
 			return `{"profile":"` + profile + `",` + strings.Replace(strings.TrimPrefix(b, "{"), `"profile":"`+profile+`",`, "", 1)
 		}))
 		in("etag-is-body-hash", "weak", header03(path, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) }))
+		in("etag-is-body-hash", "missing", field03(path, "ETag", ""))
 		in("digest", "missing", field03(path, "Content-Digest", ""))
 		in("length", "missing", header03(path, func(r *http.Request, h http.Header) { h.Set("Content-Length", "") }))
 		in("profile-link", "missing", links03(path, `rel="profile"`, `rel="type"`))
@@ -195,6 +196,7 @@ func faults03() (out []protocoltest.Fault) {
 		fault03("list/no-leak", "401", protocoltest.Respond(pagePath03, http.StatusUnauthorized)),
 		fault03("list/etag-form", "in quotes", item03(func(it map[string]any) { it["etag"] = `"` + it["etag"].(string) + `"` })),
 		fault03("list/last-modified", "a date", item03(func(it map[string]any) { it["lastModified"] = "2026-01-02" })),
+		fault03("list/last-modified", "an hour of one digit", item03(func(it map[string]any) { it["lastModified"] = "2026-01-02T3:04:05Z" })),
 		fault03("list/unique-c-urls", "twice", changed03(listPath03, func(m map[string]any) {
 			first, second := m["items"].([]any)[0].(map[string]any), m["items"].([]any)[1].(map[string]any)
 			m["items"] = append(m["items"].([]any), map[string]any{"cUrl": first["cUrl"], "mUrl": strings.Replace(second["mUrl"].(string), "tct.json", "tct.json?", 1)})
@@ -267,7 +269,9 @@ func faults03() (out []protocoltest.Fault) {
 			}
 		})),
 		fault03("page/no-empty-object", "there", with03(pagePath03, "image", map[string]any{})),
+		fault03("page/no-empty-object", "a list by number", with03(pagePath03, "image", map[string]any{"0": "a", "1": "b"})),
 		fault03("page/no-u2028", "in the content", with03(pagePath03, "content", "a\u2028b")),
+		fault03("page/no-u2028", "escaped", sealed(pagePath03, func(b string) string { return strings.Replace(b, `"content":"`, `"content":"\u2028`, 1) })),
 	)
 }
 

@@ -72,8 +72,8 @@ func TestVectors03(t *testing.T) {
 // What a publisher says is what the reference writes, too.
 func TestDocument03(t *testing.T) {
 	p := &millrace.Page{
-		URL: "/", Title: "A\u2028B", Language: "en_GB", Author: "A. Writer", Description: "D",
-		Schema: []json.RawMessage{[]byte(`{"@type":"Thing","x":{}}`), []byte(`{"@type":"Thing"}`)},
+		URL: "/", Title: "A\u2028B", Language: "en_GB", Author: "A.\u2028Writer", Description: "D\u2029E",
+		Schema: []json.RawMessage{[]byte(`{"@type":"Thing","x":{}}`), []byte(`{"@type":"Thing","x":{"0":1}}`), []byte(`{"@type":"Thing","text":"f(){}"}`)},
 		Blocks: []millrace.Block{
 			{Type: millrace.HeadingBlock, Level: 2, Text: "Water"},
 			{Type: millrace.TextBlock, Text: "one\u2028two"},
@@ -81,13 +81,32 @@ func TestDocument03(t *testing.T) {
 		},
 	}
 	body, tag := draft03.Encode(draft03.Document(millrace.Site{Base: "https://e.com/"}, p))
-	want := `{"author":{"name":"A. Writer"},"canonical_url":"https://e.com/","content":"## Water\n\none two\n\n- x\n- y\n","content_media_type":"text/markdown; charset=utf-8; variant=GFM",` +
-		`"excerpt":"D","profile":"` + pageProfile03 + `","structured_data":[{"@type":"Thing"}],"title":"A\nB"}`
+	want := `{"author":{"name":"A.\nWriter"},"canonical_url":"https://e.com/","content":"## Water\n\none two\n\n- x\n- y\n","content_media_type":"text/markdown; charset=utf-8; variant=GFM",` +
+		`"excerpt":"D\nE","profile":"` + pageProfile03 + `","structured_data":[{"@type":"Thing","text":"f(){}"}],"title":"A\nB"}`
 	if string(body) != want || tag != hashPrefix+canon.SHA256Hex(body) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	if c, err := jsonio.Canonical(body, nil); err != nil || string(c) != string(body) {
 		t.Errorf("it is not canonical: %s (%v)", c, err)
+	}
+}
+
+// The overview of a site without a home page is a document like others.
+func TestOverview03(t *testing.T) {
+	v := protocoltest.NewView(millrace.Site{Base: "https://e.com/", Title: "A\u2028B", Language: "en_"}, []*millrace.Page{{URL: "/a", Title: "A *b*", Known: millrace.AllFields}}, Draft03().Tagger)
+	var b strings.Builder
+	for d, err := range Draft03().NewPublisher(nil).All(t.Context(), v) {
+		if err == nil && d.Path == "/tct.json" {
+			err = d.Write(t.Context(), &b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `{"canonical_url":"https://e.com/","content":"Pages:\\\n\\- A \\*b\\*\\\n[https://e.com/a](https://e.com/a)\n","content_media_type":"text/markdown; charset=utf-8; variant=GFM",` +
+		`"profile":"` + pageProfile03 + `","title":"A\nB"}`
+	if b.String() != want {
+		t.Errorf("got  %s\nwant %s", b.String(), want)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -83,8 +82,6 @@ func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error
 		o.tag = d.tag(doc)
 		return o, nil
 	}
-	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
-	o.Title = kit.Title(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
 	sections, limit := site.Sections[:min(len(site.Sections), maxSections)], 1
 	head := "Sections:"
@@ -105,8 +102,11 @@ func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error
 			}
 		}
 	}
-	o.Modified = kit.FormatTime(modified)
-	o.Content = d.content(&o.document, millrace.TextBlocks(b.String()))
+	doc := d.Document(site, &millrace.Page{URL: site.Base, Title: site.Title, Language: site.Language, Modified: modified, Blocks: millrace.TextBlocks(b.String())})
+	if doc == nil {
+		return nil, fmt.Errorf("site overview: %s is no URL", site.Base)
+	}
+	o.document = *doc
 	o.tag = d.tag(&o.document)
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package tct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yie
 			stop = y.Give(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
 			r.listed.Add(it.MURL, it.Version())
-			stop = y.Give(millrace.Change{Kind: millrace.Put, Time: parseTime(string(it.Modified)), Ref: millrace.Ref{
+			stop = y.Give(millrace.Change{Kind: millrace.Put, Time: parseTime(string(cmp.Or(it.Modified, it.LastModified))), Ref: millrace.Ref{
 				URL: it.CURL, Version: it.Version(), Location: it.MURL, Section: of,
 			}}, nil)
 		}
