@@ -52,9 +52,9 @@ func Rules() []check.Rule {
 		rule("E.5", "same", should, "Both of these say the same.", checkSame),
 		rule("E.5", "robots", should, "robots.txt names the list.", checkNamed),
 		rule("E.5", "validator", should, "The list has an ETag or Last-Modified.", onList(checkValidator)),
-		rule("E.5", "if-none-match", should, "If-None-Match with the present tag is answered with 304.", askList(checkIfNoneMatch)),
-		rule("E.5", "if-modified-since", should, "If-Modified-Since with the present date is answered with 304.", askList(checkIfModifiedSince)),
-		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askList(checkModified)),
+		rule("E.5", "if-none-match", should, "If-None-Match with the present tag is answered with 304.", askProbe(kit.IfNoneMatch)),
+		rule("E.5", "if-modified-since", should, "If-Modified-Since with the present date is answered with 304.", askProbe(kit.IfModifiedSince)),
+		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askProbe(kit.OtherTag)),
 		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", askList(checkGzip)),
 
 		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedBare)),

@@ -142,54 +142,17 @@ func checkValidator(l *seenList, fail check.Fail) {
 	}
 }
 
-// conditional asks for the list again, on a condition.
-func (s *survey) conditional(ctx context.Context, l *seenList, name, value string) (*check.Response, error) {
-	return s.Target.Do(ctx, http.MethodGet, l.url, http.Header{name: {value}})
-}
-
-func checkIfNoneMatch(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
-	tag := l.resp.Header.Get("ETag")
-	if tag == "" {
-		return check.ErrNotApplicable
-	}
-	resp, err := s.conditional(ctx, l, "If-None-Match", tag)
-	if err != nil {
-		return err
-	}
-	if resp.Status == http.StatusOK && resp.Header.Get("ETag") != tag {
-		return check.ErrNotApplicable // the list, or its tag, has changed since
-	}
-	if resp.Status != http.StatusNotModified {
-		fail(l.url, resp.Said()+" to If-None-Match: "+tag, "304 Not Modified")
-	}
-	return nil
-}
-
-func checkIfModifiedSince(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
-	date := l.resp.Header.Get("Last-Modified")
-	if date == "" {
-		return check.ErrNotApplicable
-	}
-	resp, err := s.conditional(ctx, l, "If-Modified-Since", date)
-	if err != nil {
-		return err
-	}
-	if resp.Status != http.StatusNotModified {
-		fail(l.url, resp.Said()+" to If-Modified-Since: "+date, "304 Not Modified")
-	}
-	return nil
-}
-
-func checkModified(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
-	const other = `"millrace-check-another-tag"`
-	resp, err := s.conditional(ctx, l, "If-None-Match", other)
-	if err != nil {
-		return err
-	}
-	if resp.Status != http.StatusOK || resp.BodyErr != nil || len(resp.Body) == 0 {
-		fail(l.url, resp.Said()+" to If-None-Match: "+other, "200 OK and the list")
-	}
-	return nil
+// askProbe runs f on the list.
+func askProbe(f kit.Condition) look {
+	return kit.Probes(func(s *survey) []*kit.Probe {
+		if s.list.fields == nil {
+			return nil
+		}
+		return []*kit.Probe{{
+			Target: s.Target, URL: s.list.url, Was: s.list.resp, What: "list",
+			Tag: s.list.resp.Header.Get("ETag"), Other: `"millrace-check-another-tag"`,
+		}}
+	}, f)
 }
 
 // small is how many bytes a list may have to be sent as it is: less than a

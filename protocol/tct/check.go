@@ -34,6 +34,25 @@ func onLists(f func(l *seenList, fail check.Fail)) siteRule {
 	}
 }
 
+// otherTag is an ETag of the right form that no document has.
+const otherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
+
+// askProbes runs f on the M-URL of every sampled page.
+func askProbes(f kit.Condition) siteRule {
+	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
+		for _, p := range s.Pages {
+			if p.OK() {
+				tag := p.Tag
+				if tag != "" {
+					tag = `"` + tag + `"` // whatever its form: for another rule
+				}
+				out = append(out, &kit.Probe{Target: s.Target, URL: p.MURL, Was: p.Resp, What: "JSON", Tag: tag, Other: otherTag})
+			}
+		}
+		return out
+	}, f)
+}
+
 // onPages runs f on every sampled page; f reports whether the rule is about it.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteRule {
 	return askPages(func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {

@@ -126,25 +126,8 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 		if err != nil {
 			return true, err
 		}
-		if now != nil && !strings.EqualFold(now.Tag, opaqueTag(page)) {
-			fail(p.MURL, s.d.TagMember+" of the item: "+now.Tag, opaqueTag(page))
-		}
-		return true, nil
-	})
-}
-
-// checkNotModifiedFields returns a rule that a 304 has fields: those that the 200
-// has, or all.
-func checkNotModifiedFields(all bool, names ...string) siteRule {
-	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
-		resp, err := s.Unmodified(ctx, p, fail)
-		if resp == nil {
-			return false, err
-		}
-		for _, name := range names {
-			if want := p.Resp.Header.Get(name); (all || want != "") && resp.Header.Get(name) == "" {
-				fail(p.MURL, "304 without "+name, strings.TrimSuffix(name+": "+want, ": "))
-			}
+		if now != nil && !strings.EqualFold(now.Tag, kit.Opaque(page)) {
+			fail(p.MURL, s.d.TagMember+" of the item: "+now.Tag, kit.Opaque(page))
 		}
 		return true, nil
 	})

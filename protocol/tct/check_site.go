@@ -268,7 +268,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
 		return
 	}
-	p.Tag, p.Body = opaqueTag(p.Resp), kit.TrimBOM(p.Resp.Body)
+	p.Tag, p.Body = kit.Opaque(p.Resp), kit.TrimBOM(p.Resp.Body)
 	p.Fields = kit.Object(p.Body)
 	p.Hash = kit.Text(p.Fields["hash"])
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // rules01 gives one rule for each sentence of the draft that binds publishers
@@ -84,13 +85,13 @@ func rules01(rule newRule) []check.Rule {
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && (isLowerHash(p.Tag) || isLowerHash(p.Hash)) },
 			func(p *seenPage) bool { return claims(p, p.Item.Tag) })),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
-		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagInList)),
-		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkAnyTag)),
-		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
-		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
-		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askPages(checkPrecedence)),
-		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", checkNotModifiedFields(false, "Cache-Control", "Content-Location", "Expires", "Vary")),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
+		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
+		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
+		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
+		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askProbes(kit.Precedence)),
+		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Content-Location", "Expires", "Vary"))),
 		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl01)),
 
 		rule("1.10", "https", should, "M-URLs and M-Sitemaps are served over https.", checkHTTPS),

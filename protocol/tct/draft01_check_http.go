@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // variant is a GET that asks for the same thing in other words.
@@ -51,7 +52,7 @@ func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 }
 
 // sameTag reports whether two responses have a tag, and the same.
-func sameTag(a, b *check.Response) bool { return opaqueTag(a) != "" && opaqueTag(a) == opaqueTag(b) }
+func sameTag(a, b *check.Response) bool { return kit.Opaque(a) != "" && kit.Opaque(a) == kit.Opaque(b) }
 
 func checkNoRandomness(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if ok, err := steady(ctx, s, p); !ok {
@@ -128,7 +129,7 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 		return false, err
 	}
 	for _, resp := range []*check.Response{second, worded} {
-		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && opaqueTag(resp) != p.Tag {
+		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && kit.Opaque(resp) != p.Tag {
 			fail(p.MURL, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.Resp.Header.Get("ETag"))
 			break
 		}

@@ -87,12 +87,12 @@ func rules03(rule newRule) []check.Rule {
 		rule("page", "hint", must, "The etag of an item, where it is given, is that of its M-URL.", own(checkParity(
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && isLowerHash(p.Tag) },
 			func(p *seenPage) bool { return p.Item.Tag == p.Tag }))),
-		rule("page", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
-		rule("page", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagInList)),
-		rule("page", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkAnyTag)),
-		rule("page", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkWeakTag)),
-		rule("page", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkOtherTag)),
-		rule("page", "not-modified-fields", must, "A 304 has the fields of the 200 for caches, and its Links.", checkNotModifiedFields(false, "Cache-Control", "Vary", "Link")),
+		rule("page", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("page", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
+		rule("page", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
+		rule("page", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
+		rule("page", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
+		rule("page", "not-modified-fields", must, "A 304 has the fields of the 200 for caches, and its Links.", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Vary", "Link"))),
 		rule("page", "no-empty-object", should, "There is no empty object, and none whose first name is 0: the reference reads them as arrays.", own(onPages(checkNoEmptyObject))),
 		rule("page", "no-u2028", should, "There is no U+2028 and no U+2029: the reference writes them otherwise than RFC 8785.", own(onPages(checkNoSeparators))),
 	)
@@ -401,11 +401,11 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
 	again := func() (*check.Response, error) { return s.Fresh(ctx, http.MethodGet, a.URL, nil) }
 	second, err := again()
-	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && opaqueTag(second) == opaqueTag(a.Resp) {
+	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && kit.Opaque(second) == kit.Opaque(a.Resp) {
 		return err == nil, err
 	}
 	third, err := again()
-	if err != nil || bytes.Equal(third.Body, second.Body) && opaqueTag(third) == opaqueTag(second) {
+	if err != nil || bytes.Equal(third.Body, second.Body) && kit.Opaque(third) == kit.Opaque(second) {
 		return false, err // it has changed, once
 	}
 	got, want := difference(second.Body, a.Resp.Body)

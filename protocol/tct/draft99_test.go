@@ -59,7 +59,7 @@ var draft99 = &draft{
 			rule("3", "heading", check.Must, "heading is a string.", onPages(checkString("heading"))),
 			rule("3", "text", check.Must, "text is a string.", onPages(checkString("text"))),
 			rule("3", "sum", check.Must, "sum is the hash of heading and text.", onPages(checkSum99)),
-			rule("4", "not-modified", check.Must, "The present tag is answered with 304.", askPages(checkNotModified)),
+			rule("4", "not-modified", check.Must, "The present tag is answered with 304.", askProbes(kit.IfNoneMatch)),
 		}
 	},
 	RuleNames: ruleNames{

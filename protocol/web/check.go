@@ -34,7 +34,7 @@ func Rules() []check.Rule {
 		rule("rfc7763-2", "utf-8", must, "The text is in the character set that charset names.", askPages(checkMarkdownUTF8)),
 		rule("rfc6596-3", "canonical", should, "What has a page's content under another URL says by rel=canonical which page that is.", askPages(checkCanonical)),
 		rule("rfc9110-8.8.3", "etag", should, "Markdown has a validator: an ETag or a Last-Modified.", askPages(checkValidator)),
-		rule("rfc9110-13.1.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
+		rule("rfc9110-13.1.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askForms(kit.IfNoneMatch)),
 		rule("rfc9110-12.5.5", "vary", should, "What depends on Accept says so by Vary, as HTML and as Markdown.", askPages(checkVary)),
 		rule("rfc9110-12.5.1", "q", should, "A page in HTML and in Markdown is sent in the form that has the higher q.", askPages(checkPreference)),
 		rule("rfc9110-12.5.1", "q0", should, "What has q=0 is not sent where there is another form.", askPages(checkNever)),

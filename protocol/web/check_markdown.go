@@ -132,27 +132,20 @@ func checkValidator(_ context.Context, _ *survey, p *seenPage, fail check.Fail) 
 	})
 }
 
-func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	applies := false
-	for _, r := range p.forms() {
-		tag := r.Header.Get("ETag")
-		if tag == "" {
-			continue
+// askForms runs f on each answer that is a page's Markdown.
+func askForms(f kit.Condition) look {
+	return kit.Probes(func(s *survey) (out []*kit.Probe) {
+		for _, page := range s.pages {
+			for _, r := range page.forms() {
+				p := &kit.Probe{Target: s.Target, URL: r.URL, Was: r, Tag: r.Header.Get("ETag")}
+				if r == page.own {
+					p.Header = page.accept
+				}
+				out = append(out, p)
+			}
 		}
-		applies = true
-		h := http.Header{"If-None-Match": {tag}}
-		if r == p.own {
-			h["Accept"] = p.accept["Accept"]
-		}
-		again, err := s.Target.Do(ctx, http.MethodGet, r.URL, h)
-		if err != nil {
-			return true, err
-		}
-		if again.Status != http.StatusNotModified && again.Header.Get("ETag") == tag {
-			fail(r.URL, again.Said(), "304 for If-None-Match: "+tag)
-		}
-	}
-	return applies, nil
+		return out
+	}, f)
 }
 
 func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {

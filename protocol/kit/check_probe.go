@@ -1,0 +1,220 @@
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+)
+
+// Probe is a document that rules request under conditions (RFC 9110, section 13).
+type Probe struct {
+	*check.Target
+	URL    string
+	Header http.Header     // of all requests
+	Was    *check.Response // to the first request
+	What   string          // the document for findings, such as "list"
+	Tag    string          // its ETag; "" = none
+	Other  string          // an ETag that it does not have
+}
+
+// Condition is the check of one sentence on conditional requests. It reports whether
+// the sentence is about the document. All but [IfNoneMatch] and [IfModifiedSince] are
+// about those that answer 304 to their tag, so that one fault is one finding.
+type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
+
+// Probes returns the check of a condition on documents.
+func Probes[S any](of func(S) []*Probe, f Condition) check.Look[S] {
+	return check.Each(of, func(ctx context.Context, _ S, p *Probe, fail check.Fail) (bool, error) { return f(ctx, p, fail) })
+}
+
+// The fields of conditions.
+const (
+	noneMatch     = "If-None-Match"
+	modifiedSince = "If-Modified-Since"
+)
+
+// longAgo is before the last change of any document.
+const longAgo = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+// Opaque returns the ETag of a response without W/ and quotes.
+func Opaque(r *check.Response) string {
+	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
+}
+
+// Modified returns the Last-Modified of the document.
+func (p *Probe) Modified() string { return p.Was.Header.Get("Last-Modified") }
+
+// ask requests the document with fields, which are names and values. The response is
+// nil if a value is "".
+func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, error) {
+	h := http.Header{}
+	maps.Copy(h, p.Header)
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i+1] == "" {
+			return nil, nil
+		}
+		h.Set(fields[i], fields[i+1])
+	}
+	return p.Do(ctx, http.MethodGet, p.URL, h)
+}
+
+// Holds returns the 304 to fields, nil if there is none.
+func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, error) {
+	resp, err := p.ask(ctx, fields...)
+	if resp == nil || resp.Status != http.StatusNotModified {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// unchanged checks that fields are answered with 304, unless the document has changed.
+func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string) (bool, error) {
+	resp, err := p.ask(ctx, fields...)
+	switch {
+	case resp == nil:
+		return false, err
+	case resp.Status == http.StatusOK && (Opaque(resp) != Opaque(p.Was) ||
+		slices.Contains(fields, modifiedSince) && resp.Header.Get("Last-Modified") != p.Modified()):
+		return false, nil
+	case resp.Status != http.StatusNotModified:
+		said := ""
+		for i := 0; i < len(fields); i += 2 {
+			said += " " + fields[i] + ": " + fields[i+1]
+		}
+		fail(p.URL, resp.Said()+" to"+said, "304 Not Modified")
+	}
+	return true, nil
+}
+
+// changed checks that a condition which does not hold is answered with 200.
+func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string) (bool, error) {
+	resp, err := p.ask(ctx, name, value)
+	if err != nil {
+		return false, err
+	}
+	lost := p.Was.OK() && !resp.OK() || len(p.Was.Body) > 0 && len(resp.Body) == 0 || json.Valid(p.Was.Body) && !json.Valid(resp.Body)
+	if resp.Status != http.StatusOK || lost {
+		fail(p.URL, resp.Said()+" to "+name+": "+value, "200 OK and the "+p.What)
+	}
+	return true, nil
+}
+
+// IfNoneMatch checks that the tag is answered with 304.
+func IfNoneMatch(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	return p.unchanged(ctx, fail, noneMatch, p.Tag)
+}
+
+// IfModifiedSince checks that the date is answered with 304.
+func IfModifiedSince(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	return p.unchanged(ctx, fail, modifiedSince, p.Modified())
+}
+
+// BothConditions checks that the tag and the date together are answered with 304, as
+// each alone is.
+func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+		return false, err
+	}
+	if resp, err := p.Holds(ctx, modifiedSince, p.Modified()); resp == nil {
+		return false, err
+	}
+	return p.unchanged(ctx, fail, noneMatch, p.Tag, modifiedSince, p.Modified())
+}
+
+// TagForms checks that forms of If-None-Match that match the tag are answered with 304.
+func TagForms(forms ...func(p *Probe) string) Condition {
+	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+		if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+			return false, err
+		}
+		for _, form := range forms {
+			if ok, err := p.unchanged(ctx, fail, noneMatch, form(p)); !ok {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+}
+
+// TagList is a list of tags.
+func TagList(p *Probe) string { return p.Other + ", " + p.Tag }
+
+// AnyTag matches any tag.
+func AnyTag(*Probe) string { return "*" }
+
+// WeakTag is the tag as a weak one.
+func WeakTag(p *Probe) string {
+	if p.Tag[0] != '"' {
+		return p.Tag // it is weak
+	}
+	return "W/" + p.Tag
+}
+
+// OtherTag checks that another tag is answered with 200.
+func OtherTag(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	return p.changed(ctx, fail, noneMatch, p.Other)
+}
+
+// OtherDate checks that an earlier date is answered with 200.
+func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	if p.Modified() == "" {
+		return false, nil
+	}
+	return p.changed(ctx, fail, modifiedSince, longAgo)
+}
+
+// Precedence checks that the tag decides, whatever If-Modified-Since says.
+func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+		return false, err
+	}
+	if resp, err := p.ask(ctx, noneMatch, p.Other); err != nil || resp.Status != http.StatusOK {
+		return false, err // OtherTag
+	}
+	since := p.Modified()
+	if since == "" {
+		since = p.Now().UTC().Format(http.TimeFormat)
+	}
+	for _, c := range []struct {
+		tag, which, since, want string
+		status                  int
+	}{
+		{p.Other, "another", since, "200 OK", http.StatusOK},
+		{p.Tag, "the present", longAgo, "304 Not Modified", http.StatusNotModified},
+	} {
+		resp, err := p.ask(ctx, noneMatch, c.tag, modifiedSince, c.since)
+		if err != nil {
+			return false, err
+		}
+		if resp.Status != c.status {
+			fail(p.URL, resp.Said()+" to "+c.which+" tag with If-Modified-Since: "+c.since, c.want+": the tag decides")
+			break
+		}
+	}
+	return true, nil
+}
+
+// NotModifiedFields checks that a 304 has the tag, and fields: those that the 200 has,
+// or all.
+func NotModifiedFields(all bool, names ...string) Condition {
+	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
+		resp, err := p.Holds(ctx, noneMatch, p.Tag)
+		if resp == nil {
+			return false, err
+		}
+		if Opaque(resp) != Opaque(p.Was) {
+			fail(p.URL, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.Was.Header.Get("ETag"))
+		}
+		for _, name := range names {
+			if want := p.Was.Header.Get(name); (all || want != "") && resp.Header.Get(name) == "" {
+				fail(p.URL, "304 without "+name, strings.TrimSuffix(name+": "+want, ": "))
+			}
+		}
+		return true, nil
+	}
+}
