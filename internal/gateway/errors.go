@@ -43,13 +43,16 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		g.log.Error("request failed", "path", access.Redact(r.URL.Path), "err", err)
 	}
 	h := w.Header()
-	methods, size := h["Allow"], h["Content-Range"]
+	methods, size, vary := h["Allow"], h["Content-Range"], h["Vary"]
 	clear(h) // of the response that was begun
 	if methods != nil {
 		h["Allow"] = methods
 	}
 	if size != nil {
 		h["Content-Range"] = size
+	}
+	if status == http.StatusNotAcceptable {
+		h["Vary"] = vary
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "5")

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/protocol/tct"
 )
 
 // limited is a gateway with a limit and a clock of its own, and a way to ask
@@ -242,5 +243,15 @@ func TestProtocolsForm(t *testing.T) {
 	}
 	if _, err := (live{g: g}).View(); millrace.Status(err) != 503 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A refusal for want of a content coding says which field decides.
+func TestNotAcceptable(t *testing.T) {
+	draft := tct.Draft03()
+	g := setup{rooms: []edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}}}.gateway(t)
+	w := ask(g, "GET", "/tct-pages.json", "Accept-Encoding", "identity;q=0")
+	if h := w.Header(); w.Code != http.StatusNotAcceptable || h.Get("Vary") != "Accept-Encoding" || h.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v", w.Code, h)
 	}
 }
