@@ -8,7 +8,7 @@ import (
 
 // listing are the flags about the lists that protocols have of a site's pages.
 type listing struct {
-	MaxList   int64 `placeholder:"MIB" help:"Most that a list of all pages may have, without coding (default: 100), by tct-00, arc, and tct-01, there each of several. Of the others, the specifications say how long something may be."`
+	MaxList   int64 `placeholder:"MIB" help:"Most that a list of all pages may have, without coding (default: 100), by tct-00 and arc, and of each of several by tct-01 and tct-03. Of the others, the specifications say how long something may be."`
 	Handshake bool  `help:"By tct-00, ask every page, too, whether it leads to the document that the list names for it: one more request for each document that is read."`
 }
 

@@ -1,6 +1,7 @@
 package tct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 		switch {
 		case !l.Is("index", mediaType), slices.Contains(found, kit.Resource{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
-			r.Note("1.10/https", l.URL, "an http list of an https site is not read")
+			r.Note(cmp.Or(r.d.RuleNames.HTTPS, "reader/https"), l.URL, "an http list of an https site is not read")
 		default:
 			found = append(found, kit.Resource{URL: l.URL})
 		}

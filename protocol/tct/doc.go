@@ -31,9 +31,10 @@
 //     the one that a hash of its identity names.
 //   - Draft-03: /tct-pages.json is the M-Sitemap, split as in draft-01.
 //   - The M-URL of /post/ and of /post is /post/llm/ in draft-00, /post/llm.json in
-//     draft-01 and /post/tct.json in draft-03, with the page's query: /post/?x=1 has /post/llm/?x=1. A page of the
-//     site that has such a name keeps it. Of several pages that want one name the first
-//     in order of URL gets it, the next ones /post/~2/llm/, /post/~3/llm/.
+//     draft-01 and /post/tct.json in draft-03, with the page's query: /post/?x=1 has
+//     /post/llm/?x=1. A page of the site that has such a name keeps it. Of several pages
+//     that want one name the first in order of URL gets it, the next ones /post/~2/llm/,
+//     /post/~3/llm/.
 //   - A page whose canonical URL is elsewhere has /~HOST/path/llm/.
 //   - A last segment of tildes and digits gets one more tilde, so that no name means
 //     two pages: /post/~2/ has /post/~~2/llm/.
@@ -46,15 +47,18 @@
 // # What is carried
 //
 // URL, title, language, published, modified, description, author and JSON-LD whole;
-// content as plain text. Lost are the structure of blocks, summary, section, tags, kind
-// and what other protocols keep. Archives (tag, date and search lists) and listings
+// content as plain text in draft-00 and draft-01, which lose the structure of blocks, and
+// as Markdown in draft-03, which loses the anchors of headings and makes paragraphs of
+// definition lists. All lose summary, section, tags and kind. Archives (tag, date and search lists) and listings
 // (/blog/, /news/) have no document, unless they are the home page (3.4 of draft-00). A
 // page without a title goes by its first heading, else by the last segment of its URL.
 // JSON-LD travels in the canonical form of RFC 8785; an element that has none is
 // dropped. Bytes that are not UTF-8 become U+FFFD, and other line ends become line
 // feeds.
 //
-// # Deviations of both
+// # Deviations of draft-00 and draft-01
+//
+// All but the first two hold for draft-03, too.
 //
 //   - language, published, modified, structured_data, description and author are
 //     members beyond draft-01, description and author beyond draft-00, present when
@@ -120,7 +124,8 @@
 //     excerpt, author. structured_data is an array; objects in it that have an empty object
 //     or a U+2028 in them are left out, because the reference reads them otherwise.
 //   - A language that is not well-formed is left out.
-//   - A list has at most 19,999 items, because the reference reads 100,000 values.
+//   - A list has at most 19,999 items, because the reference reads 100,000 values. Above
+//     1.2 million pages the 64 lists grow beyond that.
 //   - A document whose tag is not that of its bytes is fetched again, and unconfirmed if
 //     that does not help, as in the earlier drafts. Where a proxy has made the tag, or
 //     dropped it, the hash of the bytes stands for it.

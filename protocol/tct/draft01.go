@@ -54,6 +54,7 @@ var draft01 = &draft{
 	Rules:       rules01,
 	RuleNames: ruleNames{
 		Items:          "1.7.1/items",
+		HTTPS:          "1.10/https",
 		Parity:         "1.7.3/parity",
 		Object:         "1.5.1/valid-json",
 		CanonicalURL:   "1.5.2/canonical-url",

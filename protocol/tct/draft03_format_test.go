@@ -159,6 +159,11 @@ func TestLists03(t *testing.T) {
 		items += strings.Count(b.String(), "cUrl")
 		lists = append(lists, `<https://docs.e.com/m`+d.Path+`>; rel="index"; type="application/json"`)
 	}
+	for pages, want := range map[int]int{19_998: 1, 19_999: 2} { // 19,999 items with an overview
+		if n := Draft03().NewPublisher(nil).(*publisher).shards(millrace.Site{Pages: pages}); n != want {
+			t.Errorf("%d pages have %d lists, want %d", pages, n, want)
+		}
+	}
 	var root []string
 	for _, l := range p.Advertise(v).Root {
 		root = append(root, l.String())

@@ -108,6 +108,7 @@ type draft struct {
 // section and word, such as "4.2/strong-etag".
 type ruleNames struct {
 	Items  string // of lists
+	HTTPS  string // a list of an https site is on https; "" = no rule
 	Parity string // a list and a document have one validator, on one origin
 
 	Object, CanonicalURL string // of documents
