@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/scp"
 )
 
 const (
@@ -68,11 +69,11 @@ func TestSCPVerify(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, out, _ = command(t, nil, "scp", "verify", "--json", good)
-	var one scpVerdict
+	var one scp.FileReport
 	if err := json.Unmarshal([]byte(out), &one); err != nil || code != 0 {
 		t.Fatal(code, err, out)
 	}
-	if diff := cmp.Diff(scpVerdict{File: good, ID: "blog-1", Section: "blog", Type: "snapshot", Pages: 2, Checksum: "cut"}, one); diff != "" {
+	if diff := cmp.Diff(scp.FileReport{File: good, ID: "blog-1", Section: "blog", Type: "snapshot", Pages: 2, Checksum: "cut"}, one); diff != "" {
 		t.Error(diff)
 	}
 	none := filepath.Join(t.TempDir(), "none")
@@ -120,7 +121,7 @@ func TestSCPBadFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			exit, out, errs := command(t, nil, "scp", "verify", "--json", scpFileOf(t, "a.scp", c.text))
-			var v scpVerdict
+			var v scp.FileReport
 			err := json.Unmarshal([]byte(out), &v)
 			for _, page := range v.Refused {
 				v.Code, v.Error = page.Code, page.Reason
@@ -150,7 +151,7 @@ func TestSCPInspect(t *testing.T) {
 		}
 	}
 	_, out, _ = command(t, nil, "scp", "inspect", "--json", file)
-	var r scpReport
+	var r scp.Inspection
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Pages != 3 || r.Duplicates != 1 || r.Blocks["list"] != 3 || r.Checksum != "cut" || len(r.Claimed) != 71 {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -161,7 +162,7 @@ func TestSCPInspect(t *testing.T) {
 	}
 	// A script gets a report of every file.
 	for _, name := range []string{scpFileOf(t, "c.scp", "\x28\xb5\x2f\xfd"), filepath.Join(t.TempDir(), "none")} {
-		r = scpReport{}
+		r = scp.Inspection{}
 		code, out, _ = command(t, nil, "scp", "inspect", "--json", name)
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 || r.File != name || r.Code == "" || r.Sections == nil {
 			t.Errorf("exit %d, %v: %s", code, err, out)
@@ -220,7 +221,7 @@ func TestSCPRemote(t *testing.T) {
 		{[]string{"/a.scp.gz"}, 1, "address-loopback", false},
 	} {
 		exit, out, errs := command(t, nil, append([]string{"scp", "verify", "--json", s.URL + c.args[0]}, c.args[1:]...)...)
-		var v scpVerdict
+		var v scp.FileReport
 		if err := json.Unmarshal([]byte(out), &v); err != nil || exit != c.exit || v.Code != c.code || strings.Contains(errs, " content_encoding=") != c.warn {
 			t.Errorf("%v: exit %d, %v: %s%s", c.args, exit, err, out, errs)
 		}

@@ -181,7 +181,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 		}
 		s.total, s.Validators = resp.ContentLength, fetch.ValidatorsOf(resp)
 		s.url, s.decoded, s.contentType = resp.Request.URL.String(), resp.Uncompressed, typeOf(resp.Header)
-		s.coding = strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
+		s.coding = namedCoding(resp)
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
 		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
@@ -227,9 +227,7 @@ func (s *spool) continues(resp *http.Response) bool {
 // copy adds a body to the spool as it is sent, verified by its Content-Digest.
 // One that ends too early or does not match is a *cutError.
 func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
-	resp.Header = resp.Header.Clone()
-	resp.Header.Del("Content-Encoding") // what is in the file tells by its first bytes
-	body, err := fetch.Decode(resp)
+	body, err := asSent(resp)
 	if err != nil {
 		return err
 	}
@@ -255,4 +253,17 @@ func (r *run) overQuota(url string) error {
 func typeOf(h http.Header) string {
 	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return t
+}
+
+// namedCoding returns the content coding that a response names, "" for none.
+func namedCoding(resp *http.Response) string {
+	return strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
+}
+
+// asSent returns the body of a response, still coded: what is in the file tells by
+// its first bytes.
+func asSent(resp *http.Response) (io.ReadCloser, error) {
+	resp.Header = resp.Header.Clone()
+	resp.Header.Del("Content-Encoding")
+	return fetch.Decode(resp)
 }

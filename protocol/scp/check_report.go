@@ -1,0 +1,246 @@
+package scp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// FileReport is what the verification of a file finds.
+type FileReport struct {
+	File     string `json:"file"`
+	ID       string `json:"id"`
+	Section  string `json:"section"`
+	Type     string `json:"type"`
+	Pages    int    `json:"pages"`
+	Skipped  int    `json:"skipped"`  // pages that are refused
+	Checksum string `json:"checksum"` // how it was understood; "" = refused before that was known
+	Error    string `json:"error"`
+	Code     string `json:"code,omitempty"` // of the error
+	// Refused are the first of the pages that are refused, at most 1000.
+	Refused []RefusedPage `json:"refused,omitempty"`
+}
+
+// RefusedPage is a page of a collection that readers skip.
+type RefusedPage struct {
+	URL    string `json:"url"` // "" if the line does not say
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}
+
+const maxRefused = 1000
+
+// Fail sets the error of a report, which may be nil.
+func (r *FileReport) Fail(err error) {
+	if err != nil {
+		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
+	}
+}
+
+// Report verifies a file and names the pages that are refused. The error is also
+// in the report.
+func (f *File) Report(ctx context.Context) (*FileReport, error) {
+	f.Step("verify", 1)
+	r := new(FileReport)
+	_, err := f.verify(ctx, r)
+	if err == nil && r.Skipped > 0 {
+		err = f.refused(ctx, r)
+	}
+	r.Fail(err)
+	return r, err
+}
+
+// verify goes through the file, and says in r what it found.
+func (f *File) verify(ctx context.Context, r *FileReport) (Verdict, error) {
+	m := f.Metadata()
+	r.ID, r.Section, r.Type = m.ID, m.Section, m.Type
+	found, err := f.Verify(ctx)
+	r.Pages, r.Skipped, r.Checksum = found.Pages, found.Skipped, found.Checksum
+	return found, err
+}
+
+// refused names the first refused pages of a verified file.
+func (f *File) refused(ctx context.Context, r *FileReport) error {
+	for _, err := range f.Pages(ctx) {
+		skip, ok := errors.AsType[*millrace.SkipError](err)
+		if err != nil && !ok {
+			return err
+		}
+		if ok {
+			r.Refused = append(r.Refused, RefusedPage{strings.Clone(skip.URL), millrace.ErrorCode(skip.Err), skip.Err.Error()})
+		}
+		if len(r.Refused) == min(r.Skipped, maxRefused) {
+			break
+		}
+	}
+	return nil
+}
+
+// String returns the report for people.
+func (r *FileReport) String() string {
+	if r.Error != "" {
+		return r.Error
+	}
+	if r.Skipped == 0 {
+		return fmt.Sprintf("good: %s of %s, %d pages, %s", r.Type, r.Section, r.Pages, checksums[r.Checksum])
+	}
+	s := fmt.Sprintf("%s of %s, %d pages, %d refused, %s", r.Type, r.Section, r.Pages, r.Skipped, checksums[r.Checksum])
+	for _, r := range r.Refused {
+		s += fmt.Sprintf("\n  %s: %s", cmp.Or(r.URL, "a page without URL"), r.Reason)
+	}
+	if n := r.Skipped - len(r.Refused); n > 0 {
+		s += fmt.Sprintf("\n  and %d more", n)
+	}
+	return s
+}
+
+// checksums say how a checksum was understood.
+var checksums = map[string]string{
+	"cut":        "checksum holds",
+	"empty":      "checksum holds with an empty one in its place",
+	"zeros":      "checksum holds with zeros in its place",
+	"pages-only": "checksum holds for the pages, nothing holds the first line",
+	"none":       "no checksum",
+	"bad":        "checksum does not hold",
+}
+
+// Inspection is what is in a file.
+type Inspection struct {
+	FileReport
+	Generated  time.Time      `json:"generated,omitzero"`
+	Since      time.Time      `json:"since,omitzero"`
+	Version    string         `json:"version"`
+	Claimed    string         `json:"claimed_checksum,omitempty"`
+	Coding     string         `json:"coding"` // "" = none
+	Size       int64          `json:"size"`   // bytes of the file
+	Bytes      int64          `json:"bytes"`  // when it is decoded
+	Ratio      float64        `json:"ratio"`  // of these
+	Duplicates int            `json:"duplicates"`
+	Sections   map[string]int `json:"sections"` // pages by the first segments of their paths
+	Blocks     map[string]int `json:"blocks"`   // by type
+	Unknown    int            `json:"unknown_blocks"`
+	Dropped    int            `json:"dropped_urls"`
+	Clamped    int            `json:"clamped_headings"`
+}
+
+// Inspect verifies a file and counts what its pages have. It goes as far as the
+// file is right; the error is also in the inspection.
+func (f *File) Inspect(ctx context.Context) (*Inspection, error) {
+	m := f.Metadata()
+	r := &Inspection{
+		Generated: m.Generated, Since: m.Since, Version: m.Version, Claimed: m.Checksum, Coding: f.Coding(), Size: f.Size,
+		Sections: map[string]int{}, Blocks: map[string]int{},
+	}
+	f.Step("inspect", 2)
+	v, err := f.verify(ctx, &r.FileReport)
+	r.Bytes, r.Unknown, r.Dropped, r.Clamped = v.Bytes, v.Unknown, v.Dropped, v.Clamped
+	r.Ratio = float64(v.Bytes*100/max(1, f.Size)) / 100
+	if err == nil {
+		err = r.count(ctx, f)
+	}
+	r.Fail(err)
+	return r, err
+}
+
+const (
+	maxInspected = 1000 // sections that are counted one by one
+	others       = "(others)"
+)
+
+// count counts what the pages of a verified file have. Of a page it keeps eight
+// bytes.
+func (r *Inspection) count(ctx context.Context, f *File) error {
+	seed := maphash.MakeSeed()
+	var urls []uint64
+	for page, err := range f.Pages(ctx) {
+		if _, skip := errors.AsType[*millrace.SkipError](err); skip {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		urls = append(urls, maphash.String(seed, page.URL))
+		section := strings.Clone(firstSegment(page.URL))
+		if _, known := r.Sections[section]; !known && len(r.Sections) >= maxInspected {
+			section = others
+		}
+		r.Sections[section]++
+		for i := range page.Blocks {
+			r.Blocks[string(page.Blocks[i].Type)]++
+		}
+	}
+	slices.Sort(urls)
+	r.Duplicates = len(urls) - len(slices.Compact(urls))
+	return nil
+}
+
+// firstSegment gives "/" and the first segment of the path of a URL.
+func firstSegment(u string) string {
+	_, rest, _ := strings.Cut(u, "://")
+	i := strings.IndexByte(rest, '/')
+	if i < 0 {
+		return "/"
+	}
+	path := rest[i:]
+	if end := strings.IndexAny(path[1:], "/?#"); end >= 0 {
+		path = path[:end+1]
+	}
+	return path
+}
+
+// WriteText writes the inspection for people.
+func (r *Inspection) WriteText(w io.Writer) error {
+	b := new(bytes.Buffer)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("file", "%s", r.File)
+	line("id", "%s", r.ID)
+	line("section", "%s", r.Section)
+	line("type", "%s", r.Type)
+	line("generated", "%s", r.Generated.Format(time.RFC3339Nano))
+	if !r.Since.IsZero() {
+		line("since", "%s", r.Since.Format(time.RFC3339Nano))
+	}
+	line("version", "%s", r.Version)
+	line("coding", "%s", cmp.Or(r.Coding, "none"))
+	line("size", "%d bytes, %d decoded, ratio %.2f", r.Size, r.Bytes, r.Ratio)
+	line("checksum", "%s", cmp.Or(strings.TrimPrefix(checksums[r.Checksum], "checksum "), "not known"))
+	line("pages", "%d, %d skipped, %d of a URL that was there before", r.Pages, r.Skipped, r.Duplicates)
+	writeCounts(b, "sections", r.Sections)
+	writeCounts(b, "blocks", r.Blocks)
+	if r.Unknown+r.Dropped+r.Clamped > 0 {
+		line("odd", "%d blocks of unknown types, %d URLs that are none, %d headings of no level", r.Unknown, r.Dropped, r.Clamped)
+	}
+	if r.Error != "" {
+		line("refused", "%s", r.Error)
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// writeCounts writes the largest of some counts, a line each.
+func writeCounts(w io.Writer, name string, n map[string]int) {
+	const most = 20
+	keys := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b))
+	})
+	for i, k := range keys {
+		if i == most {
+			fmt.Fprintf(w, "%-12s … and %d more\n", "", len(keys)-most)
+			break
+		}
+		fmt.Fprintf(w, "%-12s %7d %s\n", name, n[k], k)
+		name = ""
+	}
+}

@@ -1,0 +1,178 @@
+package scp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// File is a collection in an open file.
+type File struct {
+	*Collection
+	Size int64 // of the file in bytes
+
+	name   string
+	file   *os.File
+	copied bool // it is temporary
+	o      *FileOptions
+	step   string
+	read   int64 // bytes, of this step
+	total  int64 // bytes that it takes
+}
+
+// FileOptions are the options of [OpenFile].
+type FileOptions struct {
+	Stdin  io.Reader    // what "-" names
+	Client *http.Client // fetches URLs
+	Logger *slog.Logger // If nil, nothing is logged.
+	// Progress receives how many bytes a step has read, of how many. An empty step
+	// is the end of the one before. If nil, progress is not reported.
+	Progress func(step string, read, total int64)
+}
+
+// OpenFile opens a collection: a file, a URL, or the standard input for "-". It
+// copies what cannot be read twice to a temporary file, at most as many bytes as a
+// collection may have (SCP 0.1, Resource Exhaustion Attacks).
+func OpenFile(ctx context.Context, name string, o *FileOptions) (_ *File, err error) {
+	f := &File{name: name, o: o}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	isURL, coding := strings.Contains(name, "://"), ""
+	switch {
+	case name == "-":
+		err = f.copy(ctx, o.Stdin, 0)
+	case isURL:
+		coding, err = f.fetch(ctx, name)
+	default:
+		err = f.open(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Collection, err = Open(f, f.Size, nil); err != nil {
+		return nil, err
+	}
+	if is := f.Coding(); isURL && coding != is && o.Logger != nil {
+		o.Logger.Warn("the server names another coding than the file has", "url", name, "content_encoding", coding, "is", is)
+	}
+	return f, nil
+}
+
+func (f *File) open(ctx context.Context, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return errors.Unwrap(err) // the commands name the file
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		f.file, f.Size = file, info.Size()
+		return nil
+	}
+	defer file.Close()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("it is a folder: %w", millrace.ErrInvalid)
+	}
+	if err != nil {
+		return err
+	}
+	return f.copy(ctx, file, 0)
+}
+
+// fetch gets a file as it is sent, still coded, and what the server calls its
+// coding.
+func (f *File) fetch(ctx context.Context, address string) (coding string, err error) {
+	ctx = fetch.Download(ctx, maxFile, longest)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	req.Header.Set("Accept", "application/scp, */*;q=0.5")
+	req.Header.Set("Accept-Encoding", "zstd, gzip")
+	resp, err := fetch.Do(ctx, f.o.Client, req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return "", err
+	}
+	coding = namedCoding(resp)
+	body, err := asSent(resp)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	return coding, f.copy(ctx, body, resp.ContentLength)
+}
+
+// copy spools a file. size is 0 or less if it is not known.
+func (f *File) copy(ctx context.Context, from io.Reader, size int64) (err error) {
+	if f.file, err = temporary(); err != nil {
+		return err
+	}
+	f.copied = true
+	f.Step("fetch", 1)
+	f.total = size
+	f.Size, err = io.Copy(f.file, io.LimitReader(&counted{ctx, from, f}, maxFile+1))
+	return err
+}
+
+// counted is a stream that shows how far it has come.
+type counted struct {
+	ctx  context.Context
+	from io.Reader
+	f    *File
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.from.Read(b)
+	c.f.count(n)
+	return n, err
+}
+
+// ReadAt reads the file as it is, and shows how far that has come.
+func (f *File) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.file.ReadAt(b, at)
+	f.count(n)
+	return n, err
+}
+
+// Step begins a step that reads the file some times. If the title is empty, no
+// progress is reported.
+func (f *File) Step(title string, passes int64) {
+	if title != "" {
+		title += " " + f.name
+	}
+	f.step, f.read, f.total = title, 0, passes*f.Size
+	f.count(0)
+}
+
+func (f *File) count(n int) {
+	if f.read += int64(n); f.o.Progress != nil {
+		f.o.Progress(f.step, f.read, max(f.total, f.read))
+	}
+}
+
+// Close closes the file. It removes a temporary one.
+func (f *File) Close() error {
+	f.Step("", 0)
+	if f.copied {
+		discard(f.file)
+		return nil
+	}
+	return f.file.Close()
+}
