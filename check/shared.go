@@ -65,6 +65,9 @@ func (r *Response) Said() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
+// Field returns a header field, all of its lines.
+func (r *Response) Field(name string) string { return strings.Join(r.Header.Values(name), ", ") }
+
 // HostOf returns the host of a URL in lower case, with its port unless that is the
 // default of the scheme; "" for what is no URL.
 func HostOf(u string) string {

@@ -123,6 +123,21 @@ func FieldLinks(r *check.Response) []weblink.Link {
 	return Links(&check.Response{URL: r.URL, Status: r.Status, Header: http.Header{"Link": r.Header["Link"]}})
 }
 
+// Directives returns the directives of Cache-Control in lower case, nil if there are
+// none.
+func Directives(r *check.Response) (all map[string]string) {
+	for d := range strings.SplitSeq(strings.ToLower(r.Field("Cache-Control")), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
+		if name != "" && all == nil {
+			all = map[string]string{}
+		}
+		if name != "" {
+			all[name] = strings.Trim(value, `"`)
+		}
+	}
+	return all
+}
+
 // Short cuts the text of a remote site to what fits in a message.
 func Short(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")

@@ -101,6 +101,16 @@ func Sitemaps(robots *fetch.Robots, root string, keep func(u string) bool) (urls
 	return urls
 }
 
+// Varies reports whether a response varies by a field, as its Vary says.
+func Varies(h http.Header, field string) bool {
+	for name := range strings.SplitSeq(strings.Join(h.Values("Vary"), ","), ",") {
+		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, field) {
+			return true
+		}
+	}
+	return false
+}
+
 // Downgrade reports whether a step from one canonical URL to another leaves https.
 func Downgrade(from, to string) bool {
 	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")

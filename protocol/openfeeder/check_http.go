@@ -104,7 +104,7 @@ func checkBearer(_ context.Context, s *survey, fail check.Fail) error {
 	if !s.closed() || s.index.resp.Status != http.StatusUnauthorized {
 		return check.ErrNotApplicable
 	}
-	got := strings.Join(s.index.resp.Header.Values("WWW-Authenticate"), ", ")
+	got := s.index.resp.Field("WWW-Authenticate")
 	if !strings.Contains(" "+strings.ToLower(got)+" ", "bearer") {
 		fail(s.index.url, "WWW-Authenticate: "+got, "WWW-Authenticate: Bearer")
 	}

@@ -3,37 +3,21 @@ package scp
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
-
-// directives gives those of Cache-Control, nil if there are none.
-func directives(r *check.Response) map[string]string {
-	var out map[string]string
-	for d := range strings.SplitSeq(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
-		if name == "" {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[name] = strings.Trim(value, `"`)
-	}
-	return out
-}
 
 // maxAge gives seconds, -1 if there is no max-age.
 func maxAge(r *check.Response) int {
-	if n, err := strconv.Atoi(directives(r)["max-age"]); err == nil {
+	if n, err := strconv.Atoi(kit.Directives(r)["max-age"]); err == nil {
 		return n
 	}
 	return -1
 }
 
 func checkPublic(_ *survey, c *seenFile, fail check.Fail) bool {
-	d := directives(c.resp)
+	d := kit.Directives(c.resp)
 	if _, ok := d["public"]; d != nil && !ok {
 		fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), "public")
 	}
@@ -56,7 +40,7 @@ func interval(frequency string) int {
 }
 
 func checkMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
-	if c.ref.delta || directives(c.resp) == nil {
+	if c.ref.delta || kit.Directives(c.resp) == nil {
 		return false
 	}
 	for _, e := range s.list.elements {
@@ -72,7 +56,7 @@ func checkMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
 }
 
 func checkDeltaMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
-	if !c.ref.delta || directives(c.resp) == nil {
+	if !c.ref.delta || kit.Directives(c.resp) == nil {
 		return false
 	}
 	for _, f := range s.files {
@@ -88,7 +72,7 @@ func checkDeltaMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
 }
 
 func checkMustRevalidate(_ *survey, c *seenFile, fail check.Fail) bool {
-	d := directives(c.resp)
+	d := kit.Directives(c.resp)
 	if !c.ref.delta || d == nil {
 		return false
 	}

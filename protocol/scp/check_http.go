@@ -41,7 +41,7 @@ func checkContentEncoding(_ *survey, c *seenFile, fail check.Fail) bool {
 	if !c.suffix {
 		return false
 	}
-	got := strings.ToLower(strings.Join(c.resp.Header.Values("Content-Encoding"), ", "))
+	got := strings.ToLower(c.resp.Field("Content-Encoding"))
 	if got != c.named && (got != "identity" || c.named != "") {
 		want := "no Content-Encoding"
 		if c.named != "" {

@@ -179,24 +179,20 @@ func isJSONType(u string, r *check.Response, charset bool, fail check.Fail) {
 	}
 }
 
-// checkVary returns a rule that an M-URL varies by a field, or by what says as much.
-func checkVary(names ...string) siteRule {
+// checkVary returns a rule that an M-URL varies by a field.
+func checkVary(name string) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
-			varies(p.MURL, p.Resp, fail, names...)
+			varies(p.MURL, p.Resp, fail, name)
 		}
 		return p.OK()
 	})
 }
 
-func varies(u string, r *check.Response, fail check.Fail, by ...string) {
-	got := strings.Join(r.Header.Values("Vary"), ", ")
-	for name := range strings.SplitSeq(got, ",") {
-		if slices.ContainsFunc(by, func(b string) bool { return strings.EqualFold(b, strings.TrimSpace(name)) }) {
-			return
-		}
+func varies(u string, r *check.Response, fail check.Fail, by string) {
+	if !kit.Varies(r.Header, by) {
+		fail(u, "Vary: "+r.Field("Vary"), "Vary: "+by)
 	}
-	fail(u, "Vary: "+got, "Vary: "+by[0])
 }
 
 // presentItem fetches the lists again, once, and returns the item with an mUrl,
@@ -281,7 +277,7 @@ func checkCanonicalLink(p *seenPage, fail check.Fail) bool {
 
 // linkField returns the Link fields of a response for a finding.
 func linkField(r *check.Response) string {
-	if got := strings.Join(r.Header.Values("Link"), ", "); got != "" {
+	if got := r.Field("Link"); got != "" {
 		return got
 	}
 	return "no Link field"

@@ -55,7 +55,7 @@ func rules00(rule newRule) []check.Rule {
 		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
 		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askProbes(kit.NotModifiedFields(true, "Last-Modified", "Cache-Control"))),
 		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl00)),
-		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", checkVary("Accept", "*")),
+		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", checkVary("Accept")),
 
 		rule("6.1", "sitemap", should, "The publisher provides a list in JSON at /llm-sitemap.json.", checkSitemap),
 		rule("6.1", "version", must, "version is the integer 1.", onLists(checkVersion)),

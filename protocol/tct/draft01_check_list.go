@@ -65,22 +65,15 @@ const timelyAge = 24 * 60 * 60
 
 // timely is 1.7.2 and 1.8.2: a cache asks again before long.
 func timely(u string, r *check.Response, fail check.Fail) {
-	got := strings.Join(r.Header.Values("Cache-Control"), ", ")
-	soon := false
-	for d := range strings.SplitSeq(strings.ToLower(got), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
-		switch name {
-		case "no-cache", "no-store":
-			soon = true
-		case "max-age":
-			age, err := strconv.Atoi(strings.Trim(value, `"`))
-			soon = soon || err == nil && age <= timelyAge
-		case "immutable":
-			fail(u, "Cache-Control: "+got, "no immutable: the content of a page changes")
-			return
-		}
-	}
-	if !soon {
+	got, said := r.Field("Cache-Control"), kit.Directives(r)
+	_, again := said["no-cache"]
+	_, never := said["no-store"]
+	_, fixed := said["immutable"]
+	age, err := strconv.Atoi(said["max-age"])
+	switch {
+	case fixed:
+		fail(u, "Cache-Control: "+got, "no immutable: the content of a page changes")
+	case !again && !never && (err != nil || age > timelyAge):
 		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+cacheControl)
 	}
 }

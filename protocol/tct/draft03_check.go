@@ -116,7 +116,7 @@ type answer struct {
 }
 
 // Said returns a field of the answer, all of its lines.
-func (a *answer) Said(name string) string { return strings.Join(a.Resp.Header.Values(name), ", ") }
+func (a *answer) Said(name string) string { return a.Resp.Field(name) }
 
 // Plain reports whether there is no content coding.
 func (a *answer) Plain() bool { return a.Said("Content-Encoding") == "" && a.Resp.CutErr == nil }
@@ -141,7 +141,7 @@ func askAnswers(section string, f func(ctx context.Context, s *siteContext, a *a
 }
 
 func checkNoProfileParam(_ context.Context, s *siteContext, fail check.Fail) error {
-	if got := strings.Join(s.Home.Header.Values("Link"), ", "); profileParam.MatchString(got) {
+	if got := s.Home.Field("Link"); profileParam.MatchString(got) {
 		fail(s.Home.URL, "Link: "+got, "no parameter profile")
 	}
 	return nil
@@ -155,7 +155,7 @@ func checkAbsoluteTarget(_ context.Context, s *siteContext, fail check.Fail) err
 	if len(index) == 0 {
 		return check.ErrNotApplicable
 	}
-	got := strings.Join(s.Home.Header.Values("Link"), ", ")
+	got := s.Home.Field("Link")
 	for _, u := range index {
 		if strings.Contains(got, "<"+u+">") {
 			return nil
@@ -254,12 +254,12 @@ func checkProfileLink(want string) func(a *answer, fail check.Fail) bool {
 }
 
 func checkAnswerVary(a *answer, fail check.Fail) bool {
-	varies(a.URL, a.Resp, fail, "Accept-Encoding", "*")
+	varies(a.URL, a.Resp, fail, "Accept-Encoding")
 	return true
 }
 
 func checkNoTransform(a *answer, fail check.Fail) bool {
-	if _, ok := directives(a.Resp)["no-transform"]; !ok {
+	if _, ok := kit.Directives(a.Resp)["no-transform"]; !ok {
 		fail(a.URL, "Cache-Control: "+a.Said("Cache-Control"), "Cache-Control with no-transform")
 	}
 	return true
@@ -281,7 +281,7 @@ func checkGzip(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		return false, err // it has changed
 	}
 	for _, name := range []string{"Content-Encoding", "ETag", "Content-Digest"} {
-		if got := strings.Join(resp.Header.Values(name), ", "); got != a.Said(name) {
+		if got := resp.Field(name); got != a.Said(name) {
 			fail(a.URL, name+": "+got+" with "+otherCoding.name, name+": "+a.Said(name))
 			return true, nil
 		}
@@ -304,7 +304,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		}
 	}
 	for _, name := range []string{"ETag", "Content-Type", "Content-Digest", "Content-Length", "Cache-Control", "Vary", "Link"} {
-		if got := strings.Join(resp.Header.Values(name), ", "); got != a.Said(name) {
+		if got := resp.Field(name); got != a.Said(name) {
 			fail(a.URL, name+": "+got+" for HEAD", name+": "+a.Said(name))
 			return true, nil
 		}
@@ -391,7 +391,7 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 	if err != nil {
 		return false, err
 	}
-	allow := strings.Join(resp.Header.Values("Allow"), ", ")
+	allow := resp.Field("Allow")
 	if resp.Status != http.StatusMethodNotAllowed || !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
 		fail(a.URL, resp.Said()+" with Allow: "+allow+" to POST", "405 with Allow: GET, HEAD")
 	}

@@ -153,8 +153,8 @@ func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool
 		return false, nil
 	}
 	for what, r := range map[string]*check.Response{"HTML": p.html, "Markdown": p.own} {
-		if !varies(r.Header, "Accept") {
-			fail(p.url, what+" with Vary: "+strings.Join(r.Header.Values("Vary"), ", "), "Vary: Accept")
+		if !kit.Varies(r.Header, "Accept") {
+			fail(p.url, what+" with Vary: "+r.Field("Vary"), "Vary: Accept")
 		}
 	}
 	return true, nil

@@ -278,16 +278,6 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 	return out, nil
 }
 
-// varies reports whether an answer depends on a field of the request.
-func varies(h http.Header, field string) bool {
-	for name := range strings.SplitSeq(strings.Join(h.Values("Vary"), ","), ",") {
-		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, field) {
-			return true
-		}
-	}
-	return false
-}
-
 // ask gets what should be the Markdown of a page. An answer that is something
 // else is ErrNotFound.
 func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*twin, error) {
