@@ -55,7 +55,7 @@ func Rules() []check.Rule {
 		rule("E.5", "if-none-match", should, "If-None-Match with the present tag is answered with 304.", askProbe(kit.IfNoneMatch)),
 		rule("E.5", "if-modified-since", should, "If-Modified-Since with the present date is answered with 304.", askProbe(kit.IfModifiedSince)),
 		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askProbe(kit.OtherTag)),
-		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", askList(checkGzip)),
+		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", checkGzip),
 
 		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedBare)),
 		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", inPublic(onEntries(checkAuthSnapshot))),
@@ -98,20 +98,12 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, e
 
 // onList runs f on the list.
 func onList(f func(l *seenList, fail check.Fail)) look {
-	return askList(func(_ context.Context, _ *survey, l *seenList, fail check.Fail) error {
-		f(l, fail)
-		return nil
-	})
-}
-
-// askList is onList for rules that send requests.
-func askList(f func(ctx context.Context, s *survey, l *seenList, fail check.Fail) error) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
+	return kit.On(func(s *survey) *seenList {
 		if s.list.fields == nil {
-			return check.ErrNotApplicable
+			return nil
 		}
-		return f(ctx, s, s.list, fail)
-	}
+		return s.list
+	}, f)
 }
 
 // onEntries runs f on every entry of the list; f gives what is wrong with it

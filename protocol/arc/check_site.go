@@ -159,8 +159,9 @@ func askProbe(f kit.Condition) look {
 // packet.
 const small = 1400
 
-func checkGzip(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
-	if len(l.resp.Body) < small {
+func checkGzip(ctx context.Context, s *survey, fail check.Fail) error {
+	l := s.list
+	if l.fields == nil || len(l.resp.Body) < small {
 		return check.ErrNotApplicable
 	}
 	resp, err := s.Target.Do(ctx, http.MethodGet, l.url, http.Header{"Accept-Encoding": {"gzip"}})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +23,18 @@ func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S,
 	shared := check.Shared[S]{Name: name, Survey: see}
 	return func(section, word string, level check.Level, sentence string, f check.Look[S]) check.Rule {
 		return shared.Rule(section+"/"+word, level, section, sentence, f)
+	}
+}
+
+// On runs f on what a site has once, unless it is nil.
+func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.Look[S] {
+	return func(_ context.Context, s S, fail check.Fail) error {
+		t := of(s)
+		if t == nil {
+			return check.ErrNotApplicable
+		}
+		f(t, fail)
+		return nil
 	}
 }
 
@@ -107,6 +120,14 @@ func HeadOf(r *check.Response) weblink.Head {
 		return headOf(r.Header, base, nil)
 	}
 	return headOf(r.Header, base, bytes.NewReader(r.Body))
+}
+
+// MediaType checks the media type of the document at a URL.
+func MediaType(u string, r *check.Response, want string, fail check.Fail) {
+	got := r.Header.Get("Content-Type")
+	if mt, _, err := mime.ParseMediaType(got); err != nil || mt != want {
+		fail(u, "Content-Type: "+got, "Content-Type: "+want)
+	}
 }
 
 // Links returns the links of a response of status 2xx: of its Link fields, then of

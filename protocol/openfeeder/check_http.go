@@ -3,7 +3,6 @@ package openfeeder
 import (
 	"context"
 	"encoding/json"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -58,10 +57,7 @@ func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
 		return check.ErrNotApplicable
 	}
-	got := s.found.resp.Header.Get("Content-Type")
-	if mt, _, err := mime.ParseMediaType(got); err != nil || mt != mediaType {
-		fail(s.found.url, "Content-Type: "+got, "Content-Type: "+mediaType)
-	}
+	kit.MediaType(s.found.url, s.found.resp, mediaType, fail)
 	return nil
 }
 

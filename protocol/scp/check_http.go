@@ -2,12 +2,12 @@ package scp
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 // onFiles runs f on every file with a whole answer; f reports whether the rule
@@ -30,10 +30,7 @@ func askFiles(f func(ctx context.Context, s *survey, c *seenFile, fail check.Fai
 }
 
 func checkContentType(_ *survey, c *seenFile, fail check.Fail) bool {
-	got := c.resp.Header.Get("Content-Type")
-	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != contentType {
-		fail(c.ref.url, "Content-Type: "+got, "Content-Type: "+contentType)
-	}
+	kit.MediaType(c.ref.url, c.resp, contentType, fail)
 	return true
 }
 

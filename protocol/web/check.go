@@ -116,38 +116,26 @@ func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fai
 	return check.Each(func(s *survey) []*seenPage { return s.pages }, f)
 }
 
-// applies runs f if there is something that it is about.
-func applies(is bool, f func()) error {
-	if !is {
-		return check.ErrNotApplicable
-	}
-	f()
-	return nil
-}
-
 func onLLMs(f func(l *seenLLMs, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.llms != nil, func() { f(s.llms, fail) })
-	}
+	return kit.On(func(s *survey) *seenLLMs { return s.llms }, f)
 }
 
 func onAtom(f func(a *seenAtom, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.atom != nil, func() { f(s.atom, fail) })
-	}
+	return kit.On(func(s *survey) *seenAtom { return s.atom }, f)
 }
 
 // onFeed is onAtom for what can be read.
 func onFeed(f func(a *seenAtom, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.atom != nil && s.atom.feed != nil, func() { f(s.atom, fail) })
-	}
+	return kit.On(func(s *survey) *seenAtom {
+		if s.atom == nil || s.atom.feed == nil {
+			return nil
+		}
+		return s.atom
+	}, f)
 }
 
 func onJSONFeed(f func(j *seenJSONFeed, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.json != nil, func() { f(s.json, fail) })
-	}
+	return kit.On(func(s *survey) *seenJSONFeed { return s.json }, f)
 }
 
 func onSitemaps(f func(m *seenSitemap, fail check.Fail)) look {
@@ -158,13 +146,9 @@ func onSitemaps(f func(m *seenSitemap, fail check.Fail)) look {
 }
 
 func onRobots(f func(r *seenRobots, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.robots != nil, func() { f(s.robots, fail) })
-	}
+	return kit.On(func(s *survey) *seenRobots { return s.robots }, f)
 }
 
 func onCatalog(f func(c *seenCatalog, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		return applies(s.catalog != nil, func() { f(s.catalog, fail) })
-	}
+	return kit.On(func(s *survey) *seenCatalog { return s.catalog }, f)
 }

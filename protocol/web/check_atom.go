@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"mime"
 	"net/url"
 	"regexp"
 	"strings"
@@ -42,9 +41,7 @@ func checkAtomXML(a *seenAtom, fail check.Fail) {
 }
 
 func checkAtomType(a *seenAtom, fail check.Fail) {
-	if mt, _, _ := mime.ParseMediaType(a.resp.Header.Get("Content-Type")); mt != atomType {
-		fail(a.resp.URL, "Content-Type: "+a.resp.Header.Get("Content-Type"), atomType)
-	}
+	kit.MediaType(a.resp.URL, a.resp, atomType, fail)
 }
 
 // one finds fault unless an element has one child of a name.

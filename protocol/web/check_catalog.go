@@ -34,9 +34,7 @@ func seeCatalog(resp *check.Response) *seenCatalog {
 }
 
 func checkCatalogType(c *seenCatalog, fail check.Fail) {
-	if mt, _, _ := mime.ParseMediaType(c.resp.Header.Get("Content-Type")); mt != linksetType {
-		fail(c.resp.URL, "Content-Type: "+c.resp.Header.Get("Content-Type"), linksetType)
-	}
+	kit.MediaType(c.resp.URL, c.resp, linksetType, fail)
 }
 
 func checkCatalogLinks(c *seenCatalog, fail check.Fail) {

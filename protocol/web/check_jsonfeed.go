@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"fmt"
-	"mime"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
@@ -114,7 +113,5 @@ func checkJSONItemDate(j *seenJSONFeed, fail check.Fail) {
 }
 
 func checkJSONFeedType(j *seenJSONFeed, fail check.Fail) {
-	if mt, _, _ := mime.ParseMediaType(j.resp.Header.Get("Content-Type")); mt != jsonFeedType {
-		fail(j.resp.URL, "Content-Type: "+j.resp.Header.Get("Content-Type"), jsonFeedType)
-	}
+	kit.MediaType(j.resp.URL, j.resp, jsonFeedType, fail)
 }

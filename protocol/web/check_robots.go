@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"mime"
 	"net/url"
 	"regexp"
 	"strings"
@@ -62,9 +61,7 @@ func checkRobotsReachable(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 func checkRobotsType(r *seenRobots, fail check.Fail) {
-	if mt, _, _ := mime.ParseMediaType(r.resp.Header.Get("Content-Type")); mt != "text/plain" {
-		fail(r.resp.URL, "Content-Type: "+r.resp.Header.Get("Content-Type"), "text/plain")
-	}
+	kit.MediaType(r.resp.URL, r.resp, "text/plain", fail)
 }
 
 func checkRobotsUTF8(r *seenRobots, fail check.Fail) {

@@ -190,11 +190,10 @@ func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 }
 
 func checkPagesThere(_ context.Context, s *survey, fail check.Fail) error {
-	return applies(len(s.sitemaps) > 0, func() {
-		for _, r := range s.failed {
-			fail(r.URL, r.Said(), "200 OK, or no entry in a sitemap")
-		}
-	})
+	for _, r := range s.failed {
+		fail(r.URL, r.Said(), "200 OK, or no entry in a sitemap")
+	}
+	return check.Applied(len(s.sitemaps) > 0)
 }
 
 func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
