@@ -98,14 +98,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 
 // export writes the sites that are meant.
 func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, r *exportReport) error {
-	names, err := ingest.SiteNames(ctx, st)
-	all := names
-	if err == nil && c.Site != "" {
-		names, err = oneSite(ctx, st, names, c.Site)
-	}
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("store %s: %w: no site is in it yet", c.Store, millrace.ErrNotFound)
-	}
+	names, all, err := sitesOf(ctx, st, c.Store, c.Site)
 	if err != nil {
 		return err
 	}

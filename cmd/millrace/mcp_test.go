@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -11,8 +10,6 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/millrace/millrace"
 )
 
 // mcpClient is a client of the Model Context Protocol.
@@ -195,45 +192,6 @@ func TestMCPListens(t *testing.T) {
 	cancel()
 	if code := <-done; code != 0 || out.String() != "" {
 		t.Errorf("it ends with %d and has printed %q:\n%s", code, out.String(), errs.String())
-	}
-}
-
-// A store that cannot be written is read.
-func TestMCPLibrary(t *testing.T) {
-	t.Parallel()
-	const mill = "https://mill.example/"
-	file := filepath.Join(t.TempDir(), "x.db")
-	s := openStore(t, file, false)
-	fill := func(path string) {
-		site, err := s.Site(t.Context(), mill, mill)
-		if err == nil {
-			_, err = site.Apply(t.Context(), "test", []millrace.Change{{Ref: millrace.Ref{URL: path}, Page: &millrace.Page{
-				URL: path, Title: "Gate", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "A gate."}},
-				Known: millrace.FieldTitle | millrace.FieldContent,
-			}}})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	fill("/a")
-	for i, lib := range []*mirrorLibrary{newMirrorLibrary(s, file, nil), newMirrorLibrary(openStore(t, file, true), file, nil)} {
-		defer lib.close()
-		pages := func() int {
-			site, err := lib.Site(t.Context(), mill)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return site.View.Site().Pages
-		}
-		before := pages()
-		fill(fmt.Sprint("/b", i))
-		if after := pages(); after != before+1 {
-			t.Errorf("library %d: %d pages, then %d", i, before, after)
-		}
-		if err := lib.Index(t.Context(), mill, nil); err != nil {
-			t.Errorf("library %d: index: %v", i, err)
-		}
 	}
 }
 

@@ -12,12 +12,12 @@ func (p *process) progress(title string) *terminal.Step {
 	return p.board.Step(title, terminal.Options{Writer: p.stderr, Terminal: terminal.Is(p.stderr, p.lookup), Quiet: p.common.Quiet, Log: p.log})
 }
 
-// steps returns what shows the steps of something, one after the other, counted in
-// unit. A step without a title is the end of the one before.
-func (p *process) steps(unit string) func(title string, done, total int) {
+// steps returns what shows the steps of something, one after the other. A step
+// without a title is the end of the one before.
+func (p *process) steps() func(title, unit string, done, total int) {
 	var bar *terminal.Step
 	at := ""
-	return func(title string, done, total int) {
+	return func(title, unit string, done, total int) {
 		if title != at {
 			if at != "" {
 				bar.End()
@@ -36,12 +36,12 @@ func (p *process) steps(unit string) func(title string, done, total int) {
 // refreshing returns what receives the progress of a step that may come again
 // or never, counted in unit. A total of 0 is the end of the step.
 func (p *process) refreshing(title, unit string) func(done, total int) {
-	show := p.steps(unit)
+	show := p.steps()
 	return func(done, total int) {
 		if total > 0 {
-			show(title, done, total)
+			show(title, unit, done, total)
 		} else {
-			show("", 0, 0)
+			show("", "", 0, 0)
 		}
 	}
 }

@@ -70,10 +70,10 @@ func (r *remote) openSCP(ctx context.Context, p *process, name string) (*scp.Fil
 		}
 		name = address
 	}
-	show := p.steps("MB")
+	show := p.steps()
 	return scp.OpenFile(ctx, name, &scp.FileOptions{
 		Stdin: p.stdin, Client: r.client(p, nil).HTTP(), Logger: p.log,
-		Progress: func(step string, read, total int64) { show(step, int(read>>20), int(total>>20)) },
+		Progress: func(step string, read, total int64) { show(step, "MB", int(read>>20), int(total>>20)) },
 	})
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,17 +13,17 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/humanize"
-	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/library"
 )
 
 // searched runs `millrace search --json`.
-func searched(t *testing.T, args ...string) searchReport {
+func searched(t *testing.T, args ...string) library.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"search", "--json"}, args...)...)
 	if code != 0 {
 		t.Fatalf("search %q exits %d:\n%s", args, code, errs)
 	}
-	var r searchReport
+	var r library.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -39,24 +37,6 @@ func mirrorOf(t *testing.T, name string) string {
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	pull(t, s.url, file)
 	return file
-}
-
-// A read-only store is searched by an index in a temporary folder if none can be
-// written beside it.
-func TestSearchReadOnly(t *testing.T) {
-	t.Parallel()
-	file := mirrorOf(t, "handbook")
-	write(t, file+".index", "a file stands where the folder would be")
-	st := openStore(t, file, true)
-	names, err := ingest.SiteNames(t.Context(), st)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, r := &searchCommand{Store: file, Limit: 10}, new(searchReport)
-	p := &process{stderr: io.Discard, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
-	if err := c.sites(t.Context(), p, st, names, nil, "water wheel", r); err != nil || len(r.Hits) == 0 {
-		t.Errorf("%d hits: %v", len(r.Hits), err)
-	}
 }
 
 func TestSearch(t *testing.T) {
@@ -173,7 +153,7 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 	defer down.Close()
 	code, out, errs := command(t, map[string]string{"HOME": t.TempDir(), "MILLRACE_EMBED_KEY": "s3cret-s3cret"},
 		"search", "water wheel", "--store", file, "--embed-url", down.URL+"/v1", "--embed-model", "m", "--json")
-	var r searchReport
+	var r library.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || len(r.Hits) == 0 || r.Code != "http-418" {
 		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
 	}

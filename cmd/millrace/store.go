@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -38,4 +39,20 @@ func besides(dsn string) (path string, remove func() error, err error) {
 	}
 	dir, err := os.MkdirTemp("", "millrace-")
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
+}
+
+// sitesOf returns the names of the sites of a store, and those that --site selects:
+// all, or one.
+func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, all []string, err error) {
+	if all, err = ingest.SiteNames(ctx, st); err != nil || want == "" && len(all) > 0 {
+		return all, all, err
+	}
+	if want == "" {
+		return nil, nil, fmt.Errorf("store %s: %w: no site is in it yet", file, millrace.ErrNotFound)
+	}
+	name, err := ingest.FindSite(ctx, st, all, want)
+	if err != nil {
+		return nil, nil, usageError("--site " + err.Error())
+	}
+	return []string{name}, all, nil
 }

@@ -128,7 +128,7 @@ func checkDirections(t *tree) []string {
 // linkSQLite are the packages whose tests link SQLite, which takes long: the
 // engine, the index and what publishes with it.
 var linkSQLite = []string{
-	"cmd/millrace", "internal/index", "internal/serving", "internal/simulation", "internal/sqlitefile", "publish", "store/all", "store/sqlite",
+	"cmd/millrace", "internal/index", "internal/library", "internal/serving", "internal/simulation", "internal/sqlitefile", "publish", "store/all", "store/sqlite",
 }
 
 // checkSQLite finds other packages whose tests link it.

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -39,4 +41,22 @@ func Head(ctx context.Context, st store.Store, name string) (store.Site, millrac
 	}
 	v, err := Visible{site}.Head(ctx)
 	return site, v, err
+}
+
+// FindSite returns one of the names of the sites of a store: the one that is wanted
+// by its name or by where its pages are.
+func FindSite(ctx context.Context, st store.Store, names []string, want string) (string, error) {
+	want = strings.TrimSuffix(want, "/")
+	for _, n := range names {
+		if strings.TrimSuffix(n, "/") == want {
+			return n, nil
+		}
+	}
+	for _, n := range names {
+		// A site that has not been published has no other name.
+		if _, v, err := Head(ctx, st, n); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
+			return n, nil
+		}
+	}
+	return "", fmt.Errorf("%s: it is not in the store; there is: %s", want, strings.Join(names, ", "))
 }

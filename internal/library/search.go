@@ -1,0 +1,179 @@
+package library
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/index"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
+)
+
+// Report is what a search of some sites has found.
+type Report struct {
+	Query     string `json:"query"`
+	Total     int    `json:"total"`               // how many passages were found, before limit
+	Corrected string `json:"corrected,omitempty"` // as it was read, when nothing else was found
+	Note      string `json:"note,omitempty"`      // why the answer is less than it could be
+	Code      string `json:"code,omitempty"`      // of the first reason in Note
+	Hits      []Hit  `json:"hits"`
+
+	seconds float64
+}
+
+// Hit is a passage that was found.
+type Hit struct {
+	URL       string   `json:"url"`
+	Title     string   `json:"title"`
+	Headings  []string `json:"headings,omitempty"` // above the passage, the outermost first
+	Chunk     string   `json:"chunk"`
+	Type      string   `json:"type"`
+	Relevance float64  `json:"relevance"`
+	Snippet   string   `json:"snippet"`
+	Marks     [][2]int `json:"marks,omitempty"` // what was found in it: byte offsets of its UTF-8, from and until
+}
+
+// Search searches sites, one after the other, and brings their indexes up to date
+// before. A site that cannot be searched now is named in the report; it fails the
+// search only if there is no other.
+func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) (*Report, error) {
+	r := &Report{Query: q.Text, Hits: []Hit{}}
+	var missed []error
+	for _, name := range names {
+		err := l.search(ctx, name, q, r)
+		passes := errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrUnavailable) || errors.Is(err, millrace.ErrNotFound)
+		switch {
+		case err != nil && (!passes || ctx.Err() != nil):
+			return nil, err
+		case err != nil:
+			missed = append(missed, err)
+		}
+	}
+	if len(missed) == len(names) {
+		return nil, errors.Join(missed...)
+	}
+	for _, err := range missed {
+		r.note(fmt.Errorf("not searched: %w", err))
+	}
+	// Relevance means the same on every site.
+	slices.SortStableFunc(r.Hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.URL, b.URL))
+	})
+	r.Hits = r.Hits[:min(len(r.Hits), q.Limit)]
+	return r, nil
+}
+
+// search adds what is found in a site. The store may change meanwhile: a view that
+// is gone is replaced by a newer one.
+func (l *Library) search(ctx context.Context, name string, q millrace.Query, r *Report) error {
+	x, err := l.index(ctx, name)
+	if err != nil {
+		return err
+	}
+	const tries = 3
+	for range tries {
+		var v millrace.View
+		if _, v, err = ingest.Head(ctx, l.store, name); err != nil {
+			return err
+		}
+		var note error
+		if note, err = l.prepare(ctx, name, x, v); note != nil {
+			r.note(fmt.Errorf("found by words alone: %w", note))
+		}
+		if err == nil {
+			err = r.add(ctx, x, v, q)
+		}
+		if !errors.Is(err, millrace.ErrConflict) {
+			break
+		}
+	}
+	return err
+}
+
+// note adds why the hits may be fewer than they could be; nil is nothing.
+func (r *Report) note(err error) {
+	switch {
+	case err == nil || r.Note == err.Error():
+	case r.Note == "":
+		r.Note, r.Code = err.Error(), millrace.ErrorCode(err)
+	default:
+		r.Note += "; " + err.Error()
+	}
+}
+
+// add adds the hits of one view.
+func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q millrace.Query) error {
+	start := time.Now()
+	found, err := x.Search(ctx, v, q)
+	r.seconds += time.Since(start).Seconds()
+	if err != nil {
+		return err
+	}
+	r.note(found.Note)
+	if len(found.Hits) == 0 {
+		return nil
+	}
+	// What is found as it was typed leaves no room for a guess.
+	switch first := len(r.Hits) == 0; {
+	case !first && r.Corrected == "" && found.Corrected != "":
+		return nil
+	case !first && r.Corrected != "" && found.Corrected == "":
+		r.Hits, r.Total, r.Corrected = r.Hits[:0], 0, ""
+	case first:
+		r.Corrected = found.Corrected
+	}
+	r.Total += found.Total
+	for i := range found.Hits {
+		h := &found.Hits[i]
+		r.Hits = append(r.Hits, Hit{
+			URL: h.URL, Title: h.Title, Headings: h.Headings, Chunk: h.Chunk, Type: h.Type,
+			Relevance: h.Relevance, Snippet: h.Snippet, Marks: h.Marks,
+		})
+	}
+	return nil
+}
+
+// WriteText writes the report for people, with titles and marks in bold letters if
+// asked for.
+func (r *Report) WriteText(w io.Writer, bold bool) error {
+	strong := func(s string) string {
+		if !bold || s == "" {
+			return s
+		}
+		return "\x1b[1m" + s + "\x1b[0m"
+	}
+	b := new(bytes.Buffer)
+	if r.Corrected != "" {
+		fmt.Fprintf(b, "Nothing was found for %q. This is for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
+	}
+	for i := range r.Hits {
+		h := &r.Hits[i]
+		fmt.Fprintf(b, "%.2f  %s\n      %s\n", h.Relevance, strong(humanize.Printable(cmp.Or(h.Title, h.URL))), humanize.Printable(h.URL))
+		if len(h.Headings) > 0 {
+			fmt.Fprintf(b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
+		}
+		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94, strong) {
+			fmt.Fprintf(b, "      %s\n", line)
+		}
+		b.WriteByte('\n')
+	}
+	if len(r.Hits) == 0 {
+		b.WriteString("Nothing was found. Try fewer or other words.\n")
+	} else {
+		fmt.Fprintf(b, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(b, "%s\n", humanize.Printable(r.Note))
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
