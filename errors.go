@@ -110,7 +110,7 @@ type codedError struct {
 func (e *codedError) ErrorCode() string { return e.code }
 func (e *codedError) Unwrap() error     { return e.error }
 
-// Status gives the HTTP status code that an error stands for: 200 for nil,
+// Status returns the HTTP status code that an error stands for: 200 for nil,
 // that of a [RequestError], 500 for an error that wraps no sentinel.
 func Status(err error) int {
 	if err == nil {
@@ -127,9 +127,9 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// StatusErr gives the sentinel that an HTTP status code of a remote server
-// stands for: nil for 2xx, [ErrInvalid] for a code without a meaning of its
-// own here.
+// StatusErr returns the sentinel that an HTTP status code of a remote server
+// stands for: nil for 2xx, [ErrInvalid] for a code without a meaning of its own
+// here.
 func StatusErr(code int) error {
 	switch {
 	case code >= 200 && code < 300:
@@ -149,13 +149,12 @@ func StatusErr(code int) error {
 	return ErrInvalid
 }
 
-// RequestError says what is wrong with a request, in words that are meant for
-// whoever sent it.
+// RequestError is an error caused by a request, with a message for its sender.
 type RequestError struct {
 	Status int    // HTTP status, 400 or above
 	Code   string // as the protocol names it, such as "INVALID_PARAM"; "" = as it names the status
 	Text   string // what is wrong, and what to do
-	Page   string // identity of the page that was asked for; "" = none was, or nobody knows
+	Page   string // identity of the requested page; "" if none or unknown
 }
 
 // Error implements error.
@@ -166,7 +165,7 @@ func (e *RequestError) ErrorCode() string {
 	return strings.ReplaceAll(strings.ToLower(e.Code), "_", "-")
 }
 
-// Unwrap gives the sentinel that the status stands for.
+// Unwrap returns the sentinel that the status stands for.
 func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
 // FormatError says where a document breaks which rule of its format. It is an
@@ -181,7 +180,8 @@ type FormatError struct {
 	Err      error  // the cause, if there is one
 }
 
-// Error gives "tct-01 https://example.com/llm-pages.json at /items/3/etag: reason (section 1.7.1)".
+// Error returns "tct-01 https://example.com/llm-pages.json at /items/3/etag:
+// reason (section 1.7.1)".
 func (e *FormatError) Error() string {
 	var b strings.Builder
 	for _, part := range []string{e.Protocol, e.URL} {
@@ -216,7 +216,7 @@ func (e *FormatError) ErrorCode() string {
 	return code
 }
 
-// Unwrap gives [ErrInvalid] and the cause.
+// Unwrap returns [ErrInvalid] and the cause.
 func (e *FormatError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{ErrInvalid, e.Err}
@@ -235,8 +235,8 @@ type SkipError struct {
 	Absent bool
 }
 
-// Error gives "skipped URL: why".
+// Error returns "skipped URL: why".
 func (e *SkipError) Error() string { return fmt.Sprintf("skipped %s: %v", e.URL, e.Err) }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *SkipError) Unwrap() error { return e.Err }

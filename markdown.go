@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Markdown gives blocks as CommonMark with GitHub's tables. Text never turns
+// Markdown returns blocks as CommonMark with GitHub's tables. Text never turns
 // into markup: what Markdown or HTML would read as such is escaped, and links
 // that are neither http, https nor mailto become their text. What has no form
 // of its own, such as what stands above the line, or asterisks that would not
@@ -200,8 +200,8 @@ func interrupts(b *Block) bool {
 // what follows it would leave the quote or the code that it stands in.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// fence gives a fenced code block, byte for byte but for its line ends, with a
-// fence that the code does not contain.
+// fence returns a fenced code block, byte for byte but for its line ends, with
+// a fence that the code does not contain.
 func fence(code, language string) string {
 	code = lineEnds.Replace(code)
 	run, longest := 0, 2
@@ -223,10 +223,10 @@ func fence(code, language string) string {
 	return f + language + "\n" + strings.TrimSuffix(code, "\n") + "\n" + f
 }
 
-// tableMarkdown gives a GitHub table. Spans become empty cells; a table without
-// a header row gets an empty one, because the format wants one. Only the header
-// is as wide as the widest row, so that the whole grows with the table's cells
-// and not with rows times columns.
+// tableMarkdown returns a GitHub table. Spans become empty cells; a table
+// without a header row gets an empty one, because the format wants one. Only
+// the header is as wide as the widest row, so that the whole grows with the
+// table's cells and not with rows times columns.
 func tableMarkdown(b Block) string {
 	spare := 1000 // empty cells; spans that want more are ignored
 	for _, row := range b.Rows {
@@ -284,7 +284,7 @@ func tableMarkdown(b Block) string {
 
 var destinationEscapes = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", `\`, "%5C", "\n", "", "\t", "", "\r", "")
 
-// destination gives a URL as a link destination in angle brackets' stead:
+// destination returns a URL as a link destination in angle brackets' stead:
 // escaped so that it cannot end early. Only http, https and mailto pass.
 func destination(raw string) (string, bool) {
 	if !SafeURL(raw) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// inline gives one block's text with its spans as Markdown.
+// inline returns one block's text with its spans as Markdown.
 func inline(text string, spans []Span) string {
 	m := marker{text: text}
 	m.write(spans, 0, len(text), 0)
@@ -18,7 +18,7 @@ func inline(text string, spans []Span) string {
 	return joinBreaks(lines)
 }
 
-// inlineCell gives the text of a table's cell: what ends a cell is escaped
+// inlineCell returns the text of a table's cell: what ends a cell is escaped
 // even in code, and no block can start.
 func inlineCell(text string, spans []Span) string {
 	m := marker{text: text, cell: true}
@@ -37,7 +37,7 @@ type marker struct {
 	markEnd, codeEnd int // where the last asterisks and the last ticks ended
 }
 
-// lines gives what was written without white space at the ends of lines.
+// lines returns what was written without white space at the ends of lines.
 func (m *marker) lines() []string {
 	lines := strings.Split(m.String(), "\n")
 	for i, l := range lines {
@@ -154,7 +154,7 @@ func (m *marker) tagged(tag string, inner []Span, from, to int) {
 	m.WriteString("</" + tag + ">")
 }
 
-// before gives what stands before the next character, 0 for nothing.
+// before returns what stands before the next character, 0 for nothing.
 func (m *marker) before() rune {
 	if m.Len() == 0 {
 		return m.prev
@@ -211,7 +211,7 @@ func (m *marker) code(code string) {
 	m.codeEnd = m.Len()
 }
 
-// codeSpan gives code inside a line, "" for nothing but space.
+// codeSpan returns code inside a line, "" for nothing but space.
 func codeSpan(code string) string {
 	if strings.TrimSpace(code) == "" {
 		return ""

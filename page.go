@@ -137,8 +137,8 @@ const (
 	DetailBlocks                // blocks with their structure
 )
 
-// Clone gives a copy that shares nothing that Clone's caller may change:
-// the slices and the map are new, the values that they hold are shared.
+// Clone returns a copy that shares nothing that Clone's caller may change: the
+// slices and the map are new, the values that they hold are shared.
 func (p *Page) Clone() *Page {
 	c := *p
 	c.Tags = slices.Clone(p.Tags)
@@ -148,7 +148,7 @@ func (p *Page) Clone() *Page {
 	return &c
 }
 
-// Canonical gives the page's canonical bytes: JSON in a fixed member order
+// Canonical returns the page's canonical bytes: JSON in a fixed member order
 // with everything the page says. Version is not part of it, and neither is a
 // Modified that the source does not speak for. Equal bytes mean equal pages.
 func (p *Page) Canonical() []byte {
@@ -174,17 +174,17 @@ func (p *Page) Canonical() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Revision gives the lower-case hex SHA-256 of [Page.Canonical]: it moves with
-// any change of what the page says.
+// Revision returns the lower-case hex SHA-256 of [Page.Canonical]: it moves
+// with any change of what the page says.
 func (p *Page) Revision() string {
 	sum := sha256.Sum256(p.Canonical())
 	return hex.EncodeToString(sum[:])
 }
 
-// Text gives the page's content as plain text; see [Text].
+// Text returns the page's content as plain text; see [Text].
 func (p *Page) Text() string { return Text(p.Blocks) }
 
-// Markdown gives the page's content as Markdown; see [Markdown].
+// Markdown returns the page's content as Markdown; see [Markdown].
 func (p *Page) Markdown() string { return Markdown(p.Blocks) }
 
 // second cuts a time to what a page keeps of it: UTC and whole seconds. A year
@@ -196,7 +196,7 @@ func second(t time.Time) time.Time {
 	return t
 }
 
-// Merge gives what is held of a page once in has arrived, and whether that
+// Merge returns what is held of a page once in has arrived, and whether that
 // differs from held. A field that in does not speak for is kept. Content that
 // is thinner than what is held and says the same text keeps the richer form;
 // thinner content that says something else is newer and replaces it. held may

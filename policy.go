@@ -79,7 +79,7 @@ func (v Visibility) Excluded(identity string) bool {
 // after they have looked at it.
 const decodings = 3
 
-// spellings gives the segments of the paths that servers may take one for.
+// spellings returns the segments of the paths that servers may take one for.
 func spellings(path string) (out [][]string) {
 	for range decodings {
 		out = append(out, segments(path, false))
@@ -114,7 +114,7 @@ func segments(path string, parameters bool) (out []string) {
 	return out
 }
 
-// unescape gives a path without percent-encoding, or as it is when that is
+// unescape returns a path without percent-encoding, or as it is when that is
 // broken.
 func unescape(path string) string {
 	if plain, err := url.PathUnescape(path); err == nil {
@@ -123,7 +123,7 @@ func unescape(path string) string {
 	return path
 }
 
-// Apply gives the page as the public may see it, or false when the public may
+// Apply returns the page as the public may see it, or false when the public may
 // not see it at all. The argument is not changed.
 func (v Visibility) Apply(p *Page) (*Page, bool) {
 	if p.Access.NoIndex || p.Access.Auth || v.Excluded(p.URL) || slices.Contains(v.Kinds, p.Kind) {
@@ -185,7 +185,7 @@ var private = map[string]bool{
 	"givenName": true, "familyName": true, "additionalName": true,
 }
 
-// scrub gives JSON-LD without what is private; with persons, also without
+// scrub returns JSON-LD without what is private; with persons, also without
 // persons. Elements that are no JSON objects are dropped. The result has its
 // members in a fixed order.
 func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
@@ -211,7 +211,7 @@ func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 	return out
 }
 
-// scrubValue gives nil for what has to go.
+// scrubValue returns nil for what has to go.
 func scrubValue(v any, persons bool) any {
 	switch v := v.(type) {
 	case string:

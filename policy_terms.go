@@ -19,7 +19,7 @@ import (
 type Policy struct {
 	Terms   string // URL of the terms of use; "" = none
 	Payment string // URL of what paid access costs; "" = none
-	Contact string // whom to ask about licences: a URL, mailto: included; "" = nobody
+	Contact string // URL of the contact for licences, also mailto:; "" if none
 
 	Effective time.Time // since when it holds; zero = not said
 	Updated   time.Time // when it was last changed; zero = not said
@@ -44,8 +44,8 @@ type Requirements struct {
 	Notice      bool // the publisher hears of commercial use
 }
 
-// RateHints are how fast a site would like to be read. They bind nobody; zero
-// is no limit.
+// RateHints are the request rates that a site asks for. They are hints; zero is
+// no limit.
 type RateHints struct {
 	PerSecond float64 // most requests a second, such as 0.5
 	PerDay    int     // most requests a day
@@ -68,10 +68,10 @@ func (p *Policy) Approves(token string) bool {
 	return p != nil && slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
 }
 
-// Validate says what no document could say: a member that is no URL, a purpose
-// that nobody knows, a number below zero, a time that has no four-digit year,
-// text that is not one line. It names every such member; errors are
-// [FormatError] with the member as Position, joined.
+// Validate reports members that no document can express: an invalid URL, an
+// unknown purpose, a negative number, a time without a four-digit year, text of
+// several lines. It returns one [FormatError] per such member, joined, with the
+// member as Position.
 func (p *Policy) Validate() error {
 	var errs []error
 	wrong := func(member, format string, args ...any) {

@@ -21,7 +21,7 @@ func Text(blocks []Block) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// TextBlocks gives plain text as one text block per paragraph, the form that
+// TextBlocks returns plain text as one text block per paragraph, the form that
 // content of [DetailText] has. Paragraphs are separated by empty lines.
 func TextBlocks(text string) []Block {
 	if text = foldLines(text); text == "" {
@@ -111,7 +111,7 @@ func blockText(b *Block) string {
 	return b.Text
 }
 
-// transcript gives what is said in a video or an audio.
+// transcript returns what is said in a video or an audio.
 func (b *Block) transcript() string {
 	if b.Media == nil {
 		return ""
