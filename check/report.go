@@ -154,7 +154,7 @@ func (r *Report) writeNotRun(b *bufio.Writer) {
 	}
 }
 
-// names gives the protocols in the order in which they ran.
+// names returns the protocols in the order in which they ran.
 func (r *Report) names() []string {
 	var names []string
 	for _, o := range r.Outcomes {
@@ -165,8 +165,8 @@ func (r *Report) names() []string {
 	return names
 }
 
-// whyNot says why a protocol was not found: it is not there, or nobody could
-// look.
+// whyNot returns why a protocol was not found: it is absent, or the probe
+// failed.
 func (r *Report) whyNot(name string) string {
 	for _, o := range r.Outcomes {
 		if o.Protocol == name {

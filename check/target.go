@@ -90,25 +90,25 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	return t, nil
 }
 
-// Site gives the URL that was asked for.
+// Site returns the URL that was asked for.
 func (t *Target) Site() string { return t.site.String() }
 
-// Root gives the origin's root, such as "https://example.com/".
+// Root returns the origin's root, such as "https://example.com/".
 func (t *Target) Root() string {
 	return (&url.URL{Scheme: t.site.Scheme, Host: t.site.Host, Path: "/"}).String()
 }
 
-// Now gives the time of the target's clock.
+// Now returns the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
 
 // Beside reports whether a page's URL is another server's, which is not asked.
 func (t *Target) Beside(url string) bool { return t.beside != nil && t.beside(url) }
 
-// Requests gives how many requests the site has seen, redirects included.
+// Requests returns how many requests the site has seen, redirects included.
 func (t *Target) Requests() int { return t.sent }
 
-// Partners reports whether an answer may be one that others do not get: a key was
-// shown, and the answer is to be stored for nobody else.
+// Partners reports whether a response may be for holders of a key only: a key
+// was sent, and shared caches may not store the response.
 func (t *Target) Partners(r *Response) bool {
 	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
 }
@@ -247,9 +247,9 @@ func gunzip(resp *http.Response) (io.ReadCloser, error) {
 	}
 }
 
-// Memo gives what f gave when it was first called with the key: what the rules
-// of a room share, such as its discovery. Keys start with the room's name. An
-// error is remembered too, unless the context has ended.
+// Memo returns what f gave when it was first called with the key: what the
+// rules of a room share, such as its discovery. Keys start with the room's
+// name. An error is remembered too, unless the context has ended.
 func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	type entry struct {
 		value T
@@ -265,7 +265,7 @@ func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.
 	return value, err
 }
 
-// Sample gives as many elements of a list as the target looks at, spread
+// Sample returns as many elements of a list as the target looks at, spread
 // evenly from the first to the last: the same ones every time.
 func Sample[T any](t *Target, list []T) []T {
 	n := t.sample
