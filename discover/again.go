@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// earlier gives a way that was there at an earlier look, as it was then. nil:
-// there is none.
+// earlier returns a way as the previous look found it, or nil if it did not.
 func (l *look) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil
@@ -23,8 +22,8 @@ func (l *look) earlier(name string) *Way {
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
 }
 
-// stands gives the way of a room as it was at an earlier look, if its document
-// is still there. nil: it has to be looked for.
+// stands returns the way of a room as it was at an earlier look, if its
+// document is still there. nil: it has to be looked for.
 func (l *look) stands(ctx context.Context, name string) *Way {
 	was := l.earlier(name)
 	if was == nil {

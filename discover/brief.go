@@ -88,7 +88,7 @@ func (l *look) briefAgain(ctx context.Context) bool {
 	return true
 }
 
-// tellers gives the other rooms that tell what is gone.
+// tellers returns the other rooms that tell what is gone.
 func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
 	for _, room := range l.Protocols {
 		if room.Name == not || room.Probe == nil || !tells(room, l.site.URL) {
@@ -120,9 +120,9 @@ func (w *Way) silent() bool {
 	return !w.Offer.Deletes && whole*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
-// Short gives the site as a look in brief would have left it, with the ways that
-// whoever looks so chooses from; nil if that would have looked everywhere. rooms
-// are those of the look.
+// Short returns the site as a quick look would have left it, with the ways that
+// it chooses from, or nil if a quick look would have looked everywhere. rooms
+// are the protocols of the look.
 func (s *Site) Short(rooms []protocol.Protocol) *Site {
 	web := s.Way(Web)
 	if web == nil || web.Offer == nil {

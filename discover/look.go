@@ -161,7 +161,7 @@ func (l *look) all(outer context.Context) error {
 // errLate is the cause of a look that ends before it has seen everything.
 var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.Coded("look-timeout", millrace.ErrUnavailable))
 
-// ended gives the cause for which a context has ended, else the error.
+// ended returns the cause for which a context has ended, else the error.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -218,7 +218,7 @@ func (l *look) license(ref, from string) {
 	l.site.Licenses = append(l.site.Licenses, License{u, from})
 }
 
-// readHome asks for the root. Its error says that there is nobody.
+// readHome fetches the root. It fails if the site does not answer.
 func (l *look) readHome(ctx context.Context) error {
 	l.home, l.homeErr = l.get(ctx, l.root.String())
 	if l.homeErr != nil && ctx.Err() != nil {
@@ -265,7 +265,7 @@ func refusedByRobots(err error) bool {
 	return ok
 }
 
-// lookRooms gives the way of each room, nil where the site does not have it.
+// lookRooms returns the way of each room, nil where the site does not have it.
 func (l *look) lookRooms(ctx context.Context) []*Way {
 	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
@@ -307,7 +307,7 @@ func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.
 	return w
 }
 
-// reason gives an error as a line, without the name of a room in front.
+// reason returns an error as a line, without the name of a room in front.
 func reason(err error, name string) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), name+": ")
 }
@@ -347,8 +347,8 @@ func (l *look) readTerms(ctx context.Context) (first error) {
 	return first
 }
 
-// refusal says why the content may not be used for the purpose; "" = nobody
-// forbids it. unread is why a document about that could not be read.
+// refusal returns why the content may not be used for the purpose, or "" if it
+// may. unread is why a document about that could not be read.
 func (l *look) refusal(unread error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -359,7 +359,7 @@ func (l *look) refusal(unread error) string {
 		}
 	}
 	if unread != nil {
-		return "what the site says about the use of its content cannot be read, so nobody could keep to it: " + reason(unread, "")
+		return "cannot read the site's usage policy: " + reason(unread, "")
 	}
 	return ""
 }

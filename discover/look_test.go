@@ -85,7 +85,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// twice gives what was asked for more than once.
+// twice returns what was asked for more than once.
 func (s *site) twice() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

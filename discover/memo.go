@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// drainLimit is how many bytes of a body that nobody wants any more are read
-// all the same, so that its connection can be used again.
+// drainLimit is how many bytes of an unwanted body are read, so that its
+// connection can be reused.
 const drainLimit = 64 << 10
 
 // memo is a transport that sends no request twice, and no more than a budget
@@ -30,8 +30,8 @@ const drainLimit = 64 << 10
 // remembers nothing of requests that are no GET or HEAD.
 //
 // An answer that [fetch.Do] repeats a request for is let through once. If the
-// second one is no better it is the error that the host is not there for now:
-// nobody waits longer for the sake of an estimate.
+// second one fails too, the error is that the host is unavailable: an estimate
+// is not worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
 	ctx         context.Context // of the look: what is sent lives as long
@@ -92,7 +92,7 @@ func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// find gives the answer to a request that has been sent, or sends it.
+// find returns the answer to a request that has been sent, or sends it.
 func (m *memo) find(req *http.Request) *answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +226,7 @@ func (m *memo) take(n int64) error {
 	return nil
 }
 
-// spent gives what has been taken so far.
+// spent returns what has been taken so far.
 func (m *memo) spent() protocol.Cost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -261,7 +261,7 @@ type body struct {
 	err  error // how it ended; nil: it has not
 }
 
-// at reads from an offset, and from the wire where nobody has read yet.
+// at reads from an offset, and from the connection what was not read before.
 func (b *body) at(p []byte, off int) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -46,7 +46,7 @@ func (m *Model) orDefault() Model {
 	return out
 }
 
-// part gives a number between 0 and 1, or a default in the place of what is
+// part returns a number between 0 and 1, or a default in the place of what is
 // none.
 func part(x, otherwise float64) float64 {
 	if x > 0 {
@@ -55,7 +55,7 @@ func part(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// Pages that a way does not name are lost to whoever keeps to it.
+// A reader who uses a way alone loses the pages that it does not name.
 const (
 	// lostCharge is what each of them is charged, in pages of HTML: no saving
 	// is worth a part of the site, unless it is a small one.
@@ -175,9 +175,9 @@ func (p *planner) alone(w *Way) *quote {
 	return q
 }
 
-// pages gives how many pages a way is taken to have: those that it names, or
-// if that is not known those that the others name, or as many as it is asked for
-// in a first sync.
+// pages returns how many pages a way is taken to have: those that it names, or
+// if that is not known those that the others name, or as many as it is asked
+// for in a first sync.
 func (s *Site) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
@@ -191,7 +191,7 @@ func (s *Site) pages(w *Way) float64 {
 	return float64(max(n, 1))
 }
 
-// lost gives how many pages of the site a way is not going to bring, beyond
+// lost returns how many pages of the site a way is not going to bring, beyond
 // those that its protocol may well leave out.
 func (p *planner) lost(q *quote) float64 {
 	if q.way.Offer.Pages < 0 {
@@ -216,7 +216,7 @@ func (p *planner) lost(q *quote) float64 {
 // brings reports whether pages come with what they say.
 func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 
-// thin gives what the pages of a way are charged because they have lost their
+// thin returns what the pages of a way are charged because they have lost their
 // structure, in bytes a page.
 func (p *planner) thin(o *protocol.Offer) float64 {
 	if o.Detail == millrace.DetailText {
@@ -281,9 +281,9 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions finds how whoever reads a way learns what is gone. A page that is
-// gone and still there for others is worth more than a few bytes: whoever tells
-// for less than a whole reading is asked each time.
+// deletions finds how a reader of a way learns of deletions. Serving a deleted
+// page is worse than a few bytes: a way that reports deletions for less than a
+// full sync is asked each time.
 func (p *planner) deletions(q *quote) {
 	whole := loadOf(q.way.Offer.First)
 	least := p.weigh(whole)
@@ -306,8 +306,9 @@ func (p *planner) gone(q *quote) load {
 	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
-// enter gives what it takes to go on by a way after another one. What has been
-// read before decides, and on a site that is new the way of the first sync.
+// enter returns what it takes to go on by a way after another one. What has
+// been read before decides, and on a site that is new the way of the first
+// sync.
 func (p *planner) enter(q, after *quote) load {
 	known := q == after
 	if len(p.Held) > 0 {

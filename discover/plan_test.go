@@ -62,7 +62,7 @@ func cost(requests, bytes int64) protocol.Cost {
 	return protocol.Cost{Requests: requests, Bytes: bytes}
 }
 
-// but gives a way with something changed.
+// but returns a way with something changed.
 func but(w discover.Way, change func(w *discover.Way)) discover.Way {
 	o := *w.Offer
 	w.Offer = &o
@@ -194,7 +194,7 @@ func open(ways []discover.Way) (n int) {
 	return n
 }
 
-// line gives a route in a line.
+// line returns a route in a line.
 func line(r discover.Route) string {
 	s := r.Primary
 	if len(r.Fill) > 0 {

@@ -37,13 +37,12 @@ type Options struct {
 	// if looking further is likely to cost more than the others could save. The
 	// Site is Quick then.
 	Quick bool
-	// PolicyKnown: the documents about the use of the content have been read, and
-	// whoever has keeps to them. They are not asked for, but by rooms that need
-	// theirs.
+	// PolicyKnown says that the caller has read the policy documents and obeys
+	// them. They are fetched only by protocols that need theirs.
 	PolicyKnown bool
 
-	// Progress is told how many requests there have been, at each of them; nil =
-	// nobody. Called from any goroutine.
+	// Progress is called at each request with the number of requests so far; it
+	// may be nil. Any goroutine may call it.
 	Progress func(requests int)
 	Logger   *slog.Logger     // nil = discard
 	Now      func() time.Time // nil = time.Now
@@ -67,7 +66,7 @@ type Site struct {
 	// Ways are those that the site has, or that something is wrong with; the
 	// plain web is the last one, and always there.
 	Ways   []Way    `json:"ways"`
-	Absent []string `json:"absent,omitempty"` // protocols that were looked for in vain
+	Absent []string `json:"absent,omitempty"` // protocols that were not found
 	// Page is what one page costs as HTML: measured if the site showed one,
 	// else a usual one.
 	Page protocol.Cost `json:"page"`
@@ -105,7 +104,7 @@ type Way struct {
 	Later bool `json:"later,omitempty"`
 }
 
-// label gives the name of a way for people.
+// label returns the name of a way for people.
 func (s *Site) label(name string) string {
 	if w := s.Way(name); w != nil {
 		return cmp.Or(w.Label, name)
@@ -136,7 +135,7 @@ type License struct {
 	From string `json:"from"` // what names it: "Link", "HTML" or "robots.txt"
 }
 
-// Way gives the way by a name, nil if the site has none.
+// Way returns the way by a name, nil if the site has none.
 func (s *Site) Way(name string) *Way {
 	for i := range s.Ways {
 		if s.Ways[i].Protocol == name {

@@ -33,7 +33,7 @@ const (
 
 // survey is what is known of the pages without asking for them.
 type survey struct {
-	pages int           // -1: nobody knows
+	pages int           // -1 if unknown
 	lists protocol.Cost // of the sitemaps
 	still int64         // bytes of those that have no validators
 	links int           // of the root, if there is no sitemap
@@ -89,7 +89,7 @@ func sitemapsText(n float64) string {
 	return number(int64(math.Round(n))) + " sitemaps"
 }
 
-// aliases gives the origins whose addresses are the site's: its own, under
+// aliases returns the origins whose addresses are the site's: its own, under
 // http and https, and the one that its root says that it has.
 func (l *look) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
@@ -117,7 +117,7 @@ type counter struct {
 	here []string // origins that count
 	read int      // lists
 	cut  bool     // one of them was not read to its end
-	open bool     // and nobody knows how long it is
+	open bool     // and its length is unknown
 }
 
 // count estimates what lists name, by some of them.
@@ -271,8 +271,8 @@ func (l *look) see(s survey) {
 	l.site.Seen = seen
 }
 
-// pageLinks gives the addresses of an origin that a document of HTML links to,
-// each once.
+// pageLinks returns the addresses of an origin that a document of HTML links
+// to, each once.
 func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	var out []string
 	seen := map[string]bool{}

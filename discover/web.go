@@ -18,7 +18,7 @@ import (
 
 const (
 	maxPage    = 2 << 20 // bytes of a page that is looked at, without coding
-	usualBytes = 20_000  // of a page of HTML, where nobody has seen one
+	usualBytes = 20_000  // of a page of HTML, if none was seen
 )
 
 // document is a document as it came.
@@ -81,8 +81,8 @@ func (l *look) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// lookWeb gives the way of the pages and their links. rooms are the other ways,
-// which may know how many pages there are.
+// lookWeb returns the way of the pages and their links. rooms are the other
+// ways, which may know how many pages there are.
 func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
@@ -106,7 +106,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		return *was
 	}
 	if l.Quick && !slices.ContainsFunc(rooms, func(r *Way) bool { return r != nil && r.Open() }) {
-		// Whoever takes the only way finds out by going.
+		// With only one way there is nothing to compare.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
 			Basis: "nothing, since there is no other way", First: l.site.Page, Still: l.site.Page, Moved: l.site.Page,

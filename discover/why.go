@@ -132,7 +132,7 @@ func percentText(part float64) string {
 	return strconv.FormatFloat(math.Round(part*10000)/100, 'f', -1, 64) + " %"
 }
 
-// number gives a count with commas between thousands.
+// number returns a count with commas between thousands.
 func number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
