@@ -131,7 +131,7 @@ func isFile(n *html.Node) bool {
 	return true
 }
 
-// tableOf gives the table of a row.
+// tableOf returns the table of a row.
 func tableOf(n *html.Node) *html.Node {
 	for n != nil && n.DataAtom != atom.Table {
 		n = n.Parent

@@ -10,10 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// author takes the names that the page declares. The site or a firm is no
-// better an author than nobody is: where the page shows whom it is by, that
-// counts instead, and so it does against a meta element, which many sites fill
-// with whoever has put the page up.
+// author takes the names that the page declares. A byline on the page wins over
+// the site or a firm, and over a meta element, which many sites fill with the
+// name of the editor who uploaded the page.
 func (m *meta) author() {
 	names, source := m.declaredAuthor()
 	firm := len(names) > 0 && m.isFirm(names)
@@ -36,7 +35,7 @@ func (m *meta) author() {
 	}
 }
 
-// declaredAuthor gives the names that the page's data have.
+// declaredAuthor returns the names that the page's data have.
 func (m *meta) declaredAuthor() (names []string, source string) {
 	add := func(from string, list ...string) {
 		for _, s := range list {
@@ -125,8 +124,8 @@ func firstText(v any) string {
 	return ""
 }
 
-// labelledMeta gives the author that the pair of elements for a link's preview
-// has: twitter:label1 says what twitter:data1 is.
+// labelledMeta returns the author that the pair of elements for a link's
+// preview has: twitter:label1 says what twitter:data1 is.
 func (m *meta) labelledMeta() string {
 	if _, rest := cutLabel(m.firstNamed("twitter:label1") + " "); rest == "" && m.firstNamed("twitter:label1") != "" {
 		return personName(m.firstNamed("twitter:data1"))

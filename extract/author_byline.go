@@ -40,8 +40,8 @@ func cutLabel(s string) (label, rest string) {
 	return "", s
 }
 
-// byline gives whom the page shows it is by, near its title: the names after a
-// label such as "By", in one line or in the next.
+// byline returns whom the page shows it is by, near its title: the names after
+// a label such as "By", in one line or in the next.
 func (m *meta) byline() string {
 	lines := m.near()
 	for pass := range 2 { // after the title first
@@ -107,7 +107,7 @@ func bylineName(l *nearLine) (name string, alone bool) {
 	return "", false
 }
 
-// linkedNames gives the names that are links or buttons of their own from an
+// linkedNames returns the names that are links or buttons of their own from an
 // offset of a line on, with what joins them: "Ann Bee and Carl Dee".
 func linkedNames(l *nearLine, at int) string {
 	from, to := -1, -1
@@ -151,7 +151,7 @@ func isJoin(s string) bool {
 	return false
 }
 
-// leadingName gives the name or the names that a text begins with.
+// leadingName returns the name or the names that a text begins with.
 func leadingName(s string, handle bool) string {
 	for i, r := range s {
 		if strings.ContainsRune("•|·●—–/⋅∙(;!?:{[\"“", r) || unicode.IsDigit(r) && !handle {
@@ -180,8 +180,8 @@ func leadingName(s string, handle bool) string {
 			break
 		}
 	}
-	// Names side by side are told from a name and a title by having no
-	// more than names in them, which only the first is sure to be.
+	// Adjacent names differ from a name with a title: they contain only names.
+	// Only the first is sure to be a name.
 	if len(names) > 2 && !strings.HasPrefix(names[len(names)-1], "and ") || len(names) == 2 {
 		names = names[:1]
 	}
@@ -273,7 +273,7 @@ func isParticle(w string) bool {
 	return false
 }
 
-// authorClass gives the name that stands near the title in an element whose
+// authorClass returns the name that stands near the title in an element whose
 // class says that it names the author, or as a link to an author's page.
 func (m *meta) authorClass() string {
 	for i := range m.near() {

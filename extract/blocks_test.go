@@ -20,7 +20,7 @@ var (
 	goldLink    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// flatten gives all blocks, those inside others after them.
+// flatten returns all blocks, those inside others after them.
 func flattenBlocks(blocks []millrace.Block) []millrace.Block {
 	var out []millrace.Block
 	for _, b := range blocks {

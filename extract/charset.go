@@ -19,7 +19,7 @@ var markup = map[string]bool{
 	"text/plain": true, "application/octet-stream": true, // what servers say when they do not know
 }
 
-// decode gives the document as UTF-8. It refuses what is no text at all.
+// decode returns the document as UTF-8. It refuses what is no text at all.
 func decode(data []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -66,7 +66,7 @@ func decode(data []byte, contentType string) ([]byte, error) {
 	}
 	if name == "utf-8" {
 		if broken(data) {
-			e = guessCharset(data) // declared, but hardly so
+			e = guessCharset(data) // declared, but not plausible
 		} else {
 			return bytes.ToValidUTF8(data, []byte("\uFFFD")), nil
 		}

@@ -40,8 +40,8 @@ func lateCharset(data []byte) string {
 	}
 }
 
-// named gives the character set that a word is followed by. What could be read
-// as ASCII until here is not UTF-16.
+// named returns the character set that a word is followed by. What could be
+// read as ASCII until here is not UTF-16.
 func named(s []byte, word string) string {
 	_, label, ok := bytes.Cut(bytes.ToLower(s), []byte(word))
 	if !ok {
@@ -140,7 +140,7 @@ func guessCharset(data []byte) encoding.Encoding {
 	return best
 }
 
-// highRuns gives the words of a document that are not all ASCII, about 20,000
+// highRuns returns the words of a document that are not all ASCII, about 20,000
 // bytes of them.
 func highRuns(data []byte) []byte {
 	var out []byte

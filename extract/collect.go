@@ -347,7 +347,7 @@ func isPagerText(n *html.Node) bool {
 	return false
 }
 
-// shortText gives the text of a link if that is no longer than a footnote's
+// shortText returns the text of a link if that is no longer than a footnote's
 // mark.
 func shortText(n *html.Node) string {
 	var first string

@@ -104,7 +104,7 @@ func sameDay(a, b time.Time) bool {
 // isBefore reports whether a day lies plainly before another.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
 
-// agreed gives the date of publication that was declared: of several that are
+// agreed returns the date of publication that was declared: of several that are
 // apart by no more than a zone, the one whose day the page shows.
 func (m *meta) agreed(declared, shown claim) claim {
 	if !sameDay(declared.Time, shown.Time) || onDay(declared, shown) {
@@ -145,8 +145,8 @@ func (m *meta) datesCount() bool {
 	return false
 }
 
-// declaredDate gives the date that the page's data declare: a sure one and one
-// that says little, because it is of no article, of a home page or of
+// declaredDate returns the date that the page's data declare: a sure one and
+// one that says little, because it is of no article, of a home page or of
 // documentation, which systems date by the time they were built.
 func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
 	for i := range m.things {
@@ -197,7 +197,7 @@ func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
 	return claim{}, weak
 }
 
-// publishedMeta gives the first date of a meta element whose own name, which
+// publishedMeta returns the first date of a meta element whose own name, which
 // no vocabulary has, says that it is of publication.
 func (m *meta) publishedMeta() claim {
 	for _, e := range m.c.heads {
@@ -221,7 +221,7 @@ func (m *meta) namedTime(name string) time.Time {
 	return time.Time{}
 }
 
-// urlDate gives the day that the address names as blogs and newspapers do,
+// urlDate returns the day that the address names as blogs and newspapers do,
 // /2006/01/02/name or /2006/jan/02/name.
 func (m *meta) urlDate() claim {
 	parts := strings.Split(strings.Trim(m.url.Path, "/"), "/")

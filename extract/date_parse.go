@@ -52,7 +52,7 @@ type foundDate struct {
 	start, end int
 }
 
-// findDate gives the first date of a text from an offset on: with the name of
+// findDate returns the first date of a text from an offset on: with the name of
 // its month, in the order of ISO 8601, or with points or the characters of
 // Chinese, Japanese and Korean between its numbers. 3/4/2020 is a date only in
 // a language that is known to write the day first, or where one number can be
@@ -273,9 +273,9 @@ func isGap(s string) bool {
 	return false
 }
 
-// month gives the number of a month by its name or the short form of it, 0 for
-// what is none. Croatian calls October what Polish calls November, and out is
-// October in Portuguese alone.
+// month returns the number of a month by its name or the short form of it, 0
+// for what is none. Croatian calls October what Polish calls November, and out
+// is October in Portuguese alone.
 func month(s, lang string) int {
 	if len(s) < 3 || len(s) > 20 || strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
 		return 0

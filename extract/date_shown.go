@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// loneDates gives the date that has an element for itself, wherever that is
+// loneDates returns the date that has an element for itself, wherever that is
 // after the title, if the page has no second: the only one which is called the
 // date of publication, and the only one at all.
 func (m *meta) loneDates() (labelled, lone claim) {
@@ -121,7 +121,7 @@ func (m *meta) offSide(n *html.Node) bool {
 	return false
 }
 
-// shownDates gives the dates of publication and of the last change that the
+// shownDates returns the dates of publication and of the last change that the
 // page shows by its title.
 func (m *meta) shownDates() (published, changed claim) {
 	type choice struct {
@@ -153,7 +153,7 @@ func (m *meta) shownDates() (published, changed claim) {
 	return published, best[changedDate].claim
 }
 
-// titleDate gives the date that stands in the title's heading, in an element
+// titleDate returns the date that stands in the title's heading, in an element
 // of its own.
 func (m *meta) titleDate() claim {
 	var found claim
@@ -204,8 +204,8 @@ var (
 	}
 )
 
-// lineDates gives the dates of a line near the title that may be the page's: the
-// line says little else.
+// lineDates returns the dates of a line near the title that may be the page's:
+// the line says little else.
 func (m *meta) lineDates(at int) []shownDate {
 	l := &m.lines[at]
 	if len(l.text) > 300 {
@@ -272,7 +272,7 @@ func (m *meta) leadsIn(l *nearLine) bool {
 	return false
 }
 
-// findDates gives the dates of a line, those of time elements by what their
+// findDates returns the dates of a line, those of time elements by what their
 // attribute says.
 func (m *meta) findDates(l *nearLine) []shownDate {
 	var out []shownDate
@@ -319,7 +319,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 	return out
 }
 
-// timeElement gives the time element that a text node is in, nil for none.
+// timeElement returns the time element that a text node is in, nil for none.
 func timeElement(n *html.Node) *html.Node {
 	for p, steps := n.Parent, 0; p != nil && steps < 3; p, steps = p.Parent, steps+1 {
 		if p.Data == "time" {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// attr gives an attribute's value, "" if there is none. n may be nil.
+// attr returns an attribute's value, or "" if none. n may be nil.
 func attr(n *html.Node, key string) string {
 	v, _ := lookupAttr(n, key)
 	return v
@@ -161,7 +161,7 @@ func isHidden(n *html.Node) string {
 
 func headingLevel(n *html.Node) int { return tagLevel(n.DataAtom) }
 
-// tagLevel gives the rank of a heading's tag, 0 for others.
+// tagLevel returns the rank of a heading's tag, 0 for others.
 func tagLevel(a atom.Atom) int {
 	switch a {
 	case atom.H1:
@@ -206,7 +206,7 @@ func weigh(s string) int32 {
 // isWideByte reports whether a character begins of the scripts without spaces.
 func isWideByte(c byte) bool { return c >= 0xE3 && c <= 0xED }
 
-// plainText gives the text of a subtree in one line, without what is never
+// plainText returns the text of a subtree in one line, without what is never
 // text. It stops after about 4,000 bytes.
 func plainText(n *html.Node) string {
 	if n.Type == html.ElementNode && !isNothing(n) {
@@ -221,7 +221,7 @@ func plainText(n *html.Node) string {
 	return folded(string(bytes.TrimSpace(appendPlain(room[:0], n))))
 }
 
-// folded gives a text with its white space folded.
+// folded returns a text with its white space folded.
 func folded(s string) string {
 	s = strings.TrimSpace(s)
 	before := byte('x')
@@ -259,7 +259,7 @@ func appendFolded(b []byte, s string) []byte {
 	return b
 }
 
-// spaceLen gives the length of the white space character that a text begins
+// spaceLen returns the length of the white space character that a text begins
 // with, 0 if it begins with another.
 func spaceLen(s string) int {
 	switch c := s[0]; {
@@ -308,7 +308,7 @@ func children(n *html.Node) func(func(*html.Node) bool) {
 	}
 }
 
-// find gives the first descendant, in document order, that a test accepts.
+// find returns the first descendant, in document order, that a test accepts.
 func find(n *html.Node, ok func(*html.Node) bool) *html.Node {
 	for c := range children(n) {
 		if ok(c) {

@@ -33,10 +33,10 @@ type Extra struct {
 	// read of it, so that what it takes out is in no field of the page; nil =
 	// nothing. It may be called concurrently.
 	Prepare func(tree *html.Node)
-	// Make gives valid JSON, or nil for nothing. It neither changes the
+	// Make returns valid JSON, or nil for nothing. It neither changes the
 	// document nor keeps it, and may be called concurrently. An error leaves
-	// the page without a value, and is told in [Result.Failed]; only the
-	// context's own end the extraction.
+	// the page without a value, and [Result.Failed] reports it; only an error
+	// of the context ends the extraction.
 	Make func(ctx context.Context, d *Document) (json.RawMessage, error)
 }
 
@@ -45,8 +45,8 @@ type Document struct {
 	// Tree is the whole document, without what rules drop. Of a fragment it is
 	// a document whose body holds that and nothing else.
 	Tree *html.Node
-	// Content is where the content is, with furniture that may be in it; nil =
-	// there is none.
+	// Content is where the content is, with furniture that may be in it; nil if
+	// none.
 	Content *html.Node
 	// Forms are those of the content in document order, 100 at most: not those
 	// that search, nor those of menus, footers and comments. Hidden ones are
@@ -63,7 +63,7 @@ type Document struct {
 // holds.
 func (d *Document) Skipped(n *html.Node) bool { return d.l != nil && d.l.skip[n] }
 
-// maxForms is how many forms a document is told of.
+// maxForms is the maximum length of [Document.Forms].
 const maxForms = 100
 
 // extra is an Extra and the room that it is for.
@@ -135,7 +135,7 @@ func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 	return nil
 }
 
-// content gives the root, nil = there is no content.
+// content returns the root, or nil if there is no content.
 func (l *located) content() *html.Node {
 	if l.why != nil {
 		return nil
@@ -143,7 +143,7 @@ func (l *located) content() *html.Node {
 	return l.root
 }
 
-// forms gives the forms of the content.
+// forms returns the forms of the content.
 func (l *located) forms() (list []*html.Node) {
 	if l.why != nil {
 		return nil

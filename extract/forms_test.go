@@ -53,7 +53,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// lines gives blocks as the archives have them.
+// lines returns blocks as the archives have them.
 func lines(t *testing.T, blocks []millrace.Block) string {
 	var w strings.Builder
 	e := json.NewEncoder(&w)

@@ -218,7 +218,7 @@ func TestGold(t *testing.T) {
 	}
 }
 
-// sampleOf gives one page in shortOf of each kind.
+// sampleOf returns one page in shortOf of each kind.
 func sampleOf(pages []goldPage) []goldPage {
 	seen := map[string]int{}
 	var some []goldPage

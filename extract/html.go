@@ -207,7 +207,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, 
 // anything stands for content that is not there yet.
 var anything = make([]millrace.Block, 1)
 
-// pageBase gives the URL that the references of a page are resolved against.
+// pageBase returns the URL that the references of a page are resolved against.
 func pageBase(pageURL, site string) (*url.URL, error) {
 	abs := pageURL
 	if strings.HasPrefix(pageURL, "/") && !strings.HasPrefix(pageURL, "//") {

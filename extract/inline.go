@@ -24,7 +24,7 @@ type inline struct {
 
 func (in *inline) empty() bool { return len(in.buf) == 0 }
 
-// fork gives an inline for a text inside: what is open here is open there. It
+// fork returns an inline for a text inside: what is open here is open there. It
 // builds in the room behind this one's text, which must rest until then.
 func (in *inline) fork() inline {
 	f := inline{buf: in.buf[len(in.buf):], spans: in.spans[len(in.spans):], open: in.open[len(in.open):]}
@@ -129,8 +129,8 @@ func (in *inline) end() {
 	in.spans[i].End = len(in.buf)
 }
 
-// take gives the text and the spans so far and starts anew. Open spans go on
-// in the next text.
+// take returns the text and the spans so far and resets them. Open spans
+// continue in the next text.
 func (in *inline) take() (string, []millrace.Span) {
 	trimmed := bytes.TrimRightFunc(in.buf, isBlank)
 	end := len(trimmed)

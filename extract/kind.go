@@ -49,7 +49,7 @@ var generators = []struct {
 	{"invision", millrace.Forum},
 }
 
-// guessKind gives the kind that the page declares, by its data, its generator
+// guessKind returns the kind that the page declares, by its data, its generator
 // or its address; "" if it declares none.
 func (m *meta) guessKind() millrace.PageKind {
 	for i := range m.things {
@@ -155,7 +155,7 @@ func (c *collected) isManual() bool {
 	return false
 }
 
-// kind gives the kind of a page once its content is known, and its source.
+// kind returns the kind of a page once its content is known, and its source.
 func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, string) {
 	root := &l.c.boxes[l.at]
 	if m.list == isList {
@@ -166,8 +166,8 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		index = name == "blog" || name == "news"
 	}
 	if index || m.list == likeList || m.guess == millrace.Archive {
-		// A list of links, or of texts with links; with less than three of
-		// them only if there is hardly anything else.
+		// A list of links, or of texts with links; with fewer than three only
+		// if there is little else.
 		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
 		switch {
 		case !long && (root.anchors == 0 || root.words >= 60*root.anchors) && !listsPosts(l.c, l.root):

@@ -65,7 +65,7 @@ func locate(c *collected, m *meta) *located {
 	return l
 }
 
-// besideRoot gives the boxes with text that are left out for standing beside
+// besideRoot returns the boxes with text that are left out for standing beside
 // the root or what is around that.
 func (l *located) besideRoot() map[int32]bool {
 	boxes := l.c.boxes
@@ -193,8 +193,8 @@ func (l *located) descend() int32 {
 	}
 }
 
-// largest gives the outermost box below at that a test accepts, the one with
-// most text if there are several; 0 if there is none.
+// largest returns the outermost box below at that a test accepts, the one with
+// most text if there are several, or 0 if none.
 func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	boxes := l.c.boxes
 	best := int32(0)
@@ -231,7 +231,7 @@ func (l *located) hasTwin(at int32) bool {
 	return false
 }
 
-// dominant gives the child that carries nearly all of a box's text and may
+// dominant returns the child that carries nearly all of a box's text and may
 // take its place, or -1.
 func (l *located) dominant(at int32) int32 {
 	boxes := l.c.boxes
@@ -355,7 +355,7 @@ func sameForm(a, b *html.Node) bool {
 	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
-// ownLevel gives the highest rank of heading inside a box, without the page's
+// ownLevel returns the highest rank of heading inside a box, without the page's
 // title and headings that are links; 0 for none.
 func (l *located) ownLevel(at int32) int {
 	best := 0

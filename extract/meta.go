@@ -122,7 +122,7 @@ func rank(t *thing) int {
 	return 3
 }
 
-// first gives the first value that one of some places has: "meta NAME" or
+// first returns the first value that one of some places has: "meta NAME" or
 // "json-ld KEY" of an object about the page.
 func (m *meta) first(field string, places ...string) string {
 	for _, p := range places {
@@ -193,7 +193,7 @@ func (m *meta) tags() {
 	}
 }
 
-// withoutTags gives the text of a value in which there is markup, as shops
+// withoutTags returns the text of a value in which there is markup, as shops
 // write the descriptions of their goods.
 func withoutTags(s string) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "<br") {

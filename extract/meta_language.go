@@ -26,7 +26,7 @@ func (m *meta) language() {
 	delete(m.res.Sources, "language")
 }
 
-// languageTag gives a BCP 47 tag in the usual case, "" for what is none.
+// languageTag returns a BCP 47 tag in the usual case, "" for what is none.
 func languageTag(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(s, "_", "-")), ",")
 	parts := strings.Split(s, "-")
@@ -58,7 +58,7 @@ const (
 	maxSample = 1500
 )
 
-// detectLanguage gives the language of a page that declares none by its
+// detectLanguage returns the language of a page that declares none by its
 // content, "" if there is too little of it, or it could be several.
 func detectLanguage(blocks []millrace.Block) string {
 	var b strings.Builder

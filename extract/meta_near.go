@@ -23,7 +23,7 @@ type nearPart struct {
 	start, end int // in the line's text
 }
 
-// around gives the innermost element around a place of a line; nil if none of
+// around returns the innermost element around a place of a line; nil if none of
 // the line's texts is there.
 func (l *nearLine) around(at int) *html.Node {
 	for _, p := range l.parts {
@@ -42,7 +42,7 @@ const (
 	nodesAround = 2500
 )
 
-// near gives the lines around the page's title, those before it first. What
+// near returns the lines around the page's title, those before it first. What
 // is a menu, a form, a picture's caption, a quotation or a reader's comment is
 // left out.
 func (m *meta) near() []nearLine {
@@ -61,9 +61,9 @@ func (m *meta) near() []nearLine {
 	return m.lines
 }
 
-// topNode gives the element that the page's text begins with: the title's
+// topNode returns the element that the page's text begins with: the title's
 // heading, else what says the same as the title, else the first heading of the
-// first level; nil if there is none.
+// first level, or nil if none.
 func (m *meta) topNode() *html.Node {
 	if m.c.titleNode != nil || m.topKnown {
 		return cmp.Or(m.c.titleNode, m.top)
@@ -152,7 +152,7 @@ func gather(start *html.Node, forward bool) []nearLine {
 	return lines
 }
 
-// step gives the next or the previous node of a walk over a document that
+// step returns the next or the previous node of a walk over a document that
 // began with start and does not go into it, nil at the end of the body.
 func step(n, start *html.Node, forward bool) *html.Node {
 	next, inner := n.NextSibling, n.FirstChild

@@ -51,7 +51,7 @@ func (m *meta) section() string {
 	return ""
 }
 
-// inner gives an object that is the value of another one's property.
+// inner returns an object that is the value of another one's property.
 func inner(v any) thing {
 	values, _ := v.(map[string]any)
 	return thing{types: texts(values["@type"]), values: values}
@@ -88,7 +88,7 @@ func (t *thing) crumbs() []crumb {
 	return out
 }
 
-// shownCrumbs gives the links of the first group that is called breadcrumbs.
+// shownCrumbs returns the links of the first group that is called breadcrumbs.
 func (m *meta) shownCrumbs() []crumb {
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
@@ -120,7 +120,7 @@ func saysCrumbs(n *html.Node) bool {
 	return false
 }
 
-// parent gives the name of the last step before the page, "" if that is the
+// parent returns the name of the last step before the page, "" if that is the
 // front of the site.
 func (m *meta) parent(way []crumb) string {
 	for len(way) > 0 {
@@ -138,7 +138,7 @@ func (m *meta) parent(way []crumb) string {
 	return ""
 }
 
-// resolve gives what a reference leads to, nil if that is no page.
+// resolve returns what a reference leads to, nil if that is no page.
 func (m *meta) resolve(ref string) *url.URL {
 	ref, _, _ = strings.Cut(ref, "#")
 	abs, err := canon.Resolve(m.base, ref)
@@ -163,7 +163,7 @@ func isFront(u *url.URL) bool {
 	return len(base) == 2 && len(path) <= 5 && languageTag(path) != ""
 }
 
-// related gives the texts of the links that a rel attribute puts the page
+// related returns the texts of the links that a rel attribute puts the page
 // itself under a tag or a category with. A cloud of all there are says nothing.
 func (m *meta) related(as string) []string {
 	var out []string

@@ -18,7 +18,7 @@ const (
 	maxFormatting = 48  // formatting tags left open; the parser opens all of them again in every paragraph
 )
 
-// parse gives the tree of a document, as a browser without scripts sees it.
+// parse returns the tree of a document, as a browser without scripts sees it.
 func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 	s := survey(text)
 	if s.tags > maxNodes {
@@ -89,8 +89,8 @@ type unclosed struct {
 }
 
 // withEnds closes elements. A browser with scripts does not look into noscript,
-// so nobody sees that the frame of a tracker in it is never closed; without
-// scripts, it would take in the rest of the page as its text.
+// so an unclosed frame of a tracker in it goes unnoticed; without scripts, it
+// would swallow the rest of the page as text.
 func withEnds(text []byte, missing []unclosed) []byte {
 	if len(missing) == 0 {
 		return text
@@ -173,7 +173,7 @@ func survey(text []byte) surveyed {
 // endsName reports whether the name of a tag is over.
 func endsName(c byte) bool { return isSpace(c) || c == '>' || c == '/' }
 
-// opens gives how many elements a tag opens inside each other until it is
+// opens returns how many elements a tag opens inside each other until it is
 // closed: a table comes with its rows and their cells, a list with an item.
 // What another tag of its kind closes counts with what it stands in.
 func opens(a atom.Atom) int {

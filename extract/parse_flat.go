@@ -86,8 +86,8 @@ func flatten(text []byte, level flattening) []byte {
 	}
 }
 
-// tokenized gives the tokens of a document one after the other: their kind, the
-// atom of a tag, their bytes. Comments and the like are no tokens.
+// tokenized returns the tokens of a document one after the other: their kind,
+// the atom of a tag, their bytes. Comments and the like are no tokens.
 func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	return func() (html.TokenType, atom.Atom, []byte) {
@@ -105,7 +105,7 @@ func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
 	}
 }
 
-// nearest gives the place of the open tag that an end tag ends, -1 if there is
+// nearest returns the place of the open tag that an end tag ends, or -1 if
 // none. It looks not endlessly far up.
 func nearest(stack []atom.Atom, a atom.Atom) int {
 	for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
@@ -116,7 +116,7 @@ func nearest(stack []atom.Atom, a atom.Atom) int {
 	return -1
 }
 
-// impliedEnd gives how many open tags stay open when another one starts: an
+// impliedEnd returns how many open tags stay open when another one starts: an
 // item ends the item before, and so on. Without that, a long list without end
 // tags would look deep.
 func impliedEnd(stack []atom.Atom, a atom.Atom) int {

@@ -57,8 +57,8 @@ func (s *scanner) take(n int) []byte {
 	return out
 }
 
-// tagName gives the atom of the tag whose name starts a text, and the length
-// of the name; 0 if there is none.
+// tagName returns the atom of the tag whose name starts a text, and the length
+// of the name, or 0 if none.
 func tagName(text []byte) (atom.Atom, int) {
 	var lower [16]byte
 	end := 0
@@ -81,7 +81,7 @@ func tagName(text []byte) (atom.Atom, int) {
 	return atom.Lookup(lower[:end]), end
 }
 
-// tagEnd gives where a tag ends, and whether it ends itself. A ">" inside of
+// tagEnd returns where a tag ends, and whether it ends itself. A ">" inside of
 // quotes does not.
 func tagEnd(text []byte, i int) (end int, closed bool) {
 	for i < len(text) {
@@ -115,7 +115,7 @@ func tagEnd(text []byte, i int) (end int, closed bool) {
 	return len(text), false
 }
 
-// markEnd gives where a comment, a doctype or the like ends. What is none of
+// markEnd returns where a comment, a doctype or the like ends. What is none of
 // that is a character of the text.
 func markEnd(text []byte) int {
 	if len(text) < 2 || text[1] != '!' && text[1] != '?' && text[1] != '/' {
@@ -141,7 +141,7 @@ func markEnd(text []byte) int {
 	}
 }
 
-// rawEnd gives where the text of an element ends that has text only.
+// rawEnd returns where the text of an element ends that has text only.
 func rawEnd(text []byte, a atom.Atom) int {
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], []byte("</"))

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxReported is how many parts the work of rules is told of on one page.
+// maxReported is how many parts of one page the report on rules lists.
 const maxReported = 1000
 
 // correction is what rules change of one document. What they drop is taken out
@@ -156,7 +156,7 @@ func isReply(n *html.Node) bool {
 // part is what is known of the place where rules are applied.
 type part struct {
 	dropping bool
-	dropped  *Dropped // what it belongs to; nil = nobody is told
+	dropped  *Dropped // what it belongs to; nil if not reported
 	kept     int      // of brought, that it belongs to; -1 = none
 	content  bool     // the page alone takes it for content
 }
@@ -220,7 +220,7 @@ func (k *correction) element(n *html.Node, at part) {
 	}
 }
 
-// selector gives the selectors of the first elements; more are not told of.
+// selector returns the selectors of the first elements; more are not told of.
 func (k *correction) selector(n *html.Node) string {
 	if len(k.brought)+len(k.cuts) > 4*maxReported {
 		return ""
@@ -302,8 +302,8 @@ func endsLine(n *html.Node, after bool) bool {
 	return true
 }
 
-// correct gives the content of a document by rules. alone is what the page alone
-// gives.
+// correct returns the content of a document by rules. alone is what the page
+// alone gives.
 func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, error) {
 	k, idle := r.match(alone.c, doc, alone)
 	m.res.Idle = idle

@@ -86,7 +86,7 @@ func (l *located) keepAll() {
 	}
 }
 
-// besides gives the words of a box without those that rules keep inside.
+// besides returns the words of a box without those that rules keep inside.
 func (l *located) besides(at int32, inside bool) int32 {
 	boxes := l.c.boxes
 	words := boxes[at].words

@@ -120,7 +120,7 @@ func (p *selectorParser) space() bool {
 	return p.at > from
 }
 
-// peek gives the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (p *selectorParser) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]

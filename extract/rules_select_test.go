@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// matches gives the elements that a selector matches, by their order.
+// matches returns the elements that a selector matches, by their order.
 func matches(t testing.TB, doc *html.Node, text string) []int {
 	t.Helper()
 	s := &selection{}

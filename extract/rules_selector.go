@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// selector gives a CSS selector that leads to an element: its tag with its id
+// selector returns a CSS selector that leads to an element: its tag with its id
 // or first class, after those of its two nearest named ancestors.
 func selector(n *html.Node) string {
 	var parts []string
@@ -34,7 +34,7 @@ func selector(n *html.Node) string {
 	return strings.Join(parts, " ")
 }
 
-// namedClass gives the first class that needs no escapes, or else the first.
+// namedClass returns the first class that needs no escapes, or else the first.
 func namedClass(n *html.Node) string {
 	first, looked := "", 0
 	for class := range strings.FieldsSeq(attr(n, "class")) {
@@ -52,8 +52,9 @@ func namedClass(n *html.Node) string {
 	return first
 }
 
-// cssName writes a name as CSS does, with escapes where they are needed. Names
-// that nobody would write are none.
+// cssName writes a name as CSS does, with escapes where they are needed. It
+// refuses empty names, names over 80 bytes and names with spaces or control
+// characters.
 func cssName(s string) (string, bool) {
 	if s == "" || len(s) > 80 {
 		return "", false

@@ -14,7 +14,7 @@ const (
 	maxSchemaSize = 1 << 20
 )
 
-// schemas gives the JSON-LD objects of a page, one element each: the elements
+// schemas returns the JSON-LD objects of a page, one element each: the elements
 // of arrays and of @graph stand alone, with the context of what they were in.
 // What is no JSON is left out.
 func schemas(scripts []*html.Node) []json.RawMessage {
@@ -84,10 +84,11 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 	return out
 }
 
-// repaired gives JSON that is valid, nil if it cannot be had. Only what changes
-// no value is mended: control characters that stand as they are in strings,
-// comments, commas before a closing bracket, quotation marks that are character
-// references, and objects that follow each other without being a list.
+// repaired returns JSON that is valid, nil if it cannot be had. Only what
+// changes no value is mended: control characters that stand as they are in
+// strings, comments, commas before a closing bracket, quotation marks that are
+// character references, and objects that follow each other without being a
+// list.
 func repaired(text string) []byte {
 	raw := []byte(text)
 	if json.Valid(raw) {
@@ -131,7 +132,7 @@ func repaired(text string) []byte {
 	return inList(out)
 }
 
-// inList gives a list of objects that follow each other, with or without
+// inList returns a list of objects that follow each other, with or without
 // commas between them, nil if that is not what the text is.
 func inList(text []byte) []byte {
 	list := []byte{'['}
@@ -153,7 +154,7 @@ func inList(text []byte) []byte {
 	return append(list, ']')
 }
 
-// stringEnd gives where a JSON string ends that begins at i.
+// stringEnd returns where a JSON string ends that begins at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -175,7 +176,7 @@ func appendString(out, s []byte) []byte {
 		case c == '\t':
 			out = append(out, `\t`...)
 		case c < ' ':
-			// A carriage return and the like: nobody wants it.
+			// A carriage return and the like.
 		default:
 			out = append(out, c)
 		}
@@ -238,7 +239,7 @@ func (t *thing) text(key string) string {
 	return ""
 }
 
-// texts gives the texts of a JSON-LD value: a string, an object with a name,
+// texts returns the texts of a JSON-LD value: a string, an object with a name,
 // or a list of them.
 func texts(v any) []string {
 	switch v := v.(type) {

@@ -140,8 +140,9 @@ func (m *meta) absolute(ref string) string {
 	return u
 }
 
-// among gives the block that shows the recording. count is how many recordings
-// the page tells of: one recording and one block of its kind belong together.
+// among returns the block that shows the recording. count is how many
+// recordings the page tells of: one recording and one block of its kind belong
+// together.
 func (r *recording) among(shown []*millrace.Block, count int) *millrace.Block {
 	for _, b := range shown {
 		for _, u := range []string{r.content, r.embed, r.page} {
@@ -235,7 +236,7 @@ func (m *meta) complete(b *millrace.Block, r *recording) {
 	}
 }
 
-// address gives the URL of an image, which is text or an object.
+// address returns the URL of an image, which is text or an object.
 func (r *recording) address(key string) string {
 	for _, v := range list(r.values[key]) {
 		switch v := v.(type) {
@@ -255,7 +256,7 @@ func (r *recording) address(key string) string {
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})(?:[.,]\d+)?S)?)?$`)
 
-// duration gives an ISO 8601 duration in hours, minutes and whole seconds, ""
+// duration returns an ISO 8601 duration in hours, minutes and whole seconds, ""
 // for none.
 func duration(s string) string {
 	g := isoDuration.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(s)))
@@ -283,7 +284,7 @@ func duration(s string) string {
 	return out
 }
 
-// size gives a width or height in pixels, 0 for none.
+// size returns a width or height in pixels, 0 for none.
 func size(v any) int {
 	switch v := v.(type) {
 	case float64:
@@ -302,7 +303,7 @@ func size(v any) int {
 	return 0
 }
 
-// chapters gives the clips of a recording.
+// chapters returns the clips of a recording.
 func chapters(v any) []millrace.Chapter {
 	var out []millrace.Chapter
 	for _, e := range list(v) {
@@ -323,7 +324,7 @@ func chapters(v any) []millrace.Chapter {
 	return out
 }
 
-// transcript gives the words of a recording with their paragraphs.
+// transcript returns the words of a recording with their paragraphs.
 func transcript(v any) string {
 	s, ok := v.(string)
 	if !ok || len(s) > maxTranscript {

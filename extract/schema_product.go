@@ -19,9 +19,9 @@ const (
 	maxDescription = 20_000
 )
 
-// product gives the facts of the product that the page is about, as far as its
-// text lacks them: shops often show them by scripts alone. The description is
-// a text, the others are definitions with schema.org's names as their terms.
+// product returns the facts of the product that the page is about, as far as
+// its text lacks them: shops often show them by scripts alone. The description
+// is a text, the others are definitions with schema.org's names as their terms.
 func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	t := m.ownProduct()
 	if t == nil {
@@ -58,8 +58,8 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	return out
 }
 
-// ownProduct gives the product that the page is about, nil if it declares none
-// or several.
+// ownProduct returns the product that the page is about, nil if it declares
+// none or several.
 func (m *meta) ownProduct() *thing {
 	var own *thing
 	for i := range m.things {
@@ -110,7 +110,7 @@ func (f *facts) tells(s string) bool {
 	return known*10 >= len(words)*8
 }
 
-// numbers gives the numbers of a text.
+// numbers returns the numbers of a text.
 func numbers(s string) map[float64]bool {
 	out := map[float64]bool{}
 	for f := range strings.FieldsFuncSeq(s, func(r rune) bool { return !(r >= '0' && r <= '9' || r == '.' || r == ',') }) {
@@ -144,7 +144,7 @@ func amount(s string) float64 {
 	return n
 }
 
-// price gives the price of a product and its currency, "" if it has none or
+// price returns the price of a product and its currency, "" if it has none or
 // several.
 func (t *thing) price() (price, currency string) {
 	offers := t.values["offers"]
@@ -161,7 +161,7 @@ func (t *thing) price() (price, currency string) {
 	return price, currency
 }
 
-// offerText gives a value that all offers share, "" if they have several. A
+// offerText returns a value that all offers share, "" if they have several. A
 // price may stand in an object of its own.
 func offerText(v any, key string) string {
 	switch v := v.(type) {

@@ -150,8 +150,7 @@ func (l *located) opens(box, heading int32) bool {
 	return words <= 3
 }
 
-// isLast reports whether hardly anything of the root follows a box that ends
-// there.
+// isLast reports whether little of the root follows a box that ends there.
 func (l *located) isLast(end int32) bool {
 	words := int32(0)
 	for i := end; i < l.c.boxes[l.at].end && words <= 30; {
@@ -178,7 +177,7 @@ func (l *located) hasForm(what aside, outer, heading, words int32) bool {
 	return true
 }
 
-// cards gives how many words of a box are in cards: short boxes of more than
+// cards returns how many words of a box are in cards: short boxes of more than
 // a line, with a picture or a title that leads elsewhere.
 func (l *located) cards(outer, heading int32) int32 {
 	boxes := l.c.boxes

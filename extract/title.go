@@ -120,7 +120,7 @@ func headOf(claim, heading string) bool {
 	return false
 }
 
-// siteName gives the name of the site as the page has it. Where the title
+// siteName returns the name of the site as the page has it. Where the title
 // element is the page's own title, as OpenGraph has it, beside something else,
 // that is the site.
 func (m *meta) siteName() string {
@@ -150,7 +150,7 @@ func (m *meta) siteName() string {
 	return ""
 }
 
-// declaredTitle gives the title that only the head has, or the one heading of
+// declaredTitle returns the title that only the head has, or the one heading of
 // a document without a head.
 func (m *meta) declaredTitle(og, site string) (text, source string) {
 	if og == "" {
@@ -173,7 +173,7 @@ func (m *meta) declaredTitle(og, site string) (text, source string) {
 	return text, source
 }
 
-// asDeclared gives the text of a heading in the form that the head of the
+// asDeclared returns the text of a heading in the form that the head of the
 // document has, if that is the better one: without a label or a count that is
 // an element of its own inside the heading, and not in capitals.
 func asDeclared(h *html.Node, text string, claims []string) string {
@@ -235,7 +235,7 @@ func alike(a, b string) bool {
 	return len(list) < 100 && len(words) < 100 && common >= 2 && common*2 >= min(len(list), len(words))
 }
 
-// titleWords gives the words of a title without their punctuation.
+// titleWords returns the words of a title without their punctuation.
 func titleWords(s string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(s) {
@@ -247,7 +247,7 @@ func titleWords(s string) []string {
 	return out
 }
 
-// onlyHeading gives the heading of the first level if there is just one.
+// onlyHeading returns the heading of the first level if there is just one.
 func (m *meta) onlyHeading() *html.Node {
 	var only *html.Node
 	for _, h := range m.c.headings {
@@ -271,7 +271,7 @@ func inFurniture(n *html.Node) bool {
 	return false
 }
 
-// letters gives the letters and digits of a text in lower case: what is
+// letters returns the letters and digits of a text in lower case: what is
 // compared.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {

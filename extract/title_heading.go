@@ -44,8 +44,8 @@ func (m *meta) tops() tops {
 	return t
 }
 
-// site gives the name of the site: what the title ends with and a heading that
-// leads there says, the longest of several.
+// site returns the name of the site: what the title ends with and a heading
+// that leads there says, the longest of several.
 func (t *tops) site(title string) string {
 	site := ""
 	for h := range t.homes {

@@ -49,8 +49,8 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	return w
 }
 
-// countBlocks gives about the number of blocks that the content has: growing a
-// long list of them costs more than anything else of the walk.
+// countBlocks returns about the number of blocks that the content has: growing
+// a long list of them costs more than anything else of the walk.
 func (l *located) countBlocks() int {
 	count := 1
 	for i := l.at + 1; i < l.c.boxes[l.at].end; i++ {
@@ -127,7 +127,7 @@ func (w *walker) aside(b millrace.Block) {
 	w.pending = append(w.pending, b)
 }
 
-// inside gives the blocks that a function makes.
+// inside returns the blocks that a function makes.
 func (w *walker) inside(f func()) []millrace.Block {
 	return slices.Clone(w.within(f))
 }
@@ -164,7 +164,7 @@ func (w *walker) tooDeep(n *html.Node) bool {
 	return true
 }
 
-// item gives what a function makes as an item: the text that it starts with
+// item returns what a function makes as an item: the text that it starts with
 // is the item's own.
 func (w *walker) item(f func()) millrace.Item {
 	w.inner++
@@ -183,7 +183,7 @@ func (w *walker) item(f func()) millrace.Item {
 	return it
 }
 
-// line gives the text that a function makes, as one line. Media in it follow
+// line returns the text that a function makes, as one line. Media in it follow
 // the block that the line is for.
 func (w *walker) line(f func()) (string, []millrace.Span) {
 	in := w.in

@@ -10,9 +10,9 @@ import (
 
 // isApart reports whether a style sets an element apart from the one that it
 // follows without a space: the columns of a row, a name and its type, links
-// side by side. Nobody writes text so; it is what components are put together
-// to. The two differ in their tags, classes or targets, words meet where they
-// touch, and what holds them has no text of its own.
+// side by side. Writers do not write text so; components do. The two differ in
+// their tags, classes or targets, words meet where they touch, and what holds
+// them has no text of its own.
 func (w *walker) isApart(n *html.Node) bool {
 	before := n.PrevSibling
 	if before == nil || !isPart(before) || !isPart(n) || w.in.space || w.in.breaks > 0 || w.in.pre || w.in.empty() || w.inCode() {
@@ -54,7 +54,7 @@ func isPart(n *html.Node) bool {
 // between them.
 func isSpaced(r rune) bool { return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// edge gives the first or the last text of an element.
+// edge returns the first or the last text of an element.
 func edge(n *html.Node, first bool) string {
 	for steps := 0; n != nil && steps < 20; steps++ {
 		if n.Type == html.TextNode {

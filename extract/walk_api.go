@@ -69,7 +69,7 @@ type gridCell struct {
 	head bool
 }
 
-// ariaRows gives the cells of a table that only its roles say to be one.
+// ariaRows returns the cells of a table that only its roles say to be one.
 func ariaRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell
 	var walk func(*html.Node, int)
@@ -93,7 +93,7 @@ func ariaRows(n *html.Node) [][]gridCell {
 	return rows
 }
 
-// columnRows gives the cells of a table as Javadoc makes it since version 16:
+// columnRows returns the cells of a table as Javadoc makes it since version 16:
 // all cells in one element, the headers first.
 func columnRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell

@@ -25,7 +25,7 @@ var loneKinds = map[string]bool{
 	"is-info": true, "is-success": true, "is-warning": true, "is-danger": true,
 }
 
-// calloutKind gives the kind of the call-out that an element is, "" if it is
+// calloutKind returns the kind of the call-out that an element is, "" if it is
 // none. Only the conventions of documentation tools count: a class that says
 // call-out with one that names a kind, or the kind alone.
 func calloutKind(n *html.Node) string {
@@ -80,8 +80,8 @@ func calloutKind(n *html.Node) string {
 	return ""
 }
 
-// signKind gives the kind that a call-out laid out as a table is called by the
-// sign in its first cell, a word or a picture.
+// signKind returns the kind that a call-out laid out as a table is called by
+// the sign in its first cell, a word or a picture.
 func signKind(n *html.Node) string {
 	cell := find(n, func(e *html.Node) bool { return e.DataAtom == atom.Td })
 	if cell == nil {
@@ -140,8 +140,8 @@ func (w *walker) callout(n *html.Node, kind string) {
 	}
 }
 
-// calloutTable gives the table that a call-out is laid out by: an icon, perhaps
-// a title, and the text.
+// calloutTable returns the table that a call-out is laid out by: an icon,
+// perhaps a title, and the text.
 func (w *walker) calloutTable(n *html.Node) *html.Node {
 	var table *html.Node
 	for c := range children(n) {
@@ -169,8 +169,8 @@ func (w *walker) calloutTable(n *html.Node) *html.Node {
 	return table
 }
 
-// calloutTitle gives the element that a call-out starts with and is called its
-// title, or says no more than what kind it is.
+// calloutTitle returns the element that a call-out starts with and is called
+// its title, or says no more than what kind it is.
 func calloutTitle(n *html.Node) *html.Node {
 	for first, steps := n, 0; steps < 3; steps++ {
 		var next *html.Node

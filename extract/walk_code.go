@@ -38,7 +38,7 @@ func isPlayed(n *html.Node) bool {
 	return false
 }
 
-// playedText gives the text of HTML, with its white space.
+// playedText returns the text of HTML, with its white space.
 func playedText(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -139,7 +139,7 @@ func isCodeBlock(n *html.Node) bool {
 	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
 }
 
-// codeText gives the text of a code block, without empty lines before it.
+// codeText returns the text of a code block, without empty lines before it.
 func codeText(n *html.Node) string {
 	c := coder{lines: lineMarks(n), between: n.DataAtom == atom.Div}
 	c.children(n)
@@ -190,7 +190,7 @@ type coder struct {
 	made    bool // line ends are elements, so that white space is perhaps made for HTML, too
 }
 
-// text gives the code without empty lines before it.
+// text returns the code without empty lines before it.
 func (c *coder) text() string {
 	s := strings.TrimLeft(string(c.buf), "\n")
 	if c.made {
@@ -280,7 +280,7 @@ func isCodeHead(n *html.Node) bool {
 	return n.DataAtom == atom.Div && findTag(n, atom.Button) != nil && !strings.Contains(plainText(n), "\n") && len(plainText(n)) < 40
 }
 
-// codeLanguage gives the language that the block or one of its nearest
+// codeLanguage returns the language that the block or one of its nearest
 // ancestors names.
 func codeLanguage(n *html.Node) string {
 	if c := findTag(n, atom.Code); c != nil {
@@ -395,7 +395,7 @@ var languages = func() map[string]bool {
 	return m
 }()
 
-// codeTable gives the code element of a table that a highlighter made, with
+// codeTable returns the code element of a table that a highlighter made, with
 // the numbers in cells of their own; nil if the table is none.
 func (w *walker) codeTable(n *html.Node) bool {
 	cells := 0
@@ -446,7 +446,7 @@ func (w *walker) codeTable(n *html.Node) bool {
 	return false
 }
 
-// codeRows gives the code of a table with a row for each line.
+// codeRows returns the code of a table with a row for each line.
 func codeRows(n *html.Node) string {
 	var lines []string
 	padded := true

@@ -133,7 +133,7 @@ func hasTextBefore(n *html.Node) bool {
 	return false
 }
 
-// outerAnchor gives the id of the section that a heading opens, or of the
+// outerAnchor returns the id of the section that a heading opens, or of the
 // empty anchor before it.
 func outerAnchor(n *html.Node) string {
 	if s := sibling(n, false); s != nil && s.DataAtom == atom.A && s.FirstChild == nil {

@@ -121,7 +121,7 @@ func (w *walker) isBar(n *html.Node) bool {
 	return false
 }
 
-// barParts gives the texts of a bar, one for each element.
+// barParts returns the texts of a bar, one for each element.
 func barParts(n *html.Node, parts []string) []string {
 	for c := n.FirstChild; c != nil && len(parts) < 20; c = c.NextSibling {
 		switch {
@@ -175,7 +175,7 @@ func isControl(t string) bool {
 	return false
 }
 
-// spokenLanguage gives the language that a label names as people write it.
+// spokenLanguage returns the language that a label names as people write it.
 func spokenLanguage(t string) string {
 	t = strings.ToLower(strings.TrimSpace(t))
 	switch t {
@@ -325,7 +325,7 @@ func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[s
 	}
 }
 
-// pairTabs gives the panels of a group their labels, if there is code in one.
+// pairTabs returns the panels of a group their labels, if there is code in one.
 func (w *walker) pairTabs(tabs, shown []*html.Node, holds map[*html.Node]*html.Node) bool {
 	code := false
 	for _, p := range shown {

@@ -31,7 +31,7 @@ func (w *walker) link(n *html.Node) {
 	}
 }
 
-// resolveLink gives a link's absolute URL with its fragment, "" if it may not
+// resolveLink returns a link's absolute URL with its fragment, "" if it may not
 // be followed.
 func (w *walker) resolveLink(ref string) string {
 	ref = strings.TrimSpace(ref)
@@ -56,7 +56,7 @@ func (w *walker) resolveLink(ref string) string {
 	return abs
 }
 
-// resolve gives the absolute URL of a resource, "" if there is none.
+// resolve returns the absolute URL of a resource, or "" if none.
 func (w *walker) resolve(ref string) string {
 	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
 		return ""

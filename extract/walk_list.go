@@ -139,7 +139,7 @@ func (w *walker) listItem(n *html.Node) (millrace.Item, bool) {
 	return it, it.Text != "" || len(it.Blocks) > 0
 }
 
-// checkbox gives the checkbox that an item starts with.
+// checkbox returns the checkbox that an item starts with.
 func checkbox(n *html.Node) *html.Node {
 	for c, steps := n.FirstChild, 0; c != nil && steps < 8; steps++ {
 		switch {

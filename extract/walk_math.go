@@ -83,7 +83,7 @@ func texScript(n *html.Node) bool {
 	return false
 }
 
-// annotation gives the TeX that a MathML element was made of.
+// annotation returns the TeX that a MathML element was made of.
 func annotation(n *html.Node) string {
 	if a := find(n, func(c *html.Node) bool {
 		return c.Data == "annotation" && strings.Contains(strings.ToLower(attr(c, "encoding")), "tex")
@@ -96,7 +96,7 @@ func annotation(n *html.Node) string {
 	return attr(n, "data-latex")
 }
 
-// wrappedMath gives the TeX of an element that holds nothing but the MathML
+// wrappedMath returns the TeX of an element that holds nothing but the MathML
 // that was made of it.
 func wrappedMath(n *html.Node) string {
 	if c := sole(n); c == nil || c.DataAtom != atom.Math {
@@ -111,7 +111,7 @@ func wrappedMath(n *html.Node) string {
 	return ""
 }
 
-// sole gives the only child of an element.
+// sole returns the only child of an element.
 func sole(n *html.Node) *html.Node {
 	if c := n.FirstChild; c != nil && c.NextSibling == nil {
 		return c
@@ -151,7 +151,7 @@ func (w *walker) math(source, language string, display bool) {
 	}
 }
 
-// imageMath gives the TeX of an image that shows a formula.
+// imageMath returns the TeX of an image that shows a formula.
 func imageMath(img *html.Node) string {
 	if hasClass(img, "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display") {
 		return attr(img, "alt")

@@ -40,7 +40,7 @@ func (w *walker) image(n *html.Node) {
 	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
 }
 
-// lastImage gives the block that was made last, if that is an image.
+// lastImage returns the block that was made last, if that is an image.
 func (w *walker) lastImage() *millrace.Block {
 	list := w.pending
 	if len(list) == 0 {
@@ -107,7 +107,7 @@ func pixels(s string) int {
 	return n
 }
 
-// imageURL gives the largest source that an image names.
+// imageURL returns the largest source that an image names.
 func (w *walker) imageURL(n, img *html.Node) string {
 	best, size := "", 0.0
 	consider := func(set string) {
@@ -174,7 +174,7 @@ func isPlaceholder(u string) bool {
 		strings.HasPrefix(name, "pixel.") || strings.HasPrefix(name, "1x1.") || strings.HasPrefix(name, "transparent.")
 }
 
-// largest gives the widest candidate of a srcset, with its width or density.
+// largest returns the widest candidate of a srcset, with its width or density.
 func largest(set string) (string, float64) {
 	best, size := "", 0.0
 	for set != "" {
@@ -281,7 +281,7 @@ func (w *walker) figure(n *html.Node) {
 	w.out = append(w.out, blocks...)
 }
 
-// captionOf gives the element with the caption of a figure.
+// captionOf returns the element with the caption of a figure.
 func captionOf(n *html.Node) *html.Node {
 	var last *html.Node
 	for c := range children(n) {
@@ -423,7 +423,7 @@ func (w *walker) object(n *html.Node) {
 	}
 }
 
-// lazy gives the URL of an attribute, or of the one that a loader keeps it in
+// lazy returns the URL of an attribute, or of the one that a loader keeps it in
 // until it is wanted.
 func (w *walker) lazy(n *html.Node, key string) string {
 	if u := w.resolve(attr(n, key)); u != "" {

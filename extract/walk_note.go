@@ -107,10 +107,10 @@ func fragment(a *html.Node) string {
 	return f
 }
 
-// noteLabel gives the mark of a note without its brackets.
+// noteLabel returns the mark of a note without its brackets.
 func noteLabel(s string) string { return strings.Trim(s, " []()^.:\u00a0") }
 
-// noteElement gives the block that a target stands for.
+// noteElement returns the block that a target stands for.
 func noteElement(n *html.Node) *html.Node {
 	for steps := 0; n != nil && steps < 5; n, steps = n.Parent, steps+1 {
 		switch n.DataAtom {
@@ -163,7 +163,7 @@ func inNotes(n *html.Node) bool {
 	return false
 }
 
-// backLinks gives the links of a note to where the reference a stands.
+// backLinks returns the links of a note to where the reference a stands.
 func backLinks(def, a *html.Node) []*html.Node {
 	var ids []string
 	for n, steps := a, 0; n != nil && steps < 3; n, steps = n.Parent, steps+1 {

@@ -38,7 +38,7 @@ func (w *walker) quote(n *html.Node) {
 	w.out = append(w.out, b)
 }
 
-// citation gives the element of a quote that names its source: its footer, or
+// citation returns the element of a quote that names its source: its footer, or
 // a cite that ends it on a line of its own.
 func citation(n *html.Node) *html.Node {
 	var last *html.Node

@@ -209,7 +209,7 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// headingRow gives the heading that is all that a row has: it opens a part of
+// headingRow returns the heading that is all that a row has: it opens a part of
 // the page, and the rows under it are a table of their own.
 func headingRow(tr *html.Node) *html.Node {
 	var cell *html.Node

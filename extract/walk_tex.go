@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathTeX gives MathML that names no source as TeX, so far as presentation
+// mathTeX returns MathML that names no source as TeX, so far as presentation
 // allows: what stands above and below, fractions, roots and matrices.
 func mathTeX(n *html.Node) string {
 	var b strings.Builder
