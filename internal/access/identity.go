@@ -24,7 +24,7 @@ type Identity struct {
 	Bot     *bots.Bot // nil = it says nothing of a bot
 	Agent   string    // the host whose keys have signed the request; "" = none
 	Verdict bots.Verdict
-	Why     string // its signature shows nothing; "" = it does, or there is none
+	Why     string // why its signature proves nothing; "" if it does, or has none
 }
 
 // mostWhy bounds what is repeated of a signature.

@@ -21,7 +21,7 @@ import (
 type keyring struct {
 	keys store.Keys
 	now  func() time.Time
-	own  atomic.Pointer[store.Key] // see OwnKey; nil = there is none
+	own  atomic.Pointer[store.Key] // see OwnKey; nil if none
 
 	mu     sync.Mutex
 	read   time.Time // when the store was asked last
@@ -60,7 +60,7 @@ func bucket(h store.KeyHash) (n uint64) {
 	return n
 }
 
-// find gives the key of a hash, whether it holds or not; nil when there is none.
+// find returns the key of a hash, whether it holds or not, or nil if none.
 func (k *keyring) find(ctx context.Context, hash store.KeyHash) (*store.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,7 +112,7 @@ func (k *keyring) look(ctx context.Context, ago time.Duration) error {
 	return nil
 }
 
-// lease gives a context that ends when a key that was found holds no more.
+// lease returns a context that ends when a key that was found holds no more.
 // Call done at the end.
 func (k *keyring) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -190,7 +190,7 @@ func Denied(text string) error {
 }
 
 // errUnknown is for a key that may be a guess.
-var errUnknown = Denied("nobody has given out this key")
+var errUnknown = Denied("unknown key")
 
 // errGuarded is for requests that cannot show a key.
 var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this needs a key"}
@@ -209,7 +209,7 @@ var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Text: "a key does not belong in a URL, which logs and caches keep: send it as Authorization: Bearer KEY, and have this one revoked",
 }}
 
-// bearer gives the key that a request brings, "" if it brings none.
+// bearer returns the key that a request brings, "" if it brings none.
 func bearer(h http.Header) (string, error) {
 	fields := h["Authorization"]
 	if len(fields) == 0 {

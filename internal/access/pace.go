@@ -17,7 +17,7 @@ type pacing struct {
 // everybody is the client that a limit of all counts for.
 var everybody = Client{bot: "everybody"}
 
-// newPacing gives nil when there is no limit. Those who are sent something
+// newPacing returns nil when there is no limit. Those who are sent something
 // slowly take at most some of the places, and one of them not all of these.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {

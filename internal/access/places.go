@@ -132,10 +132,10 @@ const (
 	eagerPercent = 100 // of GOGC
 )
 
-// Collect gives an [Options.Streams] for a process whose garbage collector is
-// lazy, by the percentage that GOGC has otherwise: as long as many listen, it is
-// eager. Each holds buffers and stacks of some 25 kB, of which a lazy collector
-// would let several times as much grow in garbage.
+// Collect returns an [Options.Streams] for a process whose garbage collector is
+// lazy, by the percentage that GOGC has otherwise: as long as many listen, it
+// is eager. Each holds buffers and stacks of some 25 kB, of which a lazy
+// collector would let several times as much grow in garbage.
 func Collect(lazy int) func(open int) {
 	eager := false
 	return func(open int) {

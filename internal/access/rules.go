@@ -200,7 +200,7 @@ func CheckRules(table *bots.Table, rules []Rule, p *millrace.Policy) error {
 	return err
 }
 
-// stricter gives the rule that lets less through; nil is no rule.
+// stricter returns the rule that lets less through; nil is no rule.
 func stricter(a, b *rule) *rule {
 	switch {
 	case a == nil:
@@ -213,7 +213,7 @@ func stricter(a, b *rule) *rule {
 	return b
 }
 
-// of gives the rule for somebody; nil = there is none.
+// of returns the rule for somebody; nil if none.
 func (c *botRules) of(id Identity) *rule {
 	r := c.byBot[id.Bot]
 	if id.Bot == bots.Other {
