@@ -40,18 +40,18 @@ type ExporterOptions struct {
 const (
 	lookEvery   = 5 * time.Second
 	longestWait = 5 * time.Minute
-	beforeFirst = 24 * time.Hour // what a receiver is told that has not been told anything
-	tellAgain   = time.Hour      // of a failure that goes on
+	beforeFirst = 24 * time.Hour // how far back a new receiver starts
+	tellAgain   = time.Hour      // interval of logs of a lasting failure
 )
 
 // NeutralName names this program to services that take "millrace/1.0" for a bot,
 // as they do most names of that form, and would not count what it tells.
 const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
-// Exporter hands the events of a site on to one receiver, in their order, at
-// least once, and by itself: whoever is answered does not wait for it. How far it
-// has come is in the store. While the receiver is away, it only falls behind;
-// what the store keeps no longer by then is lost, and counted.
+// Exporter sends the events of a site to one receiver, in order and at least
+// once, in the background. The store keeps its position. While the receiver is
+// down, it falls behind; events that the store deletes meanwhile are lost, and
+// counted.
 type Exporter struct {
 	usage  store.Usage
 	place  state.JSON[*exportPlace]
@@ -85,7 +85,7 @@ func placeOf(st store.State, site, name string) state.JSON[*exportPlace] {
 type Lag struct {
 	Exporter string    // its receiver, as it may be seen, such as "umami https://stats.example.com"
 	Events   uint64    // that the receiver does not have yet
-	Since    time.Time // of the oldest of them; zero = there is none
+	Since    time.Time // of the oldest of them; zero if none
 	Failing  string    // why it does not take them now; "" = it does
 
 	// Since the exporter was made:
@@ -121,7 +121,7 @@ func NewExporter(usage store.Usage, st store.State, site string, t *Target, clie
 	return e, err
 }
 
-// Lag gives how far the exporter is behind, as far as the store says so.
+// Lag returns how far the exporter is behind, as far as the store says so.
 func (e *Exporter) Lag(ctx context.Context) Lag {
 	e.mu.Lock()
 	l := e.lag
@@ -203,7 +203,7 @@ func (e *Exporter) export(ctx context.Context) {
 	}
 }
 
-// newest gives the number of the last event; 0 = there is none.
+// newest returns the number of the last event; 0 if none.
 func (e *Exporter) newest(ctx context.Context) (uint64, error) {
 	for last, err := range e.usage.Events(ctx, e.site, store.EventQuery{Newest: true, Limit: 1}) {
 		return last.Number, err

@@ -63,8 +63,8 @@ func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error)
 	return "", err
 }
 
-// ga4Bot gives the client that a bot is: two numbers, as the script for browsers
-// makes them, of nothing but the site and the bot's name.
+// ga4Bot returns the client that a bot is: two numbers, as the script for
+// browsers makes them, of nothing but the site and the bot's name.
 func ga4Bot(site, bot string) string {
 	sum := sha256.Sum256([]byte(site + "\n" + bot))
 	return fmt.Sprintf("%d.%d", binary.BigEndian.Uint32(sum[:4]), binary.BigEndian.Uint32(sum[4:8]))

@@ -103,9 +103,9 @@ func eventName(e *store.Event) string {
 	return "bot_request"
 }
 
-// page gives the URL of what an event is about, of at most most bytes. A path may
-// be anything that somebody has asked for, and a receiver may stumble over what it
-// unescapes.
+// page returns the URL of what an event is about, of at most most bytes. A path
+// may be anything that somebody has asked for, and a receiver may stumble over
+// what it unescapes.
 func (p *provider) page(e *store.Event, most int) *url.URL {
 	asked, query, _ := strings.Cut(cut(e.Path), "?")
 	u, err := url.Parse(canon.Absolute(p.base, asked))
@@ -135,7 +135,7 @@ func (p *provider) page(e *store.Event, most int) *url.URL {
 	return u
 }
 
-// printable gives a text as valid UTF-8 without control characters.
+// printable returns a text as valid UTF-8 without control characters.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -145,7 +145,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// leading gives as much of a text as has at most so many characters.
+// leading returns as much of a text as has at most so many characters.
 func leading(s string, characters int) string {
 	for i := range s {
 		if characters == 0 {
@@ -156,7 +156,7 @@ func leading(s string, characters int) string {
 	return s
 }
 
-// past gives a time that is not in the future, where a clock may have been.
+// past returns a time that is not in the future, where a clock may have been.
 func past(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now

@@ -28,7 +28,7 @@ const (
 type receiver struct {
 	endpoint string   // the path of its API; "" = the URL is one
 	params   []string // what a target says in its query, all of it necessary
-	secret   []string // those of them that nobody may see, and that may change
+	secret   []string // the confidential ones, which may change
 	window   int      // events that are read at once
 	together int      // most of them in one request
 	byBot    bool     // a request is about one bot
@@ -134,14 +134,14 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// String gives the kind and where the receiver is, up to its host.
+// String returns the kind and where the receiver is, up to its host.
 func (t *Target) String() string { return t.Kind + " " + fetch.HostOf(t.url.String()) }
 
-// GoString gives the same.
+// GoString returns the same.
 func (t *Target) GoString() string { return t.String() }
 
-// Name is what tells this receiver from others, and tells nobody where it is. A
-// new secret does not change it.
+// Name identifies the receiver without revealing its URL. A new secret does not
+// change it.
 func (t *Target) Name() string {
 	u := *t.url
 	if t.Kind != Webhook { // whose whole URL is its name

@@ -92,7 +92,8 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// told gives what the receiver has, each once, and in which order it has come.
+// told returns what the receiver has, each once, and in which order it has
+// come.
 func (n *network) told() (all []string, again int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

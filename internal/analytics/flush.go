@@ -146,8 +146,8 @@ func whole(e *store.Event) bool {
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }
 
-// hashed gives what stands for a query that nobody is to read. Equal ones stay
-// equal. It has a mark of its own, which no hash looks like.
+// hashed returns a keyed hash that replaces a query. Equal queries have equal
+// hashes. It starts with a mark of its own.
 func hashed(key []byte, query string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(query))

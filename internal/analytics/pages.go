@@ -16,8 +16,8 @@ type Pages struct {
 
 // Measured is what [Measure] looks at. It is a part of the sites of a store.
 type Measured interface {
-	// MeanHTMLSize gives the mean of the weights that are known, and of how many
-	// pages they are.
+	// MeanHTMLSize returns the mean of the weights that are known, and of how
+	// many pages they are.
 	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 }
 

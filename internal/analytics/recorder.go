@@ -15,8 +15,8 @@ import (
 // Weights is what is known of the HTML of a site's pages. It is a part of the
 // sites of a store.
 type Weights interface {
-	// HTMLSizes gives the weights of pages by their identities, in their order;
-	// the zero value where nothing is known.
+	// HTMLSizes returns the weights of pages by their identities, in their
+	// order; the zero value where nothing is known.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
 }
 
@@ -111,7 +111,7 @@ func (b *buffer) add(e *store.Event, path, query, intent string) {
 	b.text = append(append(append(b.text, path...), query...), intent...)
 }
 
-// kindAt gives the place of a kind, which it makes.
+// kindAt returns the place of a kind, which it makes.
 func (b *buffer) kindAt(k kind) int32 {
 	at, ok := b.at[k]
 	if !ok {
@@ -131,8 +131,8 @@ func (b *buffer) reset() {
 	b.records, b.text, b.kinds = b.records[:0], b.text[:0], b.kinds[:0]
 }
 
-// New makes a recorder of a site in a store. o may be nil. Whoever makes it has
-// [Recorder.Run] run.
+// New returns a recorder of a site in a store. o may be nil. The caller must
+// run [Recorder.Run].
 func New(usage store.Usage, site string, o *Options) *Recorder {
 	r := &Recorder{usage: usage, site: site, wake: make(chan struct{}, 1)}
 	if o != nil {
@@ -176,8 +176,8 @@ func (r *Recorder) Record(e store.Event) {
 	}
 }
 
-// cut gives as much of a text as a store keeps, without half a character at its
-// end.
+// cut returns as much of a text as a store keeps, without half a character at
+// its end.
 func cut(s string) string {
 	if len(s) <= store.MaxEventText {
 		return s
@@ -189,22 +189,23 @@ func cut(s string) string {
 	return s[:n]
 }
 
-// Recorded gives how many events were taken down, since the recorder was made.
+// Recorded returns how many events were taken down, since the recorder was
+// made.
 func (r *Recorder) Recorded() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded
 }
 
-// Dropped gives how many events are lost, since the recorder was made: they came
-// when too many waited, or the store did not take them.
+// Dropped returns how many events are lost, since the recorder was made: they
+// came when too many waited, or the store did not take them.
 func (r *Recorder) Dropped() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dropped
 }
 
-// Waiting gives how many events are not stored yet.
+// Waiting returns how many events are not stored yet.
 func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

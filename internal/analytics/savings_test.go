@@ -32,7 +32,7 @@ type answers struct {
 	e store.Event
 }
 
-// byDay gives what was saved by answers that were recorded.
+// byDay returns what was saved by answers that were recorded.
 func byDay(t *testing.T, pages Pages, all ...answers) []DaySaved {
 	t.Helper()
 	m := &memory{}

@@ -87,7 +87,7 @@ func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time
 	return out, nil
 }
 
-// none is what nobody has saved.
+// none returns a Saved without any savings.
 func none() Saved {
 	var s Saved
 	s.Bytes.Basis, s.Tokens.Basis, s.KWh.Basis, s.ZeroFetch.Basis = savings.Measured, savings.Estimate, savings.Estimate, savings.Estimate

@@ -44,7 +44,7 @@ type Unusual struct {
 // What counts as unusual.
 const (
 	againTimes  = 10      // the same, as a whole
-	mostPaths   = 50_000  // that are told apart
+	mostPaths   = 50_000  // that are counted separately
 	mostEvents  = 200_000 // that are looked at, the newest
 	atOncePages = 100     // in an hour, at least
 	forgedTimes = 10
@@ -104,7 +104,7 @@ func (u *Unusual) note(from, to time.Time, requests, bytes int64) {
 	u.Requests, u.Bytes = u.Requests+requests, u.Bytes+bytes
 }
 
-// of gives what is kept of a key, made if it is not there.
+// of returns what is kept of a key, made if it is not there.
 func of[K comparable, V any](m map[K]*V, k K) *V {
 	v := m[k]
 	if v == nil {
@@ -114,7 +114,7 @@ func of[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// finish gives those that are worth it, with what there is to say.
+// finish returns those that are worth it, with what there is to say.
 func finish[K comparable](m map[K]*Unusual, p Pattern, say func(K, *Unusual) bool) (out []Unusual) {
 	for k, u := range m {
 		if u.Pattern = p; say(k, u) {
@@ -257,7 +257,7 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 // nameless is the name of all that have none which is known.
 const nameless = "other"
 
-// named gives a bot its name in a sentence.
+// named returns a bot its name in a sentence.
 func named(bot string) string {
 	if bot == nameless {
 		return "A machine of no known name"
@@ -265,8 +265,8 @@ func named(bot string) string {
 	return bot
 }
 
-// slower gives the flag that slows a bot down; those that have no name are slowed
-// down with all others.
+// slower returns the flag that slows a bot down; those that have no name are
+// slowed down with all others.
 func slower(bot string) string {
 	if bot == nameless {
 		bot = "bots"
@@ -274,7 +274,7 @@ func slower(bot string) string {
 	return "--bot " + bot + "=1/s"
 }
 
-// counted gives a number with what it is of.
+// counted returns a number with what it is of.
 func counted(n int64, of string) string {
 	if n == 1 {
 		return "1 " + of

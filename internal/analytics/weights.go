@@ -29,8 +29,8 @@ func (c *weightCache) init() {
 	c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.HTMLSize)
 }
 
-// fill gives events that are of one page what that is as HTML. After an error
-// some have nothing.
+// fill sets the HTML size of events of one page. After an error some events
+// lack it.
 func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event, now time.Time) error {
 	if age := now.Sub(c.since); len(c.known) >= knownWeights || age < 0 || age > trustWeights {
 		clear(c.known)
