@@ -30,7 +30,7 @@ const (
 	User     Purpose = "user"     // because somebody has asked for this page, or about it
 )
 
-// Of gives the purposes of the policy that a bot's purpose stands for.
+// Of returns the purposes of the policy that a bot's purpose stands for.
 func (p Purpose) Of() millrace.Purpose {
 	switch p {
 	case Training:
@@ -61,7 +61,7 @@ type Bot struct {
 	index int // in the table
 }
 
-// Of gives the purpose of the policy that a bot comes for, "" if it is none.
+// Of returns the purpose of the policy that a bot comes for, "" if it is none.
 func (b *Bot) Of() millrace.Purpose {
 	if b.People {
 		return ""
@@ -157,11 +157,11 @@ func readFile(name string) ([]*Bot, error) {
 	return all, nil
 }
 
-// All gives every bot, in the order of the table.
+// All returns every bot, in the order of the table.
 func (t *Table) All() iter.Seq[*Bot] { return slices.Values(t.bots) }
 
-// Crawlers gives the tokens of those that come for a purpose of the policy, as
-// robots.txt names them, those for robots.txt alone included.
+// Crawlers returns the tokens of those that come for a purpose of the policy,
+// as robots.txt names them, those for robots.txt alone included.
 func (t *Table) Crawlers(p millrace.Purpose) []string {
 	var tokens []string
 	for _, b := range t.bots {
@@ -172,8 +172,8 @@ func (t *Table) Crawlers(p millrace.Purpose) []string {
 	return tokens
 }
 
-// Named gives the bots that a name stands for, in any case: a token, a bot's
-// name, a family or a purpose. None: nobody has it.
+// Named returns the bots that a name stands for, in any case: a token, a bot's
+// name, a family or a purpose. It returns nil if no bot has the name.
 func (t *Table) Named(name string) []*Bot {
 	for _, is := range []func(b *Bot) bool{
 		func(b *Bot) bool { return strings.EqualFold(b.Token, name) },
@@ -194,7 +194,7 @@ func (t *Table) Named(name string) []*Bot {
 	return nil
 }
 
-// Agent gives the bot that signs its requests with a host's keys, nil if none
+// Agent returns the bot that signs its requests with a host's keys, nil if none
 // is known to.
 func (t *Table) Agent(host string) *Bot { return t.agents[strings.ToLower(host)] }
 
@@ -212,9 +212,9 @@ type known struct {
 // remembered is how many user agents are remembered: a site has few at a time.
 const remembered = 1024
 
-// Identify gives the bot that a user agent names, [Other] for one that says in
-// another way that it is no browser of a person's, nil for everybody else. Of
-// several the first counts, but not one that somebody says to be like. What
+// Identify returns the bot that a user agent names, [Other] for one that says
+// in another way that it is no browser of a person's, nil for everybody else.
+// Of several the first counts, but not one that somebody says to be like. What
 // a device with Android is called says nothing. It remembers some of the last.
 func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
@@ -307,11 +307,11 @@ func tokenByte(c byte) bool {
 }
 
 // inAddress reports whether what follows a byte is part of a URL or a mail
-// address, which names a page about a bot, or nobody.
+// address, which names no bot.
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
-// declares reports whether a word in lower case says that it names a machine.
-// Whoever does has "bot" or "er" in it.
+// declares reports whether a word in lower case names a machine: it has "bot"
+// or "er" in it.
 func declares(word string) bool {
 	if strings.HasPrefix(word, "cubot") {
 		return false // a brand of telephones

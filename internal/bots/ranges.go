@@ -184,7 +184,7 @@ func newSpans(networks []netip.Prefix) *spans {
 	return &out
 }
 
-// last gives the last address of a network.
+// last returns the last address of a network.
 func last(p netip.Prefix) netip.Addr {
 	b := p.Addr().AsSlice()
 	for i := p.Bits(); i < len(b)*8; i++ {
@@ -246,7 +246,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	if info.Size() == f.size && info.ModTime().Equal(f.modified) && f.networks != nil {
 		return false, nil
 	}
-	// What is wrong with it is told once.
+	// An error of the file is logged once.
 	f.size, f.modified = info.Size(), info.ModTime()
 	networks, err := ReadRanges(file)
 	if err != nil {
