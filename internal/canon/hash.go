@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// SHA256Hex gives the SHA-256 of b as 64 lower-case hexadecimal digits.
+// SHA256Hex returns the SHA-256 of b as 64 lower-case hexadecimal digits.
 func SHA256Hex(b []byte) string {
 	sum := sha256.Sum256(b)
 	var text [2 * sha256.Size]byte
@@ -14,8 +14,8 @@ func SHA256Hex(b []byte) string {
 	return string(text[:])
 }
 
-// Digest gives the value of a Content-Digest or Repr-Digest field for b
-// (RFC 9530, section 2): "sha-256=:BASE64:".
+// Digest returns the value of a Content-Digest or Repr-Digest field for b (RFC
+// 9530, section 2): "sha-256=:BASE64:".
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	const head = "sha-256=:"

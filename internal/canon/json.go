@@ -31,7 +31,7 @@ func AppendString(dst []byte, s string) []byte {
 	}
 }
 
-// plain gives the length of the part of s before the first byte that needs an
+// plain returns the length of the part of s before the first byte that needs an
 // escape: a control character, a quote or a backslash. It looks at eight bytes
 // at a time: in each lane of w, the high bit of the three terms says "below
 // 0x20", "is a quote" and "is a backslash". A borrow can only mark a lane above

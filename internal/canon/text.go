@@ -26,7 +26,7 @@ func Normalize(s string) string {
 	return collapse(fold(norm.NFKC.String(ValidUTF8(s))), false)
 }
 
-// NormalizeLower gives the normalized text of TCT draft-00, section 4.1: full
+// NormalizeLower returns the normalized text of TCT draft-00, section 4.1: full
 // lower-casing, whatever the language; each run of Unicode's White_Space one
 // space, none at the ends; U+201C and U+201D as ", U+2018 and U+2019 as '. A
 // byte that is not UTF-8 counts as U+FFFD.
@@ -146,8 +146,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// ValidUTF8 gives s with U+FFFD for every byte that is not part of valid UTF-8,
-// as [AppendString] writes it.
+// ValidUTF8 returns s with U+FFFD for every byte that is not part of valid
+// UTF-8, as [AppendString] writes it.
 func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -63,11 +63,11 @@ func URL(s string) (string, error) {
 	return c, nil
 }
 
-// Resolve gives the canonical form of a reference found in a document at
-// base, as a link in HTML: RFC 3986, section 5.3, after white space at the
-// ends and tabs and line ends inside have been dropped, as browsers do. A
-// reference to another scheme than http and https is an error. A nil base
-// resolves absolute references only.
+// Resolve returns the canonical form of a reference found in a document at
+// base, as a link in HTML: RFC 3986, section 5.3, after white space at the ends
+// and tabs and line ends inside have been dropped, as browsers do. A reference
+// to another scheme than http and https is an error. A nil base resolves
+// absolute references only.
 func Resolve(base *url.URL, ref string) (string, error) {
 	c, err := resolve(base, ref)
 	if err != nil {
@@ -76,11 +76,11 @@ func Resolve(base *url.URL, ref string) (string, error) {
 	return c, nil
 }
 
-// Relative gives the identity of a page: its path and query under the site's
+// Relative returns the identity of a page: its path and query under the site's
 // base, starting with "/", or abs itself for a page elsewhere. Both arguments
-// are canonical, base without a query; a base that does not end in "/" is
-// taken as if it did. An identity never starts with "//", which a browser
-// would take for another host: such a page keeps its absolute URL.
+// are canonical, base without a query; a base that does not end in "/" is taken
+// as if it did. An identity never starts with "//", which a browser would take
+// for another host: such a page keeps its absolute URL.
 func Relative(base, abs string) string {
 	base = strings.TrimSuffix(base, "/")
 	if len(abs) > len(base) && abs[len(base)] == '/' && abs[:len(base)] == base {
@@ -100,7 +100,8 @@ func Absolute(base, identity string) string {
 	return strings.TrimSuffix(base, "/") + identity
 }
 
-// Origin gives scheme, host and port of a canonical URL: "https://example.com".
+// Origin returns scheme, host and port of a canonical URL:
+// "https://example.com".
 func Origin(u string) string {
 	scheme, rest, _ := strings.Cut(u, "://")
 	host, _, _ := strings.Cut(rest, "/")
