@@ -125,7 +125,7 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codi
 // Discard implements [millrace.ArtifactWriter].
 func (d *draft) Discard() {}
 
-// noSum stands for a hash that nobody has asked for, and zeros find it in names.
+// noSum is the placeholder for a hash that was not computed.
 const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 var zeros = regexp.MustCompile(`0{8,}`)
@@ -148,7 +148,7 @@ type filer interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
-// documents gives the paths of the documents of the page alone that a room
+// documents returns the paths of the documents of the page alone that a room
 // makes, under the documents' base. If there are none, it gives the page's part
 // of what the room makes of many pages.
 func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {

@@ -160,7 +160,7 @@ func (w *window) send(button string) {
 	}
 }
 
-// eval gives a text that a script of the tools of the browser makes.
+// eval returns a text that a script of the tools of the browser makes.
 func (w *window) eval(script string) string {
 	w.t.Helper()
 	s, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](script))
@@ -182,9 +182,9 @@ func (w *window) shoot(name string) {
 	}
 }
 
-// flaws gives what nobody should see on a page: what is wider than the window,
-// text that is hard to tell from what is behind it, names that are missing, and
-// what the browser has complained of.
+// flaws returns what nobody should see on a page: what is wider than the
+// window, text that is hard to tell from what is behind it, names that are
+// missing, and what the browser has complained of.
 func (w *window) flaws() []string {
 	w.t.Helper()
 	found := strings.Fields("")

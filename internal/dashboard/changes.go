@@ -25,7 +25,7 @@ type changed struct {
 	Time time.Time
 }
 
-// Clock gives the time of day.
+// Clock returns the time of day.
 func (c *changed) Clock() string { return c.Time.UTC().Format("15:04") }
 
 // Kind is that of the badge.
@@ -96,7 +96,7 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 	return h, nil
 }
 
-// between gives what the log has after one sequence number, and not after
+// between returns what the log has after one sequence number, and not after
 // another; false when that is much.
 func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, whole bool, err error) {
 	site := v.Site()

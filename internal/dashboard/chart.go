@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// chart is a table of figures over time that a script draws. The table is all
-// that there is of it: whoever has no script, or does not see, has the same.
+// chart is a table of figures over time that a script draws. The table holds
+// all its data, for readers without scripts and for screen readers.
 type chart struct {
 	Title  string // what is shown, as the caption of the table
 	Unit   string // count, bytes or percent
@@ -29,7 +29,7 @@ func (r chartRow) Label() string {
 	return r.Start.UTC().Format("Mon 2 Jan 2006")
 }
 
-// Stamp gives the time in seconds.
+// Stamp returns the time in seconds.
 func (r chartRow) Stamp() int64 { return r.Start.Unix() }
 
 // Total adds the values of a row.
@@ -40,7 +40,7 @@ func (r chartRow) Total() (sum float64) {
 	return sum
 }
 
-// Write gives a value for people.
+// Write returns a value for people.
 func (c *chart) Write(v float64) string {
 	switch c.Unit {
 	case "bytes":
@@ -61,7 +61,7 @@ func (c *chart) Empty() bool {
 	return true
 }
 
-// Newest gives the rows, the latest first, as people read a table.
+// Newest returns the rows, the latest first, as people read a table.
 func (c *chart) Newest() []chartRow {
 	rows := make([]chartRow, 0, len(c.Rows))
 	for i := len(c.Rows) - 1; i >= 0; i-- {

@@ -29,7 +29,7 @@ type Options struct {
 	// Verdicts are the checker's; nil = new ones. Given to the next dashboard of
 	// the same site, they are shown as those of the configuration before.
 	Verdicts *Verdicts
-	// Log is told of logins and failures; nil = slog.Default().
+	// Log receives logins and failures; nil = slog.Default().
 	Log *slog.Logger
 	// Now tells the time; nil = the system's.
 	Now func() time.Time
@@ -172,8 +172,8 @@ func plain(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// failure gives what a page says of an error: what is the client's to know, and
-// the status.
+// failure returns what a page says of an error: what is the client's to know,
+// and the status.
 func failure(err error) (status int, text string) {
 	var large *http.MaxBytesError
 	switch {

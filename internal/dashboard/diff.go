@@ -17,8 +17,8 @@ const (
 	diffWork = 4_000_000
 )
 
-// diff gives the lines of two texts, with those marked that the other one does
-// not have, and without long runs of those that both have.
+// diff returns the lines of two texts, with those marked that the other one
+// does not have, and without long runs of those that both have.
 func diff(before, after []string) (was, is []diffLine) {
 	inBefore, inAfter := common(before, after)
 	return shortened(before, inBefore), shortened(after, inAfter)

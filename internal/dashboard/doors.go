@@ -46,15 +46,15 @@ const (
 	maxSessions = 64
 	maxWaiting  = 8
 
-	// Of one client: five attempts, and then one each 15 s. Of all that nobody
-	// knows: thirty, and one each 2 s.
+	// Limit per client: five attempts, then one every 15 s. Limit for all
+	// unknown clients together: thirty, then one every 2 s.
 	clientBurst, clientEvery = 5, 15 * time.Second
 	allBurst, allEvery       = 30, 2 * time.Second
 	maxClients               = 10_000
 	maxKnown                 = 64
 )
 
-// NewDoors makes doors that nobody has gone through.
+// NewDoors returns a Doors without sessions.
 func NewDoors() *Doors {
 	d := &Doors{
 		hashing: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), sessions: map[[sha256.Size]byte]*session{},
@@ -64,7 +64,7 @@ func NewDoors() *Doors {
 	return d
 }
 
-// token gives 32 random bytes as text.
+// token returns 32 random bytes as text.
 func token() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -90,7 +90,7 @@ func (d *Doors) begin(hash string, now time.Time) string {
 	return id
 }
 
-// find gives the session of an id that lasts, nil if there is none. One that
+// find returns the session of an id that lasts, or nil if none. One that
 // another password has begun is over.
 func (d *Doors) find(id, hash string, now time.Time) *session {
 	d.mu.Lock()
@@ -134,7 +134,7 @@ func (s *session) mine(csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.csrf), []byte(csrf)) == 1
 }
 
-// formToken gives the token of a login form whose browser has a cookie.
+// formToken returns the token of a login form whose browser has a cookie.
 func (d *Doors) formToken(cookie string) string {
 	m := hmac.New(sha256.New, d.key[:])
 	m.Write([]byte(cookie))
@@ -144,7 +144,7 @@ func (d *Doors) formToken(cookie string) string {
 // bucket is a limit: the time at which all attempts are there again.
 type bucket struct{ full time.Time }
 
-// take takes an attempt, or gives how long there is none.
+// take uses up an attempt, or returns the time until the next one.
 func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
 	if b.full.Before(now) || b.full.Sub(now) > time.Duration(burst)*every {
 		b.full = now // or the clock was set back
@@ -156,7 +156,7 @@ func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Durati
 	return 0
 }
 
-// network gives what counts as one client: an address, or a /64.
+// network returns what counts as one client: an address, or a /64.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap().WithZone(""); a.Is4() {
@@ -166,8 +166,8 @@ func network(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// attempt counts an attempt of a client, and gives how long there is none.
-// Whoever was let in before need not wait for what strangers try.
+// attempt counts an attempt of a client, or returns the time until the next
+// one. Attempts of unknown clients do not delay one that has logged in before.
 func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
 	client := network(from)
 	d.mu.Lock()

@@ -191,7 +191,7 @@ func (g *group) add(s *store.Sum) {
 // Answered counts the requests whose answer was there, or stands.
 func (g *group) Answered() int64 { return g.Events - g.Missing - g.Refused - g.Mistaken - g.Failed }
 
-// Mean gives how long an answer took.
+// Mean returns how long an answer took.
 func (g *group) Mean() time.Duration {
 	if g.Events == 0 {
 		return 0
@@ -199,7 +199,7 @@ func (g *group) Mean() time.Duration {
 	return g.Took / time.Duration(g.Events)
 }
 
-// series gives the series of all cells, the largest first.
+// series returns the series of all cells, the largest first.
 func (f *figures) series() []*group {
 	groups := map[string]*group{}
 	for at, n := range f.cells {

@@ -51,7 +51,7 @@ func functions(files map[string]*file, label func(string) string) template.FuncM
 	}
 }
 
-// whole gives any number as an int64.
+// whole returns any number as an int64.
 func whole(n any) int64 {
 	switch n := n.(type) {
 	case int:
@@ -117,7 +117,7 @@ func percent(part, all any) string {
 	}
 }
 
-// share gives a part of a whole in per cent, for the width of a bar.
+// share returns a part of a whole in per cent, for the width of a bar.
 func share(part, all any) string {
 	p, w := float64(whole(part)), float64(whole(all))
 	if w <= 0 || p <= 0 {
@@ -231,7 +231,7 @@ func readable(n int, path string) string {
 // codedBytes is what readable decodes.
 var codedBytes = regexp.MustCompile(`^(?:%[0-9A-Fa-f]{2})+`)
 
-// cut gives at most n characters of a text.
+// cut returns at most n characters of a text.
 func cut(n int, s string) string {
 	i := 0
 	for at := range s {

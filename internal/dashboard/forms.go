@@ -35,7 +35,7 @@ type form struct {
 	Err         error
 }
 
-// formBody is one document, as text that nobody interprets.
+// formBody is one document as uninterpreted text.
 type formBody struct {
 	Path   string      // with the query, from the origin's root; of a file, as it is named on its way
 	Part   bool        // it was made for this page alone, of a document that has many
@@ -67,7 +67,7 @@ func (f *formBody) set(body *limited) {
 	f.Text = sourceText(b)
 }
 
-// sourceText gives bytes as text that shows what it is: with its lines, and
+// sourceText returns bytes as text that shows what it is: with its lines, and
 // "\ufffd" for what has no look, or turns the direction of what follows.
 func sourceText(b []byte) string {
 	return strings.Map(func(r rune) rune {
@@ -83,7 +83,7 @@ func sourceText(b []byte) string {
 	}, strings.ToValidUTF8(string(b), string(utf8.RuneError)))
 }
 
-// forms gives a page as every protocol serves it: what the gateway answers in
+// forms returns a page as every protocol serves it: what the gateway answers in
 // this process, and of protocols that have no document of one page, its part of
 // those of many.
 func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.Page) []*form {
@@ -150,7 +150,7 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	return f, nil
 }
 
-// pathOf gives the path and the query of an address.
+// pathOf returns the path and the query of an address.
 func pathOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {

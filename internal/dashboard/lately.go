@@ -14,7 +14,7 @@ type lately struct {
 	Choices []int
 }
 
-// latelyDefault is how many days a page looks back when nobody says.
+// latelyDefault is how many days a page looks back by default.
 const latelyDefault = 7
 
 // lately reads how far back a request wants to look.

@@ -13,7 +13,7 @@ import (
 // as all that was asked for in it.
 const latestLooks = 16
 
-// latest gives the newest of the events that q asks for, which has a limit;
+// latest returns the newest of the events that q asks for, which has a limit;
 // fewer, where they lie far apart. Among millions of others, few may be such:
 // the sums, by which takes knows them, say in which hours there are any.
 func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
@@ -48,8 +48,8 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 	return newestFirst(out), nil
 }
 
-// periods gives the beginnings of the periods with sums that takes knows, and how
-// long they are: a day, where nothing else is kept.
+// periods returns the beginnings of the periods with sums that takes knows, and
+// how long they are: a day, where nothing else is kept.
 func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, takes func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
 	out := map[time.Time]time.Duration{}
 	for s, err := range d.site.Usage.Sums(ctx, d.site.Name, q) {

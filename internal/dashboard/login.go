@@ -36,12 +36,12 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	if d.near(r) {
 		return false
 	}
-	// Browsers say why they ask where nobody can listen, and there alone.
+	// Browsers send Sec-Fetch-Site over secure connections only.
 	if r.Header.Get("Sec-Fetch-Site") != "" {
 		return true
 	}
-	// Old ones never do. Whoever asks at the site's own place, and its port, has
-	// come by way of whatever encrypts there.
+	// Old browsers never do. A request to the host and port of the site's HTTPS
+	// URL came through its TLS endpoint.
 	for _, base := range []string{d.site.Docs, d.site.Base} {
 		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
 			return true
@@ -73,7 +73,7 @@ func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
 	return c
 }
 
-// sent gives the value of a cookie that a browser has brought.
+// sent returns the value of a cookie that a browser has brought.
 func sent(r *http.Request, name string) string {
 	for _, n := range []string{securePrefix + name, name} {
 		if c, err := r.Cookie(n); err == nil && c.Value != "" {
@@ -83,7 +83,7 @@ func sent(r *http.Request, name string) string {
 	return ""
 }
 
-// session gives the session of a request, nil if there is none.
+// session returns the session of a request, or nil if none.
 func (d *Dashboard) session(r *http.Request) *session {
 	id := sent(r, sessionCookie)
 	if id == "" {
@@ -105,8 +105,7 @@ func (d *Dashboard) toLogin(w http.ResponseWriter, r *http.Request) {
 type loginForm struct {
 	Token string
 	To    string // where it leads to
-	// Plain: the password would go over the network as it is, so nobody is asked
-	// for it.
+	// Plain HTTP would send the password unencrypted, so no login form.
 	Plain bool
 }
 
@@ -205,7 +204,7 @@ func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 	return d.password.is(typed), true
 }
 
-// client gives the address that a request is from.
+// client returns the address that a request is from.
 func client(r *http.Request) netip.Addr {
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return a.Addr()

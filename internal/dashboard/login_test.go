@@ -74,7 +74,7 @@ func (v *guest) ask(method, path string, form url.Values, edit ...func(*http.Req
 
 var tokenOf = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// token gives the token of the forms of a page.
+// token returns the token of the forms of a page.
 func (v *guest) token(path string) string {
 	v.t.Helper()
 	m := tokenOf.FindStringSubmatch(v.ask(http.MethodGet, path, nil).Body.String())

@@ -15,8 +15,8 @@ import (
 
 // loop asks a handler of this process over connections in memory, so that a
 // client sees what one over the network would: the fields that a server adds,
-// and bodies as they are framed. It asks nobody else: a URL of another origin is a
-// [check.ErrLimit], which says nothing of what would be there.
+// and bodies as they are framed. It fetches nothing else: a URL of another
+// origin fails with [check.ErrLimit].
 type loop struct {
 	origins   map[string]bool // such as "https://example.com"
 	key       string          // "" = none is shown
@@ -52,7 +52,7 @@ func (l *loop) Close() {
 	_ = l.server.Close() // the listener has nothing that could fail
 }
 
-// client gives the client of it.
+// client returns the client of it.
 func (l *loop) client() *http.Client { return &http.Client{Transport: l} }
 
 // RoundTrip implements [http.RoundTripper].
@@ -68,7 +68,7 @@ func (l *loop) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.transport.RoundTrip(r)
 }
 
-// originOf gives the scheme and the host of a URL.
+// originOf returns the scheme and the host of a URL.
 func originOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

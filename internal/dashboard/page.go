@@ -47,7 +47,7 @@ type frame struct {
 	Page    string // name of the template
 	Path    string // of the dashboard
 	Here    string // path and query of this page, relative to that
-	CSRF    string // token of the session; "" = nobody is logged in
+	CSRF    string // token of the session; "" without a login
 	Theme   string // light, dark, or "" as the system has it
 	Message *message
 	Nav     []navGroup
@@ -67,7 +67,7 @@ type navItem struct {
 	Label string
 }
 
-// To gives the URL of a path of the dashboard's, with a query of names and
+// To returns the URL of a path of the dashboard's, with a query of names and
 // values by turns. Values that are empty are left out.
 func (f *frame) To(path string, query ...any) string { return f.Path + withQuery(path, query...) }
 
@@ -149,7 +149,7 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	return answer{*out, false}
 }
 
-// write sends a page. s is nil where nobody is logged in.
+// write sends a page. s is nil without a login.
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, page string, a *reply) {
 	f := &frame{
 		Site: d.title(), Page: page, Path: d.path, Here: r.URL.RequestURI(), Theme: themeOf(r),
@@ -189,8 +189,8 @@ func (d *Dashboard) title() string {
 // nowhere answers for paths that there are not.
 func (d *Dashboard) nowhere(*http.Request) (*reply, error) { return nil, millrace.ErrNotFound }
 
-// inside gives a path of the dashboard's that a form or a link names; anything
-// else is the overview.
+// inside returns a path of the dashboard's that a form or a link names;
+// anything else is the overview.
 func inside(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(to, "/") ||
@@ -206,7 +206,7 @@ func inside(to string) string {
 
 const themeCookie = "millrace-theme"
 
-// themeOf gives the theme that was chosen, "" for that of the system.
+// themeOf returns the theme that was chosen, "" for that of the system.
 func themeOf(r *http.Request) string {
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value

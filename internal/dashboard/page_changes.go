@@ -64,7 +64,7 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// view gives what is published, or before anything is, what is known.
+// view returns what is published, or before anything is, what is known.
 func (d *Dashboard) view(ctx context.Context) (millrace.View, error) {
 	if ed := d.site.Press.Current(); ed != nil {
 		return ed.View, nil

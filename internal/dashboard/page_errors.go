@@ -31,7 +31,7 @@ type errorsPage struct {
 	Missing  []store.TopItem
 	Failures []store.Event // the newest first
 
-	Told []analytics.Lag // those who are told of events
+	Told []analytics.Lag // the receivers of events
 }
 
 // skipReason is why some pages were skipped.
@@ -153,8 +153,8 @@ func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	return err
 }
 
-// skippedFor gives why a page was skipped, without its own name, so that what is
-// wrong with many pages is seen once.
+// skippedFor returns why a page was skipped, without its own name, so that what
+// is wrong with many pages is seen once.
 func skippedFor(s mirror.Skip) string {
 	why := s.Reason
 	names := []string{s.URL}

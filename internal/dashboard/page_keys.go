@@ -112,5 +112,5 @@ func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	d.log.Info("a key was revoked", "name", name)
-	return &reply{To: "/policy", Message: done("The key of " + printable(name) + " is revoked: nobody is let in by it any more.")}, nil
+	return &reply{To: "/policy", Message: done("The key of " + printable(name) + " is revoked. It stops working at once.")}, nil
 }

@@ -22,7 +22,7 @@ type overviewPage struct {
 	Edition  *editionState
 	Rows     int  // protocols that publish
 	Silent   bool // nothing is recorded
-	Nobody   bool // no machine has come
+	NoBots   bool // no bot has come
 	Estimate bool // of what was saved
 }
 
@@ -67,7 +67,7 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// edition gives what is published, nil before the first.
+// edition returns what is published, nil before the first.
 func (d *Dashboard) edition() *editionState {
 	if d.site.Press == nil {
 		return nil
@@ -89,7 +89,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		return err
 	}
 	p.Chart = week.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", week.series(), 1, d.label)
-	p.Nobody = len(week.cells) == 0
+	p.NoBots = len(week.cells) == 0
 	before := int64(0)
 	for at, n := range week.cells {
 		if at.start < first.Unix() && at.start >= first.AddDate(0, 0, -overviewWeek).Unix() {
@@ -162,7 +162,7 @@ func (p *overviewPage) notice(d *Dashboard) {
 	}
 }
 
-// midnight gives the beginning of a day of UTC.
+// midnight returns the beginning of a day of UTC.
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // against compares a number with the one of the week before.

@@ -45,7 +45,7 @@ type original struct {
 	Text    string
 	Size    int
 	Cut     bool
-	Err     string // why there is none; "" = there is
+	Err     string // why there is no result; "" if there is one
 	Result  *extract.Result
 	Content string // as Markdown
 	Fields  []foundField
@@ -130,8 +130,8 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 	return v, p, nil
 }
 
-// recent finds the last requests for a page. Those of a large site may take long
-// to find, which nobody waits for.
+// recent finds the last requests for a page. The search gives up early, because
+// it may take long on a large site.
 func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	if d.site.Usage == nil {
 		return nil
@@ -157,8 +157,8 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	return nil
 }
 
-// source gives the HTML of a page, and explains what was taken of it by the rules
-// in force.
+// source returns the HTML of a page, and explains what was taken of it by the
+// rules in force.
 func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	out := new(original)
 	data, o, name, err := d.site.original(ctx, page)
@@ -201,7 +201,7 @@ func (d *Dashboard) inForce() *extract.RulesOptions {
 	return d.site.Rules
 }
 
-// fields gives the fields of a page with what they come from.
+// fields returns the fields of a page with what they come from.
 func fields(res *extract.Result) (out []foundField) {
 	p := res.Page
 	date := func(t time.Time) string {

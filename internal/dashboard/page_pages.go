@@ -103,7 +103,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 		err = p.scan(r.Context(), v, after)
 	}
 	if errors.Is(err, millrace.ErrNotFound) && after != "" {
-		return &reply{To: withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order), Message: wrong("The page that the list went on from is gone; it begins anew.")}, nil
+		return &reply{To: withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order), Message: wrong("The page where this part of the list began is gone. This is the start of the list.")}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, d.weighRows(r.Context(), p.Rows, top)
 }
 
-// mostRead gives the pages that were read most, lately.
+// mostRead returns the pages that were read most, lately.
 func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
 	if d.site.Usage == nil {
 		return nil, nil

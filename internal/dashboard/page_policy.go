@@ -18,7 +18,7 @@ import (
 // policyPage is what the owner says about the use of the content, what machines
 // read of it, and who is let in.
 type policyPage struct {
-	Policy *millrace.Policy // nil = there is none
+	Policy *millrace.Policy // nil if none
 	Fields []policyField    // what it says, and by protocol what machines read of that
 	Heard  []heardPolicy
 	Texts  []policyText
@@ -135,8 +135,8 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	}
 }
 
-// said gives the text of a document, "" if there is none, and the preferences
-// that go with it.
+// said returns the text of a document, or "" if none, and the preferences that
+// go with it.
 func said(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {

@@ -94,7 +94,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}, nil
 }
 
-// plainError gives an error in words for a person, without what programs tell
+// plainError returns an error in words for a person, without what programs tell
 // errors apart by.
 func plainError(err error) string {
 	s := err.Error()
@@ -115,7 +115,7 @@ func addLine(text, line string) string {
 	return text + "\n" + line
 }
 
-// ruleLines gives the lines of a configuration file that say rules.
+// ruleLines returns the lines of a configuration file that say rules.
 func ruleLines(keep, drop []string) string {
 	var b strings.Builder
 	for _, list := range []struct {

@@ -26,7 +26,7 @@ const (
 	searchesRecent = 30
 )
 
-// hashOfQuery is what a query looks like whose words nobody is to read.
+// hashOfQuery matches a query that is stored as a hash.
 var hashOfQuery = regexp.MustCompile(`^#[0-9a-f]{24}$`)
 
 // searches shows queries, and those that found nothing.

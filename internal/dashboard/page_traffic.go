@@ -153,7 +153,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	return p, nil
 }
 
-// With gives the address of the page with one thing other than it is.
+// With returns the address of the page with one thing other than it is.
 func (p *trafficPage) With(name, value string) string {
 	set := map[string]string{"range": p.Range, "by": p.By, "measure": p.Measure, "bot": p.Bot, "protocol": p.Protocol}
 	if p.Range == "" {

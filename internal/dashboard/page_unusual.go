@@ -41,7 +41,7 @@ const unusualFor = 2 * time.Minute
 
 // unusualLooks are the last looks at what is unusual, by how far back they went.
 type unusualLooks struct {
-	mu   sync.Mutex // held by whoever looks
+	mu   sync.Mutex // held while computing
 	last map[int]*unusualPage
 }
 
@@ -55,7 +55,7 @@ func (d *Dashboard) unusual(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, err
 }
 
-// of gives a look that is not old, or takes one.
+// of returns a look that is not old, or takes one.
 func (l *unusualLooks) of(ctx context.Context, d *Dashboard, p *unusualPage) (*unusualPage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

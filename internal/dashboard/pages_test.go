@@ -100,7 +100,7 @@ func (v *surfer) read(resp *http.Response, err error) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// get gives a page; its status is 200.
+// get returns a page; its status is 200.
 func (v *surfer) get(path string, query ...any) string {
 	v.t.Helper()
 	status, body := v.read(v.client.Get(v.b.url + withQuery(path, query...)))

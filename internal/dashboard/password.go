@@ -57,8 +57,8 @@ func NewPassword() string {
 	return out.String()
 }
 
-// HashPassword gives the hash of a password as a PHC string, with a salt of its
-// own. ErrInvalid: there is none, or it is too long to be typed.
+// HashPassword returns the hash of a password as a PHC string, with a salt of
+// its own. ErrInvalid: it is empty or too long.
 func HashPassword(typed string) (string, error) {
 	if typed == "" || len(typed) > maxTyped {
 		return "", fmt.Errorf("password: %w: it has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(typed), maxTyped)
@@ -69,14 +69,14 @@ func HashPassword(typed string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.of(typed))), nil
 }
 
-// CheckHash gives an ErrInvalid for what is no hash of a password that the
+// CheckHash returns an ErrInvalid for what is no hash of a password that the
 // dashboard takes. Nothing of it is in the error.
 func CheckHash(phc string) error {
 	_, err := readPassword(phc)
 	return err
 }
 
-// of gives the hash of what was typed, by the parameters and the salt of p.
+// of returns the hash of what was typed, by the parameters and the salt of p.
 func (p *password) of(typed string) []byte {
 	return argon2.IDKey([]byte(typed), p.salt, p.time, p.memory, p.threads, uint32(len(p.hash))) //nolint:gosec // at most 64
 }

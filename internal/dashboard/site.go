@@ -28,24 +28,24 @@ type Site struct {
 	Pages store.Site  // the site in its store
 	Usage store.Usage // what machines have asked for; nil = nothing is recorded
 	Press *edition.Press
-	// Gateway gives what answers as machines are answered, in this process, and
-	// Key what opens there what needs a key. Neither is asked before the first
-	// request.
+	// Gateway returns what answers as machines are answered, in this process,
+	// and Key what opens there what needs a key. Neither is asked before the
+	// first request.
 	Gateway func() http.Handler
 	Key     func() string
 	Rooms   []protocol.Protocol // those that publish, in the order of the press
 	Off     []Off               // those that do not
 	Gate    *Gate               // who is let in; nil = it is not said
 
-	// Looked gives the last look at the source; nil = there was none yet.
+	// Looked returns the last look at the source; nil = there was none yet.
 	Looked func() *Look
-	// Dropped counts the events that could not be recorded, since the start; nil =
-	// nobody counts.
+	// Dropped returns the number of events that could not be recorded since the
+	// start; it may be nil.
 	Dropped func() uint64
-	// Told gives how far those are who are told of events; nil = nobody is.
+	// Told returns the lag of each receiver of events; it may be nil.
 	Told func(context.Context) []analytics.Lag
-	// Original gives the HTML that a page was made of, with what extraction was
-	// told; nil = the source has no HTML.
+	// Original returns the HTML that a page was made of, with what extraction
+	// was told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
 	// Rules are those that the pages are extracted by; nil = none.
 	Rules *extract.RulesOptions

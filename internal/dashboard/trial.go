@@ -22,8 +22,8 @@ const (
 	maxSelectors = 200
 )
 
-// original gives the HTML that a page was made of, and how it is extracted but
-// for rules. ErrNotFound: none is kept.
+// original returns the HTML that a page was made of, and how it is extracted
+// but for rules. ErrNotFound: none is kept.
 func (s *Site) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
 	if s.Original == nil {
 		return nil, nil, "", millrace.ErrNotFound
@@ -174,7 +174,7 @@ func (s *Site) compare(ctx context.Context, page *millrace.Page, now, then *extr
 	return c, nil
 }
 
-// markdownLines gives the content of a page as lines that can be compared.
+// markdownLines returns the content of a page as lines that can be compared.
 func markdownLines(p *millrace.Page) []string {
 	text := strings.TrimSpace(p.Markdown())
 	if text == "" {

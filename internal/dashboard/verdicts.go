@@ -40,13 +40,13 @@ type verdict struct {
 // new configuration replaces.
 type Verdicts struct {
 	mu      sync.Mutex
-	turn    chan struct{} // held by whoever checks
+	turn    chan struct{} // held while checking
 	last    map[string]*verdict
 	running map[string]time.Time // since when, or since when it waits
 	configs int                  // dashboards that have had them
 }
 
-// NewVerdicts makes verdicts of which there is none yet.
+// NewVerdicts returns an empty Verdicts.
 func NewVerdicts() *Verdicts {
 	return &Verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
 }
@@ -59,7 +59,7 @@ func (v *Verdicts) configured() int {
 	return v.configs
 }
 
-// of gives the last verdict of a protocol, nil if there is none, and since when
+// of returns the last verdict of a protocol, or nil if none, and since when
 // another is being made, zero if none is.
 func (v *Verdicts) of(room string) (*verdict, time.Time) {
 	v.mu.Lock()
@@ -68,8 +68,9 @@ func (v *Verdicts) of(room string) (*verdict, time.Time) {
 }
 
 // make has rooms checked, one after the other, by the configuration that is in
-// use, but for those that are being checked already. The channel is closed when all of them have been. It goes on
-// when whoever has asked for it is gone.
+// use, but for those that are being checked already. The channel is closed when
+// all checks have ended. They continue when the request that started them is
+// gone.
 func (v *Verdicts) make(ctx context.Context, config int, s *Site, rooms []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol

@@ -13,7 +13,7 @@ type yardsticks struct {
 	mu     sync.Mutex
 	pages  analytics.Pages
 	at     time.Time     // of pages; zero = nothing is known yet
-	making chan struct{} // closed once somebody has found out; nil = nobody does
+	making chan struct{} // closed at the end of the computation; nil if none is running
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	yardstickMost = 2 * time.Minute
 )
 
-// yardstick gives what the pages of the site are, as it was some minutes ago.
+// yardstick returns what the pages of the site are, as it was some minutes ago.
 // The first page to ask waits a moment.
 func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
