@@ -59,7 +59,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 	return c, err
 }
 
-// termCells gives what a site says about the use of its content; a site that
+// termCells returns what a site says about the use of its content; a site that
 // says nothing has empty cells.
 func termCells(docs []protocol.Terms) []string {
 	m := policy.Merge(docs)
@@ -99,8 +99,8 @@ func appendRecord(b []byte, cells []string) []byte {
 // cell makes a text fit for a cell: valid, on one line, without control
 // characters, and no formula. A spreadsheet runs what begins with = + - or @,
 // in their wide forms as well; with an apostrophe in front it is text. So is
-// what begins with apostrophes before one of these, so that whoever reads the
-// file gets every text back by taking one apostrophe from before such a start.
+// what begins with apostrophes before one of these, so that a reader restores
+// every text by removing one apostrophe from before such a start.
 func cell(s string) string {
 	s = strings.Join(strings.FieldsFunc(valid(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
@@ -109,7 +109,7 @@ func cell(s string) string {
 	return s
 }
 
-// date gives a time as RFC 3339, "" for none.
+// date returns a time as RFC 3339, "" for none.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""

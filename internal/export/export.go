@@ -20,7 +20,7 @@ type Site struct {
 // Options configure an export. The zero value works.
 type Options struct {
 	// Progress is called after each page with the number of pages that are done,
-	// of all sites; nil = nobody.
+	// of all sites; nil if none.
 	Progress func(done int)
 }
 
@@ -68,7 +68,7 @@ func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(ent
 	return nil
 }
 
-// sound gives a page without raw JSON that is none, which no encoder takes.
+// sound returns a page without raw JSON that is none, which no encoder takes.
 func sound(p *millrace.Page) *millrace.Page {
 	bad := func(m json.RawMessage) bool { return !json.Valid(m) }
 	extra := false
@@ -88,5 +88,5 @@ func sound(p *millrace.Page) *millrace.Page {
 	return p
 }
 
-// valid gives a text in which what is no UTF-8 is U+FFFD.
+// valid returns a text in which what is no UTF-8 is U+FFFD.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

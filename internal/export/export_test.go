@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// mill gives two sites, of which the first says what its content may be used
+// mill returns two sites, of which the first says what its content may be used
 // for.
 func mill() []Site {
 	pages := []*millrace.Page{
@@ -70,7 +70,7 @@ func tree(dir string, sites []Site) Tree {
 	return Tree{Dir: dir, Folders: Folders(bases)}
 }
 
-// files gives the files of a folder.
+// files returns the files of a folder.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -264,7 +264,7 @@ func (c *closed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// large gives a site of pages that are made when they are read.
+// large returns a site of pages that are made when they are read.
 func large(pages, text int) Site {
 	body := strings.Repeat("The wheel turns in the water of the leat. ", text/42+1)[:text]
 	return Site{View: generated{

@@ -81,7 +81,7 @@ func openFolder(dir string) (_ *output, err error) {
 	return o, o.say(record{Format: format})
 }
 
-// ours gives an error if the folder is not empty and no export has made it.
+// ours returns an error if the folder is not empty and no export has made it.
 func (o *output) ours() error {
 	for _, name := range []string{manifestName, journalName} {
 		if _, err := o.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func (o *output) ours() error {
 	return nil
 }
 
-// unique gives a name that no file of this export has, on any file system. Of
+// unique returns a name that no file of this export has, on any file system. Of
 // names that are alike the first one keeps its own.
 func (o *output) unique(name, pageURL string) string {
 	stem := strings.TrimSuffix(name, ".md")

@@ -42,7 +42,7 @@ func (g generated) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrac
 	}
 }
 
-// peak gives the most live heap while something runs, beyond what was there.
+// peak returns the most live heap while something runs, beyond what was there.
 func peak(t *testing.T, run func(look func())) uint64 {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(20))

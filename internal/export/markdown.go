@@ -24,9 +24,9 @@ type Tree struct {
 // written, and this one has not, are removed. Each file is whole at any time,
 // and an export that was killed is completed by the next one.
 //
-// ErrInvalid: the folder is not empty, and no export has made it. ErrConflict:
-// another export is writing to it, or a file that no export has written is in
-// the way; nobody's files are touched.
+// ErrInvalid: the folder is not empty and not from an export. ErrConflict:
+// another export is writing to it, or it needs the name of a file that no
+// export has written. Markdown never changes such files.
 func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
 	if err := os.MkdirAll(to.Dir, 0o777); err != nil {
 		return c, err // it names the folder

@@ -131,7 +131,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// mdSite gives a site of pages by title.
+// mdSite returns a site of pages by title.
 func mdSite(titles map[string]string) []Site {
 	var pages []*millrace.Page
 	for u, title := range titles {

@@ -19,8 +19,9 @@ const (
 	maxPath = 800
 )
 
-// Folders gives the folders in which Markdown puts sites, by their bases: host,
-// port and path. They depend on all bases together, as two could be alike.
+// Folders returns the folders in which Markdown puts sites, by their bases:
+// host, port and path. They depend on all bases together, as two could be
+// alike.
 func Folders(bases []string) map[string]string {
 	out, used := make(map[string]string, len(bases)), make(map[string]bool, len(bases))
 	for _, base := range bases {
@@ -156,6 +157,6 @@ func short(s string) string {
 
 var letters = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// fold gives what is the same for names that some file systems do not tell
+// fold returns what is the same for names that some file systems do not tell
 // apart. It goes further than any of them.
 func fold(name string) string { return canon.Normalize(name) }

@@ -178,7 +178,7 @@ func allowed(m *policy.Merged, p millrace.Purpose) *bool {
 	return nil
 }
 
-// instant gives a time in milliseconds since 1970, 0 for none, which is null.
+// instant returns a time in milliseconds since 1970, 0 for none, which is null.
 func instant(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -194,7 +194,7 @@ func valids(list []string) []string {
 	return out
 }
 
-// plain gives JSON without escapes for HTML.
+// plain returns JSON without escapes for HTML.
 func plain(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -226,7 +226,7 @@ func newCodec() (*codec, error) {
 	return &codec{encoder: e}, err
 }
 
-// Encode gives src in one frame.
+// Encode returns src in one frame.
 func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder.EncodeAll(src, dst[:0]), nil
 }
