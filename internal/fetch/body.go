@@ -183,8 +183,8 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Received gives how many bytes of a body of [Decode] have come over the wire so
-// far, before decoding; 0 = nobody can tell.
+// Received returns how many bytes of a body of [Decode] have come over the wire
+// so far, before decoding; 0 if unknown.
 func Received(body io.Reader) int64 {
 	if c, ok := body.(*content); ok && !c.decoded {
 		return c.src.n
@@ -238,7 +238,7 @@ type source struct {
 	want    int64 // Content-Length; -1: not known
 	n       int64
 	digests []digest
-	broken  func() // called if a digest does not match; nil = nobody
+	broken  func() // called if a digest does not match; nil if none
 	err     error
 }
 
@@ -258,8 +258,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify gives io.EOF if the body, which was read to its end, has the digests that
-// the header promised.
+// verify returns io.EOF if the body, which was read to its end, has the digests
+// that the header promised.
 func (s *source) verify() error {
 	for _, d := range s.digests {
 		if !d.ok() {

@@ -22,7 +22,7 @@ type BodyError struct {
 	Err  error // the cause; nil when Reason says it all
 }
 
-// Error gives "body of URL: reason: cause".
+// Error returns "body of URL: reason: cause".
 func (e *BodyError) Error() string {
 	s := "body of " + e.URL + ": " + e.Reason
 	if e.Err != nil {
@@ -42,7 +42,7 @@ func (e *BodyError) BrokenOff() bool {
 	return errors.Is(e.Kind, millrace.ErrUnavailable) && !slow
 }
 
-// Unwrap gives Kind and the cause.
+// Unwrap returns Kind and the cause.
 func (e *BodyError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{e.Kind, e.Err}
@@ -63,7 +63,7 @@ type StatusError struct {
 	Note       string        // what was done about it; "": nothing
 }
 
-// Error gives "URL: 503 Service Unavailable (retry after 2m0s)".
+// Error returns "URL: 503 Service Unavailable (retry after 2m0s)".
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, cmp.Or(http.StatusText(e.Code), "(a status that HTTP does not have)"))
 	if e.RetryAfter > 0 {
@@ -78,10 +78,10 @@ func (e *StatusError) Error() string {
 // ErrorCode returns the status code, such as "http-503".
 func (e *StatusError) ErrorCode() string { return "http-" + strconv.Itoa(e.Code) }
 
-// Unwrap gives the sentinel of the code.
+// Unwrap returns the sentinel of the code.
 func (e *StatusError) Unwrap() error { return millrace.StatusErr(e.Code) }
 
-// CheckStatus gives nil for a 2xx response and a [*StatusError] for any
+// CheckStatus returns nil for a 2xx response and a [*StatusError] for any
 // other; a 304 gives one that is [millrace.ErrUnmodified].
 func CheckStatus(resp *http.Response) error {
 	if millrace.StatusErr(resp.StatusCode) == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Time limits that nobody needs to change. They catch a server that has gone
-// away; [Options.Timeout] catches one that is merely slow.
+// Fixed time limits. They catch a server that has gone away; [Options.Timeout]
+// catches one that is merely slow.
 const (
 	connectTimeout   = 10 * time.Second
 	tlsTimeout       = 10 * time.Second
@@ -89,10 +89,10 @@ type Options struct {
 	Sign func(*http.Request) error
 	// Check looks at each response before its body is read; its error takes the
 	// response's place. If the body then turns out to be other bytes than those
-	// of its Content-Digest, broken is called, unless it is nil. nil = nobody. It
-	// must be safe for concurrent use, and not ask this client for anything.
+	// of its Content-Digest, broken is called, unless it is nil. nil if none.
+	// It must be safe for concurrent use, and not ask this client for anything.
 	Check func(*http.Response) (broken func(), err error)
-	// Rand gives numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
+	// Rand returns numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
 	// It must be safe for concurrent use.
 	Rand func() float64
 	// Logger gets a debug line per response and retry; nil logs nothing.
@@ -172,7 +172,7 @@ func New(o *Options) *Client {
 	return c
 }
 
-// HTTP gives an [http.Client] over c: its redirect policy, no cookies.
+// HTTP returns an [http.Client] over c: its redirect policy, no cookies.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		return checkRedirect(c.maxRedirects, req, via)
@@ -223,19 +223,18 @@ type download struct {
 	idle    time.Duration // longest time without a byte; 0 = bodyIdleTimeout
 }
 
-// Download gives a context whose requests are for a file: its body may have up
-// to limit bytes, whatever MaxBody says, and may take as long as timeout if that
-// is more than [Options.Timeout]; it then ends when less than 60 KiB come in a
-// minute. Somebody who keeps bodies in memory has no
-// use for it.
+// Download returns a context whose requests are for a file: its body may have
+// up to limit bytes, whatever MaxBody says, and may take as long as timeout if
+// that is more than [Options.Timeout]; it then ends when less than 60 KiB come
+// in a minute. Somebody who keeps bodies in memory has no use for it.
 func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: timeout})
 }
 
-// Stream gives a context whose requests are for a body that grows for as long
-// as somebody reads it, such as one of server-sent events: it may take any time,
-// has at most limit bytes, and is broken off when none has come for as long as
-// idle. It is in flight all the while.
+// Stream returns a context whose requests are for a body that grows for as long
+// as somebody reads it, such as one of server-sent events: it may take any
+// time, has at most limit bytes, and is broken off when none has come for as
+// long as idle. It is in flight all the while.
 func Stream(ctx context.Context, limit int64, idle time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: math.MaxInt64, idle: idle})
 }
@@ -326,7 +325,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	return c.checked(resp)
 }
 
-// checked gives a response that nobody has anything against.
+// checked returns a response that no limit or check refuses.
 func (c *Client) checked(resp *http.Response) (*http.Response, error) {
 	if c.check == nil {
 		return resp, nil

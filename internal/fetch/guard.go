@@ -22,8 +22,8 @@ type AddressError struct {
 	Class string     // what it is, such as "loopback"
 }
 
-// Error gives "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it",
-// without the advice where nothing allows it.
+// Error returns "refused: 127.0.0.1 is a loopback address; pass --allow-private
+// to allow it", without the advice where nothing allows it.
 func (e *AddressError) Error() string {
 	if forbidden(e.Addr) {
 		return fmt.Sprintf("refused: %s is a %s address", e.Addr, e.Class)
@@ -34,7 +34,7 @@ func (e *AddressError) Error() string {
 // ErrorCode returns "address-" and the class.
 func (e *AddressError) ErrorCode() string { return "address-" + strings.ToLower(e.Class) }
 
-// Unwrap gives [millrace.ErrForbidden].
+// Unwrap returns [millrace.ErrForbidden].
 func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
 
 // azurePlatform answers metadata requests on Azure, from a public range.

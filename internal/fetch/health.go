@@ -25,7 +25,7 @@ type RestError struct {
 	Asked    bool          // the host has asked to be left alone, by Retry-After
 }
 
-// Error gives "HOST is resting after 8 failures in a row; next try in 30s".
+// Error returns "HOST is resting after 8 failures in a row; next try in 30s".
 func (e *RestError) Error() string {
 	wait := (e.Wait + time.Second - 1).Truncate(time.Second)
 	if e.Asked {
@@ -42,7 +42,7 @@ func (e *RestError) ErrorCode() string {
 	return "host-resting"
 }
 
-// Unwrap gives [millrace.ErrUnavailable].
+// Unwrap returns [millrace.ErrUnavailable].
 func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 
 // outcome is what a request says about its host.
@@ -130,7 +130,7 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	}
 	step := h.waves
 	if o == faulty {
-		step-- // a single page that is broken holds nobody up
+		step-- // one broken page delays no other page
 	}
 	if step > 0 {
 		whole := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// WithKeys gives a copy of client that shows keys to the sites that have given
-// them: key says which one an origin, such as "https://example.com" (lower
-// case, with a port that is not the scheme's own), has given, "" for none. It goes as a Bearer token (RFC 6750) with requests to
-// that origin alone, and only as long as no redirect on the way was of another
-// one: a site that redirects decides what is asked for, and must not do so
-// with somebody else's key. nil keys give the client itself.
+// WithKeys returns a copy of client that shows keys to the sites that have
+// given them: key says which one an origin, such as "https://example.com"
+// (lower case, with a port that is not the scheme's own), has given, "" for
+// none. It goes as a Bearer token (RFC 6750) with requests to that origin
+// alone, and only as long as no redirect on the way was of another one: a site
+// that redirects decides what is asked for, and must not do so with somebody
+// else's key. nil keys give the client itself.
 func WithKeys(client *http.Client, key func(origin string) string) *http.Client {
 	if key == nil {
 		return client

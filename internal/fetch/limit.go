@@ -15,7 +15,7 @@ type Limit struct {
 	Gap time.Duration
 	// Take is asked before each request is sent, those for robots.txt, redirects
 	// and retries included. Its error keeps the request from being sent, and is
-	// given in the place of an answer. nil = nobody. It must be safe for
+	// given in the place of an answer. nil if none. It must be safe for
 	// concurrent use.
 	Take func(ctx context.Context) error
 }

@@ -72,14 +72,14 @@ func certificateText(err error) string {
 		return "its certificate is not valid: " + strings.TrimPrefix(no.Error(), "x509: ")
 	}
 	if no, ok := errors.AsType[x509.HostnameError](err); ok {
-		names := "nobody"
+		names := "no host"
 		if no.Certificate != nil && len(no.Certificate.DNSNames) > 0 {
 			names = strings.Join(no.Certificate.DNSNames[:min(3, len(no.Certificate.DNSNames))], ", ")
 		}
 		return fmt.Sprintf("its certificate is that of %s, not of %s: look at the host's name, or tell its owner", names, no.Host)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "its certificate is signed by nobody whom this machine trusts: if you do, name the authority's file in SSL_CERT_FILE"
+		return "its certificate is signed by an unknown authority; to trust it, set SSL_CERT_FILE to the authority's file"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate cannot be verified: " + err.Error()

@@ -201,7 +201,7 @@ func (x *pass) done(o outcome) {
 	}
 	x.released = true
 	if x.probe && !x.reported {
-		x.h.probing = false // nobody knows: the next one is to find out
+		x.h.probing = false // unknown: the next request finds out
 	}
 	x.h.users--
 	<-x.h.slots

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Patience gives how long an error of a request says that its host is to be
+// Patience returns how long an error of a request says that its host is to be
 // left alone, by a Retry-After or because it rests; 0 if it does not say.
 func Patience(err error) time.Duration {
 	if failed, ok := errors.AsType[*robotsFailure](err); ok {

@@ -18,7 +18,7 @@ type RedirectError struct {
 	Reason   string
 }
 
-// Error gives "redirect from URL to URL not followed: reason".
+// Error returns "redirect from URL to URL not followed: reason".
 func (e *RedirectError) Error() string {
 	to := e.To
 	if to == e.From {
@@ -30,7 +30,7 @@ func (e *RedirectError) Error() string {
 // ErrorCode returns Code.
 func (e *RedirectError) ErrorCode() string { return e.Code }
 
-// Unwrap gives [millrace.ErrInvalid].
+// Unwrap returns [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
 // exists reports whether the target may well be there: it is not asked for
@@ -39,7 +39,7 @@ func (e *RedirectError) exists() bool { return e.Code == noDowngrade }
 
 const noDowngrade = "redirect-downgrade"
 
-// NoRedirects gives a copy of client that follows no redirect: the caller
+// NoRedirects returns a copy of client that follows no redirect: the caller
 // gets the response itself, and [RedirectTarget] says where it leads. All that
 // is the transport's stays: addresses, robots.txt, the host's queue.
 func NoRedirects(client *http.Client) *http.Client {
@@ -48,10 +48,10 @@ func NoRedirects(client *http.Client) *http.Client {
 	return &c
 }
 
-// RedirectTarget gives the URL that a response redirects to (RFC 9110, section
-// 15.4), nil if it is not a 301, 302, 303, 307 or 308 with a Location. What a
-// client that follows redirects would refuse by itself, such as to leave https
-// for http, is a [*RedirectError].
+// RedirectTarget returns the URL that a response redirects to (RFC 9110,
+// section 15.4), nil if it is not a 301, 302, 303, 307 or 308 with a Location.
+// What a client that follows redirects would refuse by itself, such as to leave
+// https for http, is a [*RedirectError].
 func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -92,7 +92,7 @@ func checkHop(from, to *url.URL) error {
 
 // checkRedirect does the work of an [http.Client.CheckRedirect] that follows a
 // number of redirects. The headers of req are those of the first request,
-// copied anew at every hop.
+// copied at every hop.
 func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	last := via[len(via)-1].URL
 	refuse := func(code, reason string) error {

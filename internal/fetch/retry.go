@@ -87,7 +87,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 // repeated marks the context of a request that has been sent before.
 type repeated struct{}
 
-// clientOf gives the [Client] that is a transport, nil if none is.
+// clientOf returns the [Client] that is a transport, nil if none is.
 func clientOf(t http.RoundTripper) *Client {
 	switch t := t.(type) {
 	case *Client:

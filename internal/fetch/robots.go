@@ -27,8 +27,8 @@ const (
 // It must be safe for concurrent use. Its failures are logged, and cost no
 // more than a request.
 type RobotsMemory interface {
-	// Load gives the record of an origin, such as "https://example.com:443",
-	// as it was saved; nothing if there is none.
+	// Load returns the record of an origin, such as "https://example.com:443",
+	// as it was saved, or nothing if none.
 	Load(ctx context.Context, origin string) ([]byte, error)
 	// Save keeps a record, JSON of at most 1 MiB, in place of the last one.
 	Save(ctx context.Context, origin string, record []byte) error
@@ -43,7 +43,7 @@ type RobotsError struct {
 	Rule   string // that record, such as "Disallow: /private"
 }
 
-// Error gives "URL: robots.txt disallows it (line 4: Disallow: /private)".
+// Error returns "URL: robots.txt disallows it (line 4: Disallow: /private)".
 func (e *RobotsError) Error() string {
 	return fmt.Sprintf("%s: robots.txt disallows it (line %d: %s)", e.URL, e.Line, e.Rule)
 }
@@ -51,12 +51,12 @@ func (e *RobotsError) Error() string {
 // ErrorCode returns "robots-disallow".
 func (e *RobotsError) ErrorCode() string { return "robots-disallow" }
 
-// Unwrap gives [millrace.ErrForbidden].
+// Unwrap returns [millrace.ErrForbidden].
 func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
 
-// robotsFailure is a robots.txt that could not be had, which disallows
-// everything for now (section 2.3.1.4). It hides what kind of failure the
-// cause is: nobody should repeat a request to a page for the sake of it.
+// robotsFailure is a failed fetch of robots.txt, which disallows everything for
+// now (section 2.3.1.4). It hides the kind of its cause, so that no caller
+// retries a page because of it.
 type robotsFailure struct {
 	file  *url.URL
 	cause error
@@ -79,10 +79,10 @@ func (e *robotsFailure) ErrorCode() string {
 
 func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 
-// Robots gives what the robots.txt of u's origin says to the product that the
-// client's User-Agent names, also if the client ignores it. It is asked for
-// when nobody has in the last 24 hours, with at most five redirects, by one
-// caller at a time; others wait for the answer.
+// Robots returns the rules of the robots.txt of u's origin for the product in
+// the client's User-Agent, also if the client ignores them. It fetches the file
+// at most once in 24 hours, with at most five redirects; concurrent callers
+// share one fetch.
 //
 // An answer 4xx other than 429, HTML, or a redirect that leads nowhere says
 // nothing; one that is not followed because it leaves https does not lead nowhere. Otherwise, if the file cannot be had, an older copy counts until
@@ -111,7 +111,7 @@ func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	}
 }
 
-// RobotsOf gives what the robots.txt of u's origin says to a client: as
+// RobotsOf returns what the robots.txt of u's origin says to a client: as
 // [Client.Robots] does if a [Client] is its transport, with keys or without,
 // else to "millrace" and without a cache.
 func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
@@ -128,8 +128,8 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 	return ParseRobots(rec.Body, product), nil
 }
 
-// RecentRobots gives the same from a copy that is no older than an age, if the
-// file can be had.
+// RecentRobots returns the same from a copy that is no older than an age, if
+// the file can be had.
 func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time.Duration) (*Robots, error) {
 	robots, err := RobotsOf(ctx, client, u)
 	c := beneath(client)
@@ -146,8 +146,8 @@ func IgnoresRobots(client *http.Client) bool {
 	return c != nil && c.ignoreRobots
 }
 
-// beneath gives the [Client] that is a client's transport, be it below keys or
-// a [Wrapper]; nil if there is none.
+// beneath returns the [Client] that is a client's transport, be it below keys
+// or a [Wrapper], or nil if none.
 func beneath(client *http.Client) *Client {
 	next := client.Transport
 	for {
@@ -203,10 +203,10 @@ type robotsEntry struct {
 	rec    *robotsRecord // of robots; nil: no copy is at hand
 	err    error         // why robots is nil
 	due    time.Time     // when to ask again; zero: at once
-	flight chan struct{} // closed when the one who asks has done so; nil: nobody asks
+	flight chan struct{} // closed at the end of the fetch; nil if none is running
 }
 
-// get gives the state of an origin. With lead, the caller has to ask the
+// get returns the state of an origin. With lead, the caller has to ask the
 // server and to call put.
 func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	c.mu.Lock()
@@ -233,7 +233,7 @@ func (c *robotsCache) expire(key string, age time.Duration) bool {
 	defer c.mu.Unlock()
 	e := c.origins[key]
 	if e == nil || e.flight != nil {
-		return true // whoever asks is asking now
+		return true // a fetch is running
 	}
 	if e.rec == nil || time.Since(e.rec.Time) <= age {
 		return false
@@ -252,7 +252,7 @@ func (c *robotsCache) put(key string, e robotsEntry) {
 	*was = e
 }
 
-// trim makes room. Whoever is forgotten is asked again.
+// trim drops entries. A dropped one is fetched again when needed.
 func (c *robotsCache) trim() {
 	if len(c.origins) < manyRobots && c.size < manyRobotsText {
 		return

@@ -117,7 +117,7 @@ func readRobots(resp *http.Response) ([]byte, error) {
 	return cutRobots(data), nil
 }
 
-// cutRobots gives the lines that count. Half a line could say something else
+// cutRobots returns the lines that count. Half a line could say something else
 // than the whole one.
 func cutRobots(data []byte) []byte {
 	if len(data) <= maxRobots {

@@ -48,7 +48,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, s.rules)
 }
 
-// allowed gives which of /a and /b may be fetched, or the error.
+// allowed returns which of /a and /b may be fetched, or the error.
 func allowed(t *testing.T, c *Client) string {
 	t.Helper()
 	out := ""

@@ -130,7 +130,7 @@ type robotsParser struct {
 type robotsOther struct {
 	RobotsRecord
 	to     [2]bool
-	global bool // it stands before the first group, or speaks to nobody in particular
+	global bool // it stands before the first group, or names no product
 }
 
 func (p *robotsParser) line(n int, s string) {
@@ -180,7 +180,7 @@ func (p *robotsParser) line(n int, s string) {
 func (p *robotsParser) rule(r robotsRule) {
 	p.ruled = true
 	if r.value == "" || p.open == [2]bool{} {
-		return // nothing is matched by it, or nobody is meant
+		return // it matches no path or no product
 	}
 	pattern, anchor := strings.CutSuffix(r.value, "$")
 	r.pattern, r.anchor = normalTarget(pattern, true), anchor
@@ -200,10 +200,10 @@ func crawlDelay(s string) time.Duration {
 	return time.Duration(min(sec, maxCrawlDelay.Seconds()) * float64(time.Second))
 }
 
-// productToken gives the name at the start of a User-Agent field, or of the
+// productToken returns the name at the start of a User-Agent field, or of the
 // value of a User-agent record: "millrace/1.2 (+https://…)" is "millrace".
-// Digits and dots are more than RFC 9309, section 2.2.1, has, and keep
-// "bot2" from being taken for "bot".
+// Digits and dots are more than RFC 9309, section 2.2.1, has, and keep "bot2"
+// from being taken for "bot".
 func productToken(s string) string {
 	end := strings.IndexFunc(s, func(c rune) bool {
 		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
@@ -219,7 +219,7 @@ func productToken(s string) string {
 // that matches decides, and of two of one length the allowing.
 func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
 
-// Rule gives the record that disallows a target, with its number of line,
+// Rule returns the record that disallows a target, with its number of line,
 // such as 4 and "Disallow: /private". It gives 0 and "" if the target is
 // allowed.
 func (r *Robots) Rule(target string) (line int, text string) {
@@ -250,7 +250,7 @@ func (r *Robots) CrawlDelay() time.Duration {
 	return r.delay
 }
 
-// Sitemaps gives the values of the Sitemap records as they are written, in
+// Sitemaps returns the values of the Sitemap records as they are written, in
 // their order: mostly absolute URLs, perhaps of other hosts, perhaps of none.
 func (r *Robots) Sitemaps() []string {
 	if r == nil {
@@ -259,7 +259,7 @@ func (r *Robots) Sitemaps() []string {
 	return slices.Clone(r.sitemaps)
 }
 
-// Records gives the records of other kinds, in their order: those that stand
+// Records returns the records of other kinds, in their order: those that stand
 // before all groups, those of the product's own groups, and "license" wherever
 // it stands, since a licence is the whole site's. The first 100 of the file are
 // kept, of up to 2,048 bytes each.
@@ -270,7 +270,7 @@ func (r *Robots) Records() []RobotsRecord {
 	return slices.Clone(r.others)
 }
 
-// refusal gives the rule that disallows a target.
+// refusal returns the rule that disallows a target.
 func (r *Robots) refusal(target string) *robotsRule {
 	if r == nil || len(r.rules) == 0 {
 		return nil
@@ -314,11 +314,11 @@ func (r *robotsRule) matches(s string) bool {
 	return !r.anchor || s == ""
 }
 
-// normalTarget gives the form in which patterns and targets are compared
+// normalTarget returns the form in which patterns and targets are compared
 // (section 2.2.2): what is unreserved (RFC 3986, section 2.3) stands for
 // itself; reserved characters stay as they are written; all others are
 // percent-encoded in upper case. '$' and, outside of patterns, '*' are encoded
-// too, so that those of a pattern which mean themselves are told apart.
+// too, so that a literal one in a pattern differs from the operator.
 func normalTarget(s string, pattern bool) string {
 	clean := func(c byte) bool {
 		return isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 || pattern && c == '*'

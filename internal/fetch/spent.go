@@ -11,7 +11,7 @@ import (
 // again.
 type SpentError struct{ Limit int64 }
 
-// Error gives "1000 bytes were received, which is the limit".
+// Error returns "1000 bytes were received, which is the limit".
 func (e *SpentError) Error() string {
 	return fmt.Sprintf("%d bytes were received, which is the limit", e.Limit)
 }
@@ -19,7 +19,7 @@ func (e *SpentError) Error() string {
 // ErrorCode returns "byte-limit".
 func (e *SpentError) ErrorCode() string { return "byte-limit" }
 
-// Unwrap gives [millrace.ErrUnavailable].
+// Unwrap returns [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 
 // comingHome is how many bytes of what is under way still come when the limit of
@@ -27,9 +27,9 @@ func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 // none is whole.
 const comingHome = 1 << 20
 
-// spent gives an error once the limit of the client is reached, and over once so
-// much is that what is under way ends, too. What one buffer has brought above it
-// is not taken back.
+// spent returns an error once the limit of the client is reached, and over once
+// so much is that what is under way ends, too. What one buffer has brought
+// above it is not taken back.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
 func (c *Client) over() error { return c.received(c.maxReceived + min(c.maxReceived, comingHome)) }

@@ -33,7 +33,7 @@ type counters struct {
 	status [6]atomic.Int64
 }
 
-// Stats gives the counts of this moment. It is safe while requests run.
+// Stats returns the counts of this moment. It is safe while requests run.
 func (c *Client) Stats() Stats {
 	s := Stats{
 		Requests:    c.stats.requests.Load(),

@@ -27,7 +27,7 @@ type UpstreamOptions struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Upstream gives a transport that connects to the server of one URL, whatever
+// Upstream returns a transport that connects to the server of one URL, whatever
 // server a request names: somebody who runs a site has named the one behind it,
 // so that it may have a private address, but no link-local one and none of a
 // cloud's metadata. It knows nothing of robots.txt, queues and limits of a

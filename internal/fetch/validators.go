@@ -19,7 +19,7 @@ type Validators struct {
 	Modified string `json:"modified,omitempty"` // Last-Modified
 }
 
-// ValidatorsOf gives the validators of a response. One that is over 1024
+// ValidatorsOf returns the validators of a response. One that is over 1024
 // bytes (ETag) or 64 bytes (Last-Modified), or has control characters, counts
 // as absent. So does an ETag that is a bare "*": in If-None-Match it stands for
 // every state (RFC 9110, section 13.1.2), and a Last-Modified of the second in

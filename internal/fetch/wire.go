@@ -42,7 +42,7 @@ type watch struct {
 	cancel context.CancelCauseFunc
 	whole  *time.Timer
 	idle   *time.Timer // runs while somebody waits for bytes of the body
-	// patience is how long it runs. Nobody changes it once the body is read.
+	// patience is how long it runs. It does not change once the body is read.
 	patience time.Duration
 }
 
@@ -68,8 +68,8 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// explain gives err its sentinel. The end of the caller's context is no fault
-// of the network, and a refused address none either.
+// explain wraps err in its sentinel. The end of the caller's context and a
+// refused address are not network errors.
 func (w *watch) explain(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		if slow, ok := errors.AsType[slowError](cause); ok {
@@ -98,11 +98,10 @@ type wireBody struct {
 	waited time.Duration // for what has come since then
 	had    int64         // bytes read until then
 	err    error         // the end, once reached
-	// whole is told once, how long the content is, when it was read to its end;
-	// nil = nobody.
+	// whole is called once, with the length of the content, when it was read to
+	// its end; it may be nil.
 	whole func(content int64)
-	// broken is called when these are not the bytes of Content-Digest; nil = nobody
-	// minds.
+	// broken is called if the bytes do not match Content-Digest; it may be nil.
 	broken func()
 }
 
