@@ -95,7 +95,7 @@ func (w *response) FlushError() error {
 // Unwrap serves [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Hijack gives the connection of a request that switches to another protocol.
+// Hijack returns the connection of a request that switches to another protocol.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, b, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil && w.status == 0 {

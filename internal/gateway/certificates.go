@@ -22,7 +22,7 @@ type Certificates struct {
 	time func() time.Time
 	now  atomic.Pointer[tls.Certificate]
 
-	mu        sync.Mutex // held by whoever reads the files; guards the rest
+	mu        sync.Mutex // held while reading the files; guards the rest
 	cert, key string
 	seen      [2]stamp
 	failed    string // what the last look has found wrong

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// mount gives the percent-encoded path below which the dashboard is, without
+// mount returns the percent-encoded path below which the dashboard is, without
 // the "/" at its end.
 func mount(at string) (string, error) {
 	p, err := basepath.Of(at)
@@ -45,7 +45,7 @@ func special(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._~/", c)
 }
 
-// covered gives an error if the dashboard stands where the whole site is, or
+// covered returns an error if the dashboard stands where the whole site is, or
 // where a protocol answers by itself.
 func (g *Gateway) covered() error {
 	for _, base := range []string{g.base, g.docs} {
@@ -67,7 +67,7 @@ func (g *Gateway) covered() error {
 	return nil
 }
 
-// Hides gives the path of something that is published where the dashboard
+// Hides returns the path of something that is published where the dashboard
 // stands before it; "" = there is nothing.
 func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	if g.mount == "" || g.press == nil || g.press.Current() == nil {
@@ -107,7 +107,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unread is an answer that nobody reads.
+// unread discards a response.
 type unread struct{}
 
 func (unread) Header() http.Header         { return http.Header{} }

@@ -106,7 +106,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	reply.Error(w, r, status, said)
 }
 
-// form gives an error in its protocol's own form. A room that fails even at
+// form returns an error in its protocol's own form. A room that fails even at
 // that has none.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, room *edition.Room, ok bool) {
 	inner := basepath.Under(r, g.docs)
@@ -123,9 +123,9 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	return header, body, room, room != nil
 }
 
-// statusOf gives the status of an error. What is wrong with a request is a
-// RequestError: any other error of what is read for the answer, such as a damaged
-// store, is a failure here.
+// statusOf returns the status of an error. What is wrong with a request is a
+// RequestError: any other error of what is read for the answer, such as a
+// damaged store, is a failure here.
 func statusOf(err error) int {
 	status := millrace.Status(err)
 	switch status {
@@ -137,8 +137,8 @@ func statusOf(err error) int {
 	return status
 }
 
-// requestError gives what an error says to whoever sent the request, nil if
-// it says nothing.
+// requestError returns the message of an error for the sender of the request,
+// or nil if it has none.
 func requestError(err error) *millrace.RequestError {
 	said, _ := errors.AsType[*millrace.RequestError](err)
 	return said

@@ -99,7 +99,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
 			return
-		default: // many are looked at: nobody can tell of this one
+		default: // unknown, as many are being verified
 			id.Bot = cmp.Or(id.Bot, bots.Other)
 		}
 	}
@@ -107,11 +107,11 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	g.o.Events.Record(e)
 }
 
-// family gives who runs a machine, for metrics.
+// family returns who runs a machine, for metrics.
 func family(b *bots.Bot) string {
 	switch {
 	case b == nil:
-		return nobody
+		return noBot
 	case b.Family == "":
 		return others
 	}
@@ -132,7 +132,7 @@ func by(e *store.Event, id access.Identity) {
 	}
 }
 
-// outline gives what kind of request was answered, and how.
+// outline returns what kind of request was answered, and how.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	of := &w.Of
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}

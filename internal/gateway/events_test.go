@@ -36,7 +36,7 @@ func (e *events) Record(one store.Event) {
 	}
 }
 
-// last gives what it was told of since it was asked last.
+// last returns what it was told of since it was asked last.
 func (e *events) last() []store.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -34,7 +34,7 @@ type Options struct {
 	Origin http.Handler
 	// AccessLog gets one line per request; nil = none.
 	AccessLog io.Writer
-	// Log is told of failures; nil = slog.Default().
+	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
 
 	// Access says which requests are answered. Its Policy and Log are those
@@ -51,11 +51,10 @@ type Options struct {
 	ServiceGuarded bool
 	ServiceName    string
 
-	// Events is told of every answer to a machine, once it is out. It must not wait
-	// for anything. Who is none of Bots is never told of, nor is the site's owner.
-	// HTML is -1 where the answer is but the rest of a page that comes in parts,
-	// else 0.
-	// nil = nobody is told.
+	// Events receives one event per response to a bot, after the response is
+	// sent; nil = none. Record must not block. Clients outside Bots and the
+	// site's owner cause no events. HTML is -1 for a continuation of a page
+	// that comes in parts, else 0.
 	Events interface{ Record(e store.Event) }
 
 	// Policy is what the owner says about the use of the content, which answers
@@ -67,7 +66,7 @@ type Options struct {
 	Visibility millrace.Visibility
 
 	// Signer signs the documents that are composed here, as the press's signs
-	// those of the rooms; nil = nobody does.
+	// those of the rooms; nil = unsigned.
 	Signer edition.Signer
 	// Directory answers with the keys that sign for the site's host, at the path
 	// that all hosts have for them; nil = the site may have its own there.
@@ -85,7 +84,7 @@ type Options struct {
 	// Dashboard answers at and below DashboardPath, a path of the host's such as
 	// "/dashboard"; the paths of its requests are relative to that. It comes before
 	// all else there, for every host, and nothing says that it is there; who may see
-	// it, it finds out itself. nil = there is none.
+	// it, it finds out itself. It may be nil.
 	Dashboard     http.Handler
 	DashboardPath string
 }
@@ -100,7 +99,7 @@ type Gateway struct {
 	docs     string
 	origin   http.Handler
 	front    *proxy.Proxy // the origin, if it is one
-	mount    string       // of the dashboard; "" = there is none
+	mount    string       // of the dashboard; "" if none
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
@@ -231,7 +230,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 		g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
-		// Nobody is there any more, or half an answer is out: the connection
+		// The client is gone, or half of the response is sent: the connection
 		// must not look intact.
 		w.Broken = true
 		panic(http.ErrAbortHandler)
@@ -254,8 +253,8 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) er
 	return NewServer(g, o).Run(ctx, ln)
 }
 
-// Publish serves what was published before at once, and publishes whenever the
-// press is told of a change, until the context ends.
+// Publish serves the previous edition at once, and publishes at each change of
+// which the press is notified, until the context ends.
 func (g *Gateway) Publish(ctx context.Context) {
 	if g.press == nil {
 		return

@@ -4,11 +4,10 @@ import (
 	"net/http"
 )
 
-// Inside gives a handler for requests that the site's owner makes in this
+// Inside returns a handler for requests that the site's owner makes in this
 // process: they are answered as others are, but no limit of requests for
-// content counts them. Where a key is needed, key is one that may read, which
-// nobody else has, and which holds as long as this gateway; "" = there are no
-// keys here.
+// content counts them. If the site needs keys, key is a private one with the
+// scope read, valid as long as this gateway; else it is "".
 func (g *Gateway) Inside() (h http.Handler, key string) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.answer(w, r, true)

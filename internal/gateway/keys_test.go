@@ -76,7 +76,7 @@ func TestContentNeedsKey(t *testing.T) {
 		{"none", "", 401, `Bearer realm="millrace"`},
 		{"empty", "Bearer", 401, `Bearer realm="millrace"`},
 		{"other scheme", "Basic " + k.read, 401, `Bearer realm="millrace"`},
-		{"never given out", "Bearer " + k.not, 401, `error="invalid_token", error_description="nobody`},
+		{"unknown", "Bearer " + k.not, 401, `error="invalid_token", error_description="unknown key`},
 		{"mistyped", "Bearer " + k.read[:len(k.read)-1], 401, `error="invalid_token", error_description="the key has 53`},
 		{"another word", "Bearer secret", 401, `error="invalid_token", error_description="a key starts with mill_`},
 		{"expired", "Bearer " + k.expired, 401, `error_description="the key has expired"`},

@@ -72,8 +72,8 @@ const maxServed = 2 << 20
 // for many pages.
 const updateTime = 10 * time.Minute
 
-// server gives who answers a request itself, nil if nobody does, what the
-// request is allowed by, and whose room it is.
+// server returns who answers a request itself, or nil if none, what the request
+// is allowed by, and whose room it is.
 func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, room edition.Room) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {
@@ -104,7 +104,7 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) error {
 	told := new(hint)
 	defer w.served(told, room.Name, scope)
-	// Whoever only listens takes no place away from the others.
+	// A request that only listens does not count against the limit.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.Listens = true

@@ -27,16 +27,16 @@ type MetricsOptions struct {
 	// From are networks whose clients may read the metrics, beside those of this
 	// machine and of private networks.
 	From []netip.Prefix
-	// Looked gives when the source of the site was looked at last, the zero time for
-	// never, and whether it could not be read then.
+	// Looked returns when the source of the site was looked at last, the zero
+	// time for never, and whether it could not be read then.
 	Looked func() (at time.Time, failed bool)
 	// Dropped counts the events that could not be recorded.
 	Dropped func() uint64
-	// Behind gives how far those are behind who are told of events.
+	// Behind returns the lag of each receiver of events.
 	Behind func() []Behind
 }
 
-// Behind is how far somebody is behind who is told of events.
+// Behind is the lag of a receiver of events.
 type Behind struct {
 	Name   string
 	Events uint64        // that wait
@@ -55,7 +55,7 @@ type Metrics struct {
 	have   int        // the series
 }
 
-// seriesName is what requests are told apart by.
+// seriesName holds the labels of a series of requests.
 type seriesName struct {
 	protocol string
 	endpoint store.Endpoint
@@ -69,7 +69,7 @@ type series struct {
 }
 
 const (
-	nobody    = "none"
+	noBot     = "none"
 	others    = "other" // bots of unknown families, and those beyond maxSeries
 	maxSeries = 2000    // a scrape and a store of metrics have to bear them
 )
@@ -119,7 +119,7 @@ func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 func (m *Metrics) add(name seriesName) any {
 	m.more.Lock()
 	defer m.more.Unlock()
-	if m.have >= maxSeries && name.bot != nobody {
+	if m.have >= maxSeries && name.bot != noBot {
 		name.bot = others
 	}
 	labels := []string{name.protocol, string(name.endpoint), string(name.outcome), name.bot}
@@ -241,10 +241,10 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Cdn-Loop"}
 
 // near reports whether a request comes from this machine, a private network or
-// one of those that may read the metrics, and by no way round: a proxy that is
-// believed says for whom it asks, any other asks for the whole world. Many proxies
-// say nothing of themselves unless they are told to; what gives these away is that
-// they speak HTTP/1.0. A page in a browser asks for nobody.
+// one of those that may read the metrics, and by no way round: a trusted proxy
+// names its client, any other proxy stands for the whole world. Many proxies do
+// not announce themselves unless configured to; HTTP/1.0 reveals these. A
+// request by a page in a browser does not count.
 func (w *response) near() bool {
 	r := w.r
 	if !r.ProtoAtLeast(1, 1) || r.Header["Origin"] != nil || r.Header["Sec-Fetch-Mode"] != nil && r.Header.Get("Sec-Fetch-Mode") != "navigate" {

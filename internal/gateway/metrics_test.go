@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// scrape gives the metrics as a scraper of this machine gets them, by name and
-// labels.
+// scrape returns the metrics as a scraper of this machine gets them, by name
+// and labels.
 func scrape(t *testing.T, g http.Handler) map[string]float64 {
 	t.Helper()
 	w := fromHere(g, "/metrics")

@@ -50,7 +50,7 @@ func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "<html><head></head><body>the site</body></html>")
 }
 
-// take gives what was asked for since the last time.
+// take returns what was asked for since the last time.
 func (s *seen) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

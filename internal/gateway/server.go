@@ -22,7 +22,7 @@ import (
 type ServerOptions struct {
 	// TLS has the certificate to be known by; nil = HTTP without TLS.
 	TLS *Certificates
-	// Log is told of failures; nil = slog.Default().
+	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
 
 	MaxConnections int           // at once, others get 503, or with TLS no answer; 0 = 4096
@@ -93,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.g.ServeHTTP(w, r)
 }
 
-// enter gives the gateway of the moment, which stays at least until leave.
+// enter returns the gateway of the moment, which stays at least until leave.
 func (s *Server) enter() *post {
 	for {
 		p := s.now.Load()
@@ -112,7 +112,7 @@ func (p *post) leave() {
 	}
 }
 
-// check tells when nobody is left of a gateway that has been replaced.
+// check reports when the last request of a replaced gateway has ended.
 func (p *post) check() {
 	if p.open.Load() == 0 && p.told.CompareAndSwap(false, true) {
 		close(p.empty)

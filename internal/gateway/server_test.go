@@ -62,7 +62,7 @@ func certificate(t *testing.T, dir, name string, until time.Time) (cert, key str
 	return cert, key
 }
 
-// speaking gives a client that trusts everybody, and tells what the last
+// speaking returns a client that trusts everybody, and tells what the last
 // connection's certificate was.
 func speaking(t *testing.T, protocols func(*http.Protocols)) (client *http.Client, name func() string) {
 	t.Helper()

@@ -52,7 +52,7 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ed := p.g.press.Current()
 	switch {
-	case ed == nil: // nobody knows yet what there is
+	case ed == nil: // the first edition is not ready
 		w.Header().Set("Retry-After", "5")
 		reply.Error(w, r, http.StatusServiceUnavailable, &errEarly.Err)
 		return

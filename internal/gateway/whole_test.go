@@ -156,7 +156,7 @@ func TestFolderToClient(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
-// changed gives the items of b that a has not.
+// changed returns the items of b that a has not.
 func changed[T comparable](a, b []T) (out []T) {
 	had := make(map[T]bool)
 	for _, x := range a {
