@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TermsRecord is what a store has of the policy of an origin. Every pull that
-// has read a policy, or found that there is none, writes it, so that programs
-// that hand the pages on can hand on what is asked of those who use them. A
-// site that was only pulled without regard to its policy has none.
+// TermsRecord is the stored policy of an origin. Every pull that has read a
+// policy, or found it absent, writes the record, so that programs which pass
+// the pages on can pass on its terms. A site that was only pulled with its
+// policy ignored has no record.
 type TermsRecord struct {
 	Time  time.Time        `json:"time"`  // when it was read
 	Terms []protocol.Terms `json:"terms"` // of each document; none = the site has none
@@ -42,8 +42,8 @@ func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecor
 	return LoadTerms(ctx, st, u)
 }
 
-// LoadTerms returns the record of an origin, with a zero time if there is none.
-// A record that cannot be used is ErrInvalid.
+// LoadTerms returns the record of an origin, with a zero time if it has none. A
+// record that cannot be used is ErrInvalid.
 func LoadTerms(ctx context.Context, st store.State, u *url.URL) (TermsRecord, error) {
 	r, err := Terms(st, u).Load(ctx)
 	if err != nil {
