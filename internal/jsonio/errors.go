@@ -43,7 +43,7 @@ func (p place) String() string {
 	return s
 }
 
-// in gives the place of an offset into data, which itself starts at p.
+// in returns the place of an offset into data, which itself starts at p.
 func (p place) in(data []byte, offset int64, pointer jsontext.Pointer) place {
 	offset = min(max(offset, 0), int64(len(data)))
 	return place{

@@ -15,8 +15,8 @@ type Limits struct {
 	Count int   // elements of one array that Reader walks; 0 = 10,000,000
 }
 
-// The limits of a Reader that nobody needs to move. Together they bound the
-// names that it remembers to find duplicates.
+// Fixed limits of a Reader. Together they bound the names that it remembers to
+// find duplicates.
 const (
 	maxMembers = 1000 // of one object that is walked or skipped
 	maxName    = 4096 // bytes of a member's name there
@@ -83,7 +83,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tooDeep gives the offset of the first bracket that opens more than depth
+// tooDeep returns the offset of the first bracket that opens more than depth
 // levels, else -1. It needs no valid JSON.
 func tooDeep(data []byte, depth int) int {
 	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= depth {

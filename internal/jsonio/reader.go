@@ -52,7 +52,7 @@ type Reader struct {
 	err     error
 }
 
-// NewReader gives a Reader over r. The limits may be nil.
+// NewReader returns a Reader over r. The limits may be nil.
 func NewReader(r io.Reader, limits *Limits) *Reader {
 	l := limits.resolve(1 << 30)
 	src := newSource(r, l.Size)
@@ -317,7 +317,7 @@ func (r *Reader) budget() {
 	r.src.stop = r.dec.InputOffset() + int64(r.limits.Value) + slack
 }
 
-// at gives the place of an offset after which nothing was taken.
+// at returns the place of an offset after which nothing was taken.
 func (r *Reader) at(offset int64) place {
 	unread := r.dec.UnreadBuffer()
 	if ahead := offset - r.dec.InputOffset(); ahead > 0 {
@@ -326,7 +326,7 @@ func (r *Reader) at(offset int64) place {
 	return place{line: 1 + r.src.lines - int64(bytes.Count(unread, []byte("\n"))), offset: offset}
 }
 
-// start gives the place where data starts, the value just read.
+// start returns the place where data starts, the value just read.
 func (r *Reader) start(data []byte) place {
 	at := r.last()
 	at.line -= int64(bytes.Count(data, []byte("\n")))
