@@ -82,7 +82,7 @@ func sum(s string) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// start gives the mark of a site as it stands: what comes after it is news.
+// start returns the mark of a site as it stands: what comes after it is news.
 func start(site *Site) mark {
 	info := site.View.Site()
 	return mark{Site: sum(site.Name), Epoch: info.Epoch, Seq: info.Seq}
@@ -229,9 +229,9 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 	return nil
 }
 
-// known reports whether the entry that a mark remembers is still where it was:
-// then it, and those before it, have been told. If its page has changed again
-// since, the whole transaction is told again, which is better than nothing.
+// known reports whether the entry of a mark is still where it was: then it, and
+// those before it, were sent. If its page has changed again since, the whole
+// transaction is sent again.
 func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	if m.Last == "" {
 		return false, nil
@@ -256,7 +256,7 @@ func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	return false, nil
 }
 
-// text gives the changes for a model.
+// text returns the changes for a model.
 func (o *changesOut) text() string {
 	var head, in strings.Builder
 	if len(o.Changes) == 0 {

@@ -31,8 +31,8 @@ type request struct {
 
 type requestKey struct{}
 
-// handler makes the handler of streamable HTTP. It has no sessions: every
-// request stands for itself, so there are none to limit and none to steal.
+// handler makes the handler of streamable HTTP. It has no sessions: each
+// request is independent, so there is no session to limit or steal.
 func (s *Server) handler() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
@@ -49,7 +49,7 @@ func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	switch r.Method {
 	case http.MethodPost, http.MethodDelete:
 		return millrace.ScopeRead, true
-	case http.MethodGet: // a client that asks for a stream hears that there is none
+	case http.MethodGet: // answers that it has no stream
 		return millrace.ScopeRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	}
 	return "", false
@@ -76,7 +76,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 	return nil
 }
 
-// refuse gives an error of a request.
+// refuse returns an error of a request.
 func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }

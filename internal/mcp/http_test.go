@@ -60,7 +60,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// dial gives a session of the SDK's client.
+// dial returns a session of the SDK's client.
 func dial(t testing.TB, url, key string) (*sdk.ClientSession, error) {
 	t.Helper()
 	return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{

@@ -14,10 +14,10 @@ import (
 
 // Library is where a [Server] reads. It is safe for concurrent use.
 type Library interface {
-	// Names gives the names of all sites, in their order.
+	// Names returns the names of all sites, in their order.
 	Names(ctx context.Context) ([]string, error)
-	// Site opens a site as it stands now. ErrNotFound: there is none of the
-	// name; ErrConflict, ErrUnavailable: it cannot be read just now.
+	// Site opens a site as it stands now. ErrNotFound: no site has the name;
+	// ErrConflict, ErrUnavailable: it cannot be read just now.
 	Site(ctx context.Context, name string) (*Site, error)
 }
 
@@ -149,7 +149,7 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 	return nil, nil, missing(millrace.ErrNotFound, where)
 }
 
-// missing gives the error for a page that is not there; others stay.
+// missing returns the error for a page that is not there; others stay.
 func missing(err error, where string) error {
 	if errors.Is(err, millrace.ErrNotFound) {
 		return advise("no-page", "there is no page %s here: search finds pages by what they say, and list_sites says which sites there are", short(where))
@@ -165,7 +165,7 @@ func above(name, url string) int {
 	return 0
 }
 
-// spellings gives the names that a page with a URL may have: the URL itself,
+// spellings returns the names that a page with a URL may have: the URL itself,
 // and what people and programs make of it.
 func (c *call) spellings(where string) ([]string, error) {
 	if len(where) > maxURL {
@@ -189,7 +189,7 @@ func (c *call) spellings(where string) ([]string, error) {
 	return out, nil
 }
 
-// slashes gives a URL, and the one with another end.
+// slashes returns a URL, and the one with another end.
 func slashes(where string) []string {
 	path, query, asks := strings.Cut(where, "?")
 	other, cut := strings.CutSuffix(path, "/")
@@ -202,7 +202,7 @@ func slashes(where string) []string {
 	return []string{where, other}
 }
 
-// pageOf gives the page of a site by the first of its spellings that it has.
+// pageOf returns the page of a site by the first of its spellings that it has.
 func pageOf(ctx context.Context, s *Site, names []string) (*millrace.Page, error) {
 	for _, name := range names {
 		p, err := s.View.Page(ctx, millrace.Ref{URL: name})

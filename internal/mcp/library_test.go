@@ -170,7 +170,7 @@ func mills(t testing.TB) *shelf {
 	return s
 }
 
-// connect gives a session of the SDK's client with a server.
+// connect returns a session of the SDK's client with a server.
 func connect(t testing.TB, s *Server, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	here, there := sdk.NewInMemoryTransports()

@@ -21,14 +21,14 @@ func (b budget) holds(markdown string) bool {
 
 // place is where in a page a part begins: the number of a block, and within
 // it what the type of the block says: of an item or a row, and at last a byte
-// of a text. nil = where the page begins, or, of a rest, that there is none.
+// of a text. nil is the start of the page; of a continuation, its absence.
 type place []int
 
-// part gives the Markdown of as many blocks, from a place on, as the budget
-// has room for, and where the rest begins. It cuts between blocks; a block
-// that is too large by itself is cut between its items, rows, lines or
-// sentences, and each of its parts is a whole block again. ErrInvalid: the
-// page has no such place.
+// part returns the Markdown of as many blocks, from a place on, as the budget
+// has room for, and where the rest begins. It cuts between blocks; a block that
+// is too large by itself is cut between its items, rows, lines or sentences,
+// and each of its parts is a whole block again. ErrInvalid: the page has no
+// such place.
 func part(blocks []millrace.Block, at place, most budget) (markdown string, rest place, err error) {
 	room := most.characters
 	if most.bytes > 0 {
@@ -51,7 +51,7 @@ func errPlace(at place) error {
 	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
 }
 
-// from gives the number at the head of a place among n things, and the place
+// from returns the number at the head of a place among n things, and the place
 // within that one.
 func (p place) from(n int) (i int, sub place, err error) {
 	if len(p) == 0 {
@@ -63,7 +63,7 @@ func (p place) from(n int) (i int, sub place, err error) {
 	return p[0], p[1:], nil
 }
 
-// below gives the place in a part of what has i before it.
+// below returns the place in a part of what has i before it.
 func (p place) below(i int) place { return append(place{i}, p...) }
 
 // size is how many characters blocks have as Markdown, with what stands
@@ -120,8 +120,8 @@ func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
 	return out[:n], place{i - (len(out) - n)}, nil
 }
 
-// takeBlock gives the beginning of a block that is too large, from a place on,
-// and where its rest begins.
+// takeBlock returns the beginning of a block that is too large, from a place
+// on, and where its rest begins.
 func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
 	if odd(b) {
 		return takeText(plain(b), at, room, false)
@@ -152,7 +152,7 @@ func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest 
 	return takeText(plain(b), at, room, false)
 }
 
-// plain gives a block as nothing but its text.
+// plain returns a block as nothing but its text.
 func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
@@ -194,7 +194,7 @@ func aroundOf(blocks []millrace.Block) (most int) {
 	return most
 }
 
-// takeItems gives the first items of a list. An item that is too large by
+// takeItems returns the first items of a list. An item that is too large by
 // itself, and odd, is given as text.
 func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
 	i, sub, err := at.from(len(b.Items))
@@ -248,8 +248,8 @@ func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest 
 	return b, nil, nil
 }
 
-// takeRows gives the first rows of a table, with its header. A row that is too
-// large by itself is given as text.
+// takeRows returns the first rows of a table, with its header. A row that is
+// too large by itself is given as text.
 func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
 	i, sub, err := at.from(len(b.Rows))
 	if err != nil {

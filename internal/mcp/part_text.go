@@ -39,7 +39,7 @@ func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.B
 	}
 }
 
-// takeOne gives as text the beginning of a block that has the i-th of n items
+// takeOne returns as text the beginning of a block that has the i-th of n items
 // or rows alone.
 func takeOne(b millrace.Block, at place, room, i, n int) (head millrace.Block, rest place, err error) {
 	head, rest, err = takeText(plain(b), at, room, false)
@@ -54,7 +54,7 @@ func takeOne(b millrace.Block, at place, room, i, n int) (head millrace.Block, r
 	return head, nil, nil
 }
 
-// spansIn gives the spans of a piece of a text.
+// spansIn returns the spans of a piece of a text.
 func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	for _, s := range spans {
 		if s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from; s.Start < s.End {
@@ -64,9 +64,10 @@ func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	return out
 }
 
-// cut gives where a text is cut that is to have at most so many characters: at
-// the end of a line, a sentence or a word if one is in its second half, and
-// never in what is read as one character. It is above 0 unless there is no text.
+// cut returns where a text is cut that is to have at most so many characters:
+// at the end of a line, a sentence or a word if one is in its second half, and
+// never in what is read as one character. It is above 0 unless there is no
+// text.
 func cut(s string, most int, lines bool) int {
 	end, half := len(s), 0
 	n := 0
@@ -96,8 +97,8 @@ func cut(s string, most int, lines bool) int {
 	return edge(s, end)
 }
 
-// edge gives the last place at or before a byte of a text where no character
-// is torn from its marks; if there is none, the first one after it.
+// edge returns the last place at or before a byte of a text that separates no
+// character from its combining marks, or the first one after it if none.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if whole(s, i) {

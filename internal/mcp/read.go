@@ -62,7 +62,7 @@ func (s *Server) addRead() {
 	}, s.read)
 }
 
-// read gives a part of a page.
+// read returns a part of a page.
 func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string, error) {
 	most := budget{characters: in.MaxCharacters, bytes: in.MaxTokens * tokenBytes}
 	site, p, err := c.page(ctx, in.URL, in.Site)
@@ -103,7 +103,7 @@ func partOf(site *Site, p *millrace.Page, cursor string, most budget) (*readOut,
 	return out, nil
 }
 
-// text gives a part for a model.
+// text returns a part for a model.
 func (o *readOut) text() string {
 	var head, in strings.Builder
 	fmt.Fprintf(&head, "Content of %s", o.URL)
@@ -144,7 +144,7 @@ var errCursor = advice{"bad-cursor", "the cursor is none that a part of this pag
 // revisionDigits is how much of a page's revision a cursor has.
 const revisionDigits = 16
 
-// cursorOf gives the cursor of a place in a page of a revision.
+// cursorOf returns the cursor of a place in a page of a revision.
 func cursorOf(at place, revision string) string {
 	var b strings.Builder
 	b.WriteString(revision[:min(len(revision), revisionDigits)])

@@ -196,7 +196,7 @@ func (o *searchOut) note(text string) {
 	}
 }
 
-// text gives what was found for a model.
+// text returns what was found for a model.
 func (o *searchOut) text() string {
 	if len(o.Hits) == 0 {
 		text := "Nothing was found for " + fmt.Sprintf("%q", o.Query) + ". Try fewer or other words."

@@ -80,7 +80,7 @@ func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, str
 			return nil, "", err
 		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrUnavailable):
 			s.log.Debug("site cannot be read", "site", names[i], "err", err)
-			out.Sites = append(out.Sites, siteOut{Name: clean(names[i]), Note: "it was never read to its end, or is being made anew: it cannot be read just now"})
+			out.Sites = append(out.Sites, siteOut{Name: clean(names[i]), Note: "its first sync is incomplete, or it is being rebuilt; try again later"})
 		default:
 			return nil, "", err
 		}
@@ -101,7 +101,7 @@ func describe(site *Site) siteOut {
 	return out
 }
 
-// text gives the sites for a model.
+// text returns the sites for a model.
 func (o *sitesOut) text() string {
 	if len(o.Sites) == 0 {
 		return errEmpty.text

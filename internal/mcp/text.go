@@ -14,10 +14,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// clean takes out of the words of strangers what nobody sees and some obey:
-// control characters, those that turn the direction of writing, and the tag
-// characters, in which a text can be hidden within another. Ends of lines and
-// tabs stay.
+// clean removes invisible characters from untrusted text, which some models
+// obey: control characters, those that turn the direction of writing, and the
+// tag characters, in which a text can be hidden within another. Ends of lines
+// and tabs stay.
 func clean(s string) string {
 	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
 		return s
@@ -40,13 +40,14 @@ func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r >= 0xe0000 && r <= 0xe007f || r == 0xfeff || r == 0x2028 || r == 0x2029
 }
 
-// line gives words of strangers as one line, and not a long one.
+// line returns words of strangers as one line, and not a long one.
 func line(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 500) }
 
 // short is line for what a caller has written.
 func short(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 200) }
 
-// cutTo gives the first characters of a text, with an ellipsis if there are more.
+// cutTo returns the first characters of a text, with an ellipsis if there are
+// more.
 func cutTo(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -60,7 +61,7 @@ func cutTo(s string, most int) string {
 	return s
 }
 
-// address gives a URL as it may stand in a text: nothing in it ends a line or
+// address returns a URL as it may stand in a text: nothing in it ends a line or
 // is unseen.
 func address(u string) string { return strings.Join(strings.Fields(clean(u)), "%20") }
 
@@ -77,7 +78,7 @@ func fenced(what, content string) string {
 		mark + " ---\n" + content + "\n--- " + mark + " ---\n"
 }
 
-// date gives a time as answers have it; "" for none.
+// date returns a time as answers have it; "" for none.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -95,7 +96,7 @@ type TermsOut struct {
 	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that say so"`
 }
 
-// termsOf gives the terms of a site for an answer, the strictest of all its
+// termsOf returns the terms of a site for an answer, the strictest of all its
 // documents; nil = nothing is known.
 func termsOf(docs []protocol.Terms) *TermsOut {
 	if len(docs) == 0 {
