@@ -126,7 +126,7 @@ func (c *additionsCache) add(page string, a *additions) {
 	c.bytes += n
 }
 
-// additions gives what one page gets; the path of r is relative to the base.
+// additions returns what one page gets; the path of r is relative to the base.
 func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *additions {
 	page := r.URL.EscapedPath()
 	key := page
@@ -144,7 +144,7 @@ func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *addit
 	return a
 }
 
-// links gives the links of one page, those of the site first, and the JSON-LD
+// links returns the links of one page, those of the site first, and the JSON-LD
 // that goes into its head. With an error, some are missing, which has been
 // logged.
 func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {

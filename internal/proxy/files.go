@@ -27,11 +27,11 @@ import (
 // Files are a site's own pages and files, such as a folder.
 type Files interface {
 	fs.FS
-	// Lookup gives the file for a path, percent-encoded and relative to the
-	// site's base, or the path to go to instead. ErrNotFound: there is none.
+	// Lookup returns the file for a path, percent-encoded and relative to the
+	// site's base, or the path to go to instead. ErrNotFound: it has no file.
 	Lookup(urlPath string) (file, redirect string, err error)
-	// Peek gives the state of a file by its name, also of one that a link leads
-	// to which nothing may be served from: it is there to be compared.
+	// Peek returns the state of a file by its name, also of one that a link
+	// leads to which nothing may be served from: it is there to be compared.
 	Peek(name string) (fs.FileInfo, error)
 }
 
@@ -233,8 +233,9 @@ func isPage(name string) bool {
 // typeLength is the number of bytes of a page that decide its media type.
 const typeLength = 1024
 
-// htmlType gives the media type of a page by its first bytes. Its own declaration of a character
-// set must win, so that one is only named where there is none.
+// htmlType returns the media type of a page by its first bytes. The page's own
+// declaration of a character set wins: htmlType adds one only where it is
+// absent.
 func htmlType(head []byte) string {
 	if n := len(head); n == typeLength {
 		head = head[:n-utf8.UTFMax] // a character may be cut at the end

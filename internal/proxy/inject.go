@@ -258,7 +258,7 @@ func (in *injector) rawText(c byte) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// lower gives a short name in lower case.
+// lower returns a short name in lower case.
 func lower(name []byte) string {
 	var b [longestName]byte
 	n := copy(b[:], name)

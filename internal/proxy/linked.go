@@ -72,7 +72,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 	return true
 }
 
-// Header gives the header of the answer.
+// Header returns the header of the answer.
 func (lw *linked) Header() http.Header { return lw.to.Header() }
 
 // WriteHeader adds the links.
@@ -124,8 +124,8 @@ func (lw *linked) change(h http.Header, status int) {
 	lw.in = &injector{w: lw.to, insert: lw.adds.elements}
 }
 
-// element gives a link as HTML in ASCII, whatever the page's character set is.
-// It reads the same in XHTML.
+// element returns a link as HTML in ASCII, whatever the page's character set
+// is. It reads the same in XHTML.
 func element(l millrace.Link) string {
 	var b strings.Builder
 	b.WriteString(`<link rel="` + html.EscapeString(l.Rel) + `"`)
@@ -144,7 +144,7 @@ func element(l millrace.Link) string {
 	return b.String()
 }
 
-// script gives a JSON-LD object as an element in ASCII, whatever the page's
+// script returns a JSON-LD object as an element in ASCII, whatever the page's
 // character set is: nothing in it can end the element, or start a comment. It
 // is "" for what is no JSON object.
 func script(data json.RawMessage) string {

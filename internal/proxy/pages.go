@@ -28,7 +28,7 @@ type PagesOptions struct {
 	Origin http.Handler
 	// Welcome answers for what the site has not, such as a home page.
 	Welcome http.Handler
-	// Home gives more links of the home page, of an edition.
+	// Home returns more links of the home page, of an edition.
 	Home func(ed *edition.Edition) []millrace.Link
 	// Signed reports whether a request has a signature, which header fields that
 	// change here would break.
@@ -143,8 +143,8 @@ func MayBePage(p string) bool {
 	return true
 }
 
-// identity gives the identity that a page of the site has by the path and query
-// of a request, relative to the base.
+// identity returns the identity that a page of the site has by the path and
+// query of a request, relative to the base.
 func (p *Pages) identity(r *http.Request, query bool) string {
 	name := r.URL.EscapedPath()
 	if query && r.URL.RawQuery != "" {

@@ -55,8 +55,8 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
 }
 
-// forwarding reports whether a field tells a server whom it talks to, and what
-// that one has asked for: nobody but a proxy may say so. Servers that make
+// forwarding reports whether a field describes the client and its request to a
+// server behind a proxy. Only a proxy may set such a field. Servers that make
 // variables of fields take "_" for "-".
 func forwarding(name string) bool {
 	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
@@ -87,7 +87,7 @@ func (p *Proxy) modify(resp *http.Response) error {
 	return nil
 }
 
-// public gives the address by which visitors reach one of the site's server
+// public returns the address by which visitors reach one of the site's server
 // itself, such as one with its port, which many put into their redirects.
 func (p *Proxy) public(raw string, r *http.Request) (string, bool) {
 	scheme, rest, ok := strings.Cut(raw, "://")
@@ -175,7 +175,7 @@ func (to *patient) WriteHeader(status int) {
 		}
 	}
 	if h := to.Header(); status >= 200 && h["Content-Type"] == nil {
-		h["Content-Type"] = nil // what the site's server does not say nobody guesses
+		h["Content-Type"] = nil // do not guess what the site's server omits
 	}
 	to.moves()
 	to.ResponseWriter.WriteHeader(status)
@@ -185,8 +185,8 @@ func (to *patient) WriteHeader(status int) {
 // slowPiece is how many bytes a client that is slow is given at once.
 const slowPiece = 16 << 10
 
-// Write gives the client its time for a piece. One that takes long for it gets
-// smaller ones from then on: nobody is cut off for being slow.
+// Write gives the client time for each piece. A slow client gets smaller pieces
+// from then on, so that it is not cut off.
 func (to *patient) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:]
@@ -241,7 +241,7 @@ func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
 // that its header allows.
 func (to *patient) broken() bool { return to.body != nil && to.body.broken.Load() }
 
-// reading gives the client its time for each piece of the request's body.
+// reading gives the client time for each piece of the request's body.
 func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
 	return to.body

@@ -41,13 +41,13 @@ type Options struct {
 	// MaxOpen is how many requests pass at once, others get 503, or 429 who has
 	// many; 0 = 4096.
 	MaxOpen int
-	// Proxies are those whose X-Forwarded fields are believed and passed on;
-	// nil = nobody's.
+	// Proxies are the addresses whose X-Forwarded fields are trusted and passed
+	// on; nil if none.
 	Proxies []netip.Prefix
 	// Transport sends the requests; nil = what [fetch.Upstream] makes.
 	Transport http.RoundTripper
-	// Log is told when the site's server stops answering and when it does again;
-	// nil = slog.Default().
+	// Log receives an entry when the site's server stops answering and when it
+	// answers again; nil = slog.Default().
 	Log *slog.Logger
 }
 
@@ -168,7 +168,7 @@ func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
 	return errHost
 }
 
-// authority gives a host and port as they are compared.
+// authority returns a host and port as they are compared.
 func authority(host string) string {
 	host = strings.ToLower(host)
 	for _, port := range []string{":80", ":443"} {
@@ -179,7 +179,7 @@ func authority(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// refused gives the error of a request that is no site's to answer, nil for
+// refused returns the error of a request that is no site's to answer, nil for
 // others.
 func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	switch {
@@ -220,8 +220,8 @@ func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 		in.Body = to.reading(r.Body)
 	}
 	if up := r.Header["Upgrade"]; up != nil && !(len(up) == 1 && strings.EqualFold(up[0], "websocket")) {
-		// Through a connection that speaks HTTP/2 from then on, requests would
-		// pass that nobody looks at. Whoever asks for that gets a plain answer.
+		// Drop the upgrade to HTTP/2: requests on the upgraded connection would
+		// bypass the gateway.
 		in.Header = r.Header.Clone()
 		in.Header.Del("Upgrade")
 		in.Header.Del("Http2-Settings")
@@ -242,7 +242,7 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 		reply.Error(w, r, errUpload.Status, errUpload)
 		return
 	case r.Context().Err() != nil:
-		panic(http.ErrAbortHandler) // nobody is there to read an answer
+		panic(http.ErrAbortHandler) // the client is gone
 	case to != nil && to.broken(): // which is no fault of the site's server
 		w.Header().Set("Connection", "close")
 		reply.Error(w, r, errBroken.Status, errBroken)
