@@ -30,7 +30,7 @@ func isToken(s string) bool {
 	return len(s) == tokenLength && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// token gives the last segment of a path: what stands before it, a proxy may
+// token returns the last segment of a path: what stands before it, a proxy may
 // have taken away.
 func token(r *http.Request) string {
 	path := r.URL.Path
@@ -59,8 +59,8 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	return s.told(w, r, sub)
 }
 
-// asked answers a hub that asks whether a subscription was meant (WebSub, section
-// 5.3), or says that there is none (5.2). Nobody has asked it to end one.
+// asked answers a hub that verifies a subscription (WebSub, section 5.3) or
+// denies it (5.2). This program never asks a hub to end one.
 func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscription) {
 	q := r.URL.Query()
 	challenge := q.Get("hub.challenge")
@@ -77,7 +77,7 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 		text(w, http.StatusOK, challenge)
 		return
 	}
-	text(w, http.StatusNotFound, "nobody has asked for that\n")
+	text(w, http.StatusNotFound, "unknown subscription\n")
 }
 
 // told takes what a hub tells. It is acknowledged also if it is not to be
@@ -129,7 +129,7 @@ func text(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body) // a hub that is gone needs no answer
 }
 
-// shown gives what a stranger says as it may be in a log.
+// shown returns what a stranger says as it may be in a log.
 func shown(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "…"

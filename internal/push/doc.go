@@ -8,10 +8,10 @@
 // once for each topic, which are the documents that tell what has changed; WebSub
 // leaves to hub and publisher how, and all hubs take the form of its
 // predecessor: hub.mode=publish, hub.url=TOPIC. It submits the addresses of the
-// pages that have changed to IndexNow, up to 10,000 at once. How far each of them
-// has been told is in the store, so that what happens while they are down, or
-// while nothing runs here, is told later. What changes while somebody is left in
-// peace goes along with what comes after it.
+// pages that have changed to IndexNow, up to 10,000 at once. The store keeps
+// the position of each receiver, so that changes while it is down, or while no
+// process runs, are sent later. Changes during a pause are sent together with
+// those after it.
 //
 // # Hearing
 //

@@ -102,7 +102,7 @@ func start(ctx context.Context, client *http.Client, target, accept string) (*pa
 	return p, nil
 }
 
-// topic gives the topic that a document is, if it has a hub. Of several hubs,
+// topic returns the topic that a document is, if it has a hub. Of several hubs,
 // which say the same, the first one that can be asked counts. A document over
 // https is not told of over http.
 func (p *page) topic() (t Topic, ok bool) {
@@ -121,9 +121,9 @@ func (p *page) topic() (t Topic, ok bool) {
 	return t, t.Hub != ""
 }
 
-// feedLinks gives the links of a feed's own: link elements of Atom, also within
-// RSS. What comes after the first entry is not looked at. The tokenizer of HTML
-// reads them in any character set that ASCII is a part of.
+// feedLinks returns the links of a feed's own: link elements of Atom, also
+// within RSS. What comes after the first entry is not looked at. The tokenizer
+// of HTML reads them in any character set that ASCII is a part of.
 func feedLinks(content []byte, at *url.URL) (out []weblink.Link) {
 	z := html.NewTokenizer(bytes.NewReader(content))
 	z.AllowCDATA(true)

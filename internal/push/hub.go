@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// CheckHub gives the URL of a hub in the form in which it is used. Errors are
+// CheckHub returns the URL of a hub in the form in which it is used. Errors are
 // [millrace.ErrInvalid].
 func CheckHub(raw string) (string, error) { return checkEndpoint("hub", raw) }
 
-// hub is a hub that is told.
+// hub is a receiver that is a WebSub hub.
 type hub struct {
 	pusher *Pusher
 	url    string
@@ -42,6 +42,6 @@ func (h *hub) flush(ctx context.Context) (told bool, err error) {
 			return true, err
 		}
 	}
-	p.Logger.DebugContext(ctx, "the hub is told", "hub", fetch.HostOf(h.url), "topics", len(topics), "seq", site.Seq)
+	p.Logger.DebugContext(ctx, "hub notified", "hub", fetch.HostOf(h.url), "topics", len(topics), "seq", site.Seq)
 	return true, p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
 }

@@ -31,7 +31,7 @@ const (
 	indexNowReceiver = "indexnow "
 )
 
-// IndexNow is a search engine that is told which pages have changed.
+// IndexNow is a search engine that is notified of changed pages.
 type IndexNow struct {
 	url  string
 	key  string
@@ -124,7 +124,7 @@ func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []strin
 	return post(ctx, client, n.url, "application/json; charset=utf-8", body)
 }
 
-// engine is an IndexNow that is told by a pusher.
+// engine is a receiver that is an IndexNow.
 type engine struct {
 	pusher *Pusher
 	*IndexNow

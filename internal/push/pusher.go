@@ -27,26 +27,27 @@ const (
 // Pusher tells hubs and a search engine what has changed in a site, at least
 // once.
 type Pusher struct {
-	// Site is the site as it is published: its Head gives the view that whoever
-	// is told finds when he looks.
+	// Site is the published site: its Head returns the view that a notified
+	// receiver finds.
 	Site outbox.Site
-	// State keeps what each receiver has been told, Name is the namespace in it.
+	// State keeps the position of each receiver, Name is the namespace in it.
 	State store.State
 	Name  string
 	// Leases let one process push for all; nil = no other process uses the store.
 	Leases store.Leases
-	// Moved gives a channel that is closed when Head has changed since the call.
+	// Moved returns a channel that is closed when Head has changed since the
+	// call.
 	Moved func() <-chan struct{}
-	// Topics gives the URLs of the documents that tell what has changed.
+	// Topics returns the URLs of the documents that tell what has changed.
 	Topics func() []string
 	// Client posts. It has no robots.txt to keep to.
 	Client   *http.Client
 	Hubs     []string  // their URLs; see [CheckHub]
-	IndexNow *IndexNow // nil = no search engine is told
+	IndexNow *IndexNow // nil = no search engine
 	Logger   *slog.Logger
 }
 
-// receiver is one of those who are told.
+// receiver is notified of changes.
 type receiver struct {
 	url   string
 	name  string // for the log
@@ -80,8 +81,8 @@ func (p *Pusher) alone(ctx context.Context, url string, f func(ctx context.Conte
 	lease.Keep(ctx, p.Leases, "push "+p.Name+" to "+url, p.Logger, f)
 }
 
-// follow tells one receiver. The first change is told at once, those that follow
-// within the gap together.
+// follow notifies one receiver: of the first change at once, of those within
+// the gap after it together.
 func (p *Pusher) follow(ctx context.Context, r receiver) {
 	fails := 0
 	var last time.Time // that it was told something
@@ -119,7 +120,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 	}
 }
 
-// wait gives how long it is until the next attempt after so many before.
+// wait returns how long it is until the next attempt after so many before.
 func (p *Pusher) wait(err error, fails int) time.Duration {
 	wait := fetch.Backoff(err, fails, firstWait, mostWait)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {

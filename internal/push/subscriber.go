@@ -63,7 +63,7 @@ type subscription struct {
 // answer is what a hub says of a subscription.
 type answer struct {
 	until  time.Time // the end of its lease
-	denied string    // why there is none; "" = there is one
+	denied string    // why the hub denied it; "" if it did not
 }
 
 // NewSubscriber makes a subscriber whose callbacks are below a URL that hubs can
@@ -89,10 +89,10 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 
 // Keep keeps a subscription to the changes of a site, until its context ends,
 // whose error it gives. held is the one of an earlier process, the zero value if
-// there was none: as long as its lease runs, nobody is asked for anything. kept is
-// given every one that is confirmed, and one that ends without a lease, and hint is called whenever the hub says that
-// the site has changed; both return soon. The client asks the site, and
-// keeps to its robots.txt.
+// there was none: as long as its lease runs, no request is sent. kept is given
+// every one that is confirmed, and one that ends without a lease, and hint is
+// called whenever the hub says that the site has changed; both return soon. The
+// client asks the site, and keeps to its robots.txt.
 //
 // [millrace.ErrNotFound]: the site has no hub; [millrace.ErrForbidden]: its hub
 // does not take the subscription, or it is at an address that is refused. Other
