@@ -30,7 +30,7 @@ type Analyzer struct {
 	lexicons map[string]*lexicon
 }
 
-// NewAnalyzer gives an Analyzer that has seen nothing.
+// NewAnalyzer returns an Analyzer that has seen nothing.
 func NewAnalyzer() *Analyzer { return &Analyzer{lexicons: map[string]*lexicon{}} }
 
 // Tokens yields the terms of a text in a language, a BCP 47 tag of which the
@@ -42,7 +42,7 @@ func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	}
 }
 
-// lexicon gives what is known of a language; those without a stemmer of their
+// lexicon returns what is known of a language; those without a stemmer of their
 // own share one.
 func (a *Analyzer) lexicon(lang string) *lexicon {
 	lang, _, _ = strings.Cut(lang, "-")

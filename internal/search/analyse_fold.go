@@ -19,8 +19,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// fold gives a word in NFKC and folded, with nothing in it but letters, digits
-// and marks.
+// fold returns a word in NFKC and folded, with nothing in it but letters,
+// digits and marks.
 func (l *lexicon) fold(raw string) string {
 	if l.lang == "tr" {
 		raw = strings.ReplaceAll(strings.ReplaceAll(raw, "I", "ı"), "İ", "i")
@@ -91,7 +91,7 @@ func dropped(base, mark rune) bool {
 	return false
 }
 
-// letters gives what a letter counts as that has no accent to take off.
+// letters returns what a letter counts as that has no accent to take off.
 func letters(r rune) (string, bool) {
 	switch r {
 	case 'ø':

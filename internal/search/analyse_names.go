@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// sign gives the word for the signs at the end of names such as C++ and C#.
+// sign returns the word for the signs at the end of names such as C++ and C#.
 func (s *segmenter) sign(start, end int) (word string, n int) {
 	const most = 10 // letters of a name; longer words have signs for other reasons
 	switch {

@@ -83,7 +83,7 @@ func isLetter(text string) bool {
 	return s.cluster(0) == len(text)
 }
 
-// cluster gives the end of the letter at i with what is written on it. A sign
+// cluster returns the end of the letter at i with what is written on it. A sign
 // that stacks letters takes the next one in.
 func (s *segmenter) cluster(i int) int {
 	r, n := s.runeAt(i)
@@ -137,7 +137,7 @@ func (s *segmenter) compound(start int) int {
 	}
 }
 
-// atom gives the end of the word at i: of what its term is made of, and of
+// atom returns the end of the word at i: of what its term is made of, and of
 // what belongs to it in the text.
 func (s *segmenter) atom(i int) (raw, end int) {
 	start, digits := i, true
@@ -206,7 +206,7 @@ func (s *segmenter) elides(start, end int) bool {
 	return false
 }
 
-// joint gives where the next word of the same compound starts, 0 if this one
+// joint returns where the next word of the same compound starts, 0 if this one
 // is the last, and what stands for the joint in the term of the whole: nothing,
 // a letter that looks like a point between numbers, since 1.23 is not 12.3, or
 // "-" for a hyphen, which is nothing too.

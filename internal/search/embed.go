@@ -48,7 +48,7 @@ type Embedder struct {
 	wait      func(ctx context.Context, d time.Duration) error // between attempts
 }
 
-// NewEmbedder gives the client of one model. endpoint is the API's base, such
+// NewEmbedder returns the client of one model. endpoint is the API's base, such
 // as "http://localhost:11434/v1", or the whole URL, which ends with
 // "/embeddings". client may be nil, for one of its own; redirects are not
 // followed in any case. ErrInvalid: the endpoint is no absolute HTTP URL, or
@@ -105,7 +105,7 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	return e, nil
 }
 
-// shownURL gives what of a URL can be shown.
+// shownURL returns what of a URL can be shown.
 func shownURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -127,9 +127,10 @@ func embedderName(model string, o *EmbedderOptions) string {
 // Model names the model, the size asked for and the prefix of documents.
 func (e *Embedder) Model() string { return e.name }
 
-// Embed gives the vectors of texts, in their order; see index.Embedder. A text
-// of white space only gets nil and is not sent. A batch that the server finds
-// too large is sent in halves, and a single text that it finds too long is cut.
+// Embed returns the vectors of texts, in their order; see index.Embedder. A
+// text of white space only gets nil and is not sent. A batch that the server
+// finds too large is sent in halves, and a single text that it finds too long
+// is cut.
 func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {
 	prefix := e.o.DocumentPrefix
 	if query {

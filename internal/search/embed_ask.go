@@ -56,7 +56,7 @@ func (r *refused) tooLarge() bool {
 		r.status == http.StatusUnprocessableEntity
 }
 
-// batch gives the vectors of input, one batch.
+// batch returns the vectors of input, one batch.
 func (e *Embedder) batch(ctx context.Context, j *job, input []string) ([][]float32, error) {
 	for cuts := 0; ; cuts++ {
 		vectors, err := e.attempts(ctx, j, input)
@@ -80,7 +80,7 @@ func (e *Embedder) batch(ctx context.Context, j *job, input []string) ([][]float
 	}
 }
 
-// shorten gives at most n bytes of s, in whole characters.
+// shorten returns at most n bytes of s, in whole characters.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

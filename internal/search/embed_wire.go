@@ -77,7 +77,7 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	return out, nil
 }
 
-// unitVector gives x with length 1, nil if it has none.
+// unitVector returns x with length 1, nil if it has none.
 func unitVector(x []finite) []float32 {
 	sum := 0.0
 	for _, f := range x {

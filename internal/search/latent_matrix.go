@@ -31,13 +31,13 @@ type entries struct {
 // minPassages must have a term: what one passage alone has goes with nothing.
 const minPassages = 2
 
-// localWeights gives the weight of a term that stands n times in a text: the
+// localWeights returns the weight of a term that stands n times in a text: the
 // second time says less than the first. With the entropies of the columns this
 // is the log-entropy weighting, which Dumais found best for latent semantics
 // ("Improving the retrieval of information from external sources", 1991). On
 // the Cranfield collection, too, either half of the questions chose it in each
-// of four random splits, over binary, plain and saturating counts, with idf, its
-// root and its square, and over rows that keep their length; the other half
+// of four random splits, over binary, plain and saturating counts, with idf,
+// its root and its square, and over rows that keep their length; the other half
 // then gained .049 of nDCG@10 over bm25 alone (mean of 20 splits).
 func localWeights() (l [math.MaxUint8 + 1]float32) {
 	for n := range l {
@@ -111,7 +111,7 @@ type usage struct {
 // fixed makes whole numbers of sums, which do not depend on the order.
 const fixed = 1 << 20
 
-// entropy gives the weight of a term: 1 for one that stands in a single
+// entropy returns the weight of a term: 1 for one that stands in a single
 // passage, 0 for one that is spread evenly over all.
 func (u usage) entropy(passages int) float64 {
 	times := float64(u.times)

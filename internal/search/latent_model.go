@@ -39,7 +39,7 @@ func newModel(a *matrix, basis *block, sigma []float64) *Model {
 	return m
 }
 
-// Dimensions gives the number of them in the vectors of m.
+// Dimensions returns the number of them in the vectors of m.
 func (m *Model) Dimensions() int { return m.width }
 
 // Known says whether the term has a meaning in m.
@@ -48,10 +48,10 @@ func (m *Model) Known(term string) bool {
 	return ok
 }
 
-// Vector gives the direction of a text by its terms, those of a passage or of
+// Vector returns the direction of a text by its terms, those of a passage or of
 // a question, repeats included and in any order, without stop words. known is
-// how many of the different terms have a meaning; the vector is nil if that
-// is none.
+// how many of the different terms have a meaning; the vector is nil if that is
+// none.
 func (m *Model) Vector(terms []string) (v Vector, known int) {
 	sum := make([]float32, m.width)
 	for _, o := range countTerms(terms, nil) {
@@ -84,7 +84,7 @@ const (
 	enoughTerms  = 8
 )
 
-// LatentWeight gives how much the similarity of latent vectors should count
+// LatentWeight returns how much the similarity of latent vectors should count
 // beside words, from 0 to 1, for a question of which so many terms are known:
 // the fewer, the vaguer is its direction.
 func LatentWeight(known int) float64 {
@@ -100,7 +100,7 @@ const (
 	termSize  = 8 + 4     // hash and scale
 )
 
-// MarshalBinary gives m as it is kept: about Dimensions bytes for each term.
+// MarshalBinary returns m as it is kept: about Dimensions bytes for each term.
 func (m *Model) MarshalBinary() ([]byte, error) {
 	b := make([]byte, 0, modelHead+len(m.terms)*(termSize+m.width))
 	b = append(b, modelFormat)

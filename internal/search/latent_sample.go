@@ -59,7 +59,8 @@ func spread(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// countTerms gives the different terms, sorted by hash, and how often they occur.
+// countTerms returns the different terms, sorted by hash, and how often they
+// occur.
 func countTerms(terms []string, to []occurrence) []occurrence {
 	to = to[:0]
 	for _, t := range terms {
@@ -108,7 +109,7 @@ func (s *sample) add(terms []string) {
 
 func (s *sample) holds(hash uint64) bool { return hash>>(64-s.level) == 0 }
 
-// room gives the part that takes n more entries.
+// room returns the part that takes n more entries.
 func (s *sample) room(n int) *part {
 	if len(s.parts) == 0 || len(s.parts[len(s.parts)-1].terms)+n > partSize {
 		s.parts = append(s.parts, part{terms: make([]uint32, 0, partSize), counts: make([]uint8, 0, partSize)})
@@ -170,7 +171,7 @@ func (m *idMap) put(h uint64) uint32 {
 	return m.slots[i] - 1
 }
 
-// find gives the slot of h, or the free one where it belongs.
+// find returns the slot of h, or the free one where it belongs.
 func (m *idMap) find(h uint64) int {
 	mask := len(m.slots) - 1
 	for i := int(h) & mask; ; i = (i + 1) & mask {

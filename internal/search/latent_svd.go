@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// decompose gives the k right singular vectors of a with the largest singular
-// values, as the rows of a matrix (terms x width, the first k of each row),
-// and these values. It iterates on a random subspace (Halko, Martinsson and
-// Tropp, "Finding structure with randomness", 2011, algorithm 4.4, on
-// transposed(a)·a), which reads the matrix once a round. k may come out
-// smaller than asked for.
+// decompose returns the k right singular vectors of a with the largest singular
+// values, as the rows of a matrix (terms x width, the first k of each row), and
+// these values. It iterates on a random subspace (Halko, Martinsson and Tropp,
+// "Finding structure with randomness", 2011, algorithm 4.4, on
+// transposed(a)·a), which reads the matrix once a round. k may come out smaller
+// than asked for.
 func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error) {
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
@@ -101,7 +101,7 @@ func (b *block) row(r int) []float32 {
 	return b.data[r*b.width : (r+1)*b.width : (r+1)*b.width]
 }
 
-// inner gives transposed(b)·c.
+// inner returns transposed(b)·c.
 func (b *block) inner(c *block) *mat.SymDense {
 	n := b.width
 	sum := make([]float64, n*n)
@@ -159,7 +159,7 @@ func (b *block) orthonormalise() error {
 	return nil
 }
 
-// eigen gives the eigenvalues, ascending, and the eigenvectors of them, as
+// eigen returns the eigenvalues, ascending, and the eigenvectors of them, as
 // columns.
 func eigen(s *mat.SymDense, n int) ([]float64, *mat.Dense, error) {
 	var e mat.EigenSym

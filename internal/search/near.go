@@ -17,7 +17,7 @@ const (
 	laneLimit = 255
 )
 
-// Fingerprint gives a number that texts with nearly the same words in nearly
+// Fingerprint returns a number that texts with nearly the same words in nearly
 // the same order have nearly in common, whatever their capitals, punctuation
 // and white space; see [Near]. 0 is for a text without words.
 func Fingerprint(text string) uint64 {
@@ -66,8 +66,9 @@ const (
 	prime64  = 1099511628211
 )
 
-// wordHash gives a hash of the word at i without regard to capitals, and where
-// it ends; 0 for what is no word. A letter of a script without spaces is a word.
+// wordHash returns a hash of the word at i without regard to capitals, and
+// where it ends; 0 for what is no word. A letter of a script without spaces is
+// a word.
 func wordHash(text string, i int) (hash uint64, end int) {
 	start := i
 	hash = offset64

@@ -137,7 +137,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	return p, nil
 }
 
-// languagesOf gives the languages that a question is read in.
+// languagesOf returns the languages that a question is read in.
 func languagesOf(st Statistics) []string {
 	if len(st.Languages) == 0 {
 		return []string{""}
@@ -238,7 +238,8 @@ func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	return forms, nil
 }
 
-// phrasesOf gives a part as a phrase, in each language in which it is another.
+// phrasesOf returns a part as a phrase, in each language in which it is
+// another.
 func phrasesOf(forms [][]Token, field Field) (phrases []Phrase) {
 	for _, tokens := range forms {
 		ph := Phrase{Field: field}
@@ -318,7 +319,7 @@ func (b *planner) dropStops(st Statistics) {
 	}
 }
 
-// weights gives what each form of each word counts.
+// weights returns what each form of each word counts.
 func (p *plan) weights() map[string]float64 {
 	m := make(map[string]float64)
 	for _, w := range p.words {

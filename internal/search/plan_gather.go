@@ -14,7 +14,7 @@ const (
 	postings = 12_000 // so many entries of the lists of words are read, in which a passage may stand more than once
 )
 
-// gather gives the candidates for a plan: the passages that have every word;
+// gather returns the candidates for a plan: the passages that have every word;
 // if these are too few, those that have the most of what is asked for by the
 // rarity of the words. Words so common that they would only change the order
 // are not looked up: ranking knows of them.
@@ -136,7 +136,7 @@ func merge(found []candidate, ids []int64, weight float64) []candidate {
 	return out
 }
 
-// heaviest gives the ids of the candidates that are ranked, in order.
+// heaviest returns the ids of the candidates that are ranked, in order.
 func heaviest(found []candidate) []int64 {
 	least, ties := math.Inf(-1), mostAny
 	if len(found) > mostAny {

@@ -60,7 +60,7 @@ func Parse(text string) Query {
 	return q
 }
 
-// head gives the first n code points of a text.
+// head returns the first n code points of a text.
 func head(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -142,7 +142,7 @@ func (p *parser) quoted() (string, bool) {
 	return "", false
 }
 
-// quotes gives the marks that end a phrase, by the mark that starts it.
+// quotes returns the marks that end a phrase, by the mark that starts it.
 func quotes(r rune) (string, bool) {
 	switch r {
 	case '"', '＂':

@@ -55,7 +55,7 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 	return sum / p.total
 }
 
-// rank gives the candidates that are chosen with their relevance, the best
+// rank returns the candidates that are chosen with their relevance, the best
 // first. When the best by words leave too few, since they all stand in a few
 // pages, those that follow are looked at too.
 func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {

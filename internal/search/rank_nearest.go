@@ -11,7 +11,7 @@ type Nearest struct {
 	list  []candidate
 }
 
-// NewNearest gives one that keeps so many.
+// NewNearest returns one that keeps so many.
 func NewNearest(limit int) *Nearest { return &Nearest{limit: limit} }
 
 // Add offers a passage; one that is not similar at all is not kept.
@@ -31,7 +31,7 @@ func (n *Nearest) cut() {
 	n.list = n.list[:min(len(n.list), n.limit)]
 }
 
-// IDs gives the passages that were kept, the most similar first.
+// IDs returns the passages that were kept, the most similar first.
 func (n *Nearest) IDs() []int64 {
 	n.cut()
 	ids := make([]int64, len(n.list))

@@ -20,23 +20,23 @@ type Index interface {
 	// Terms yields terms that start with a prefix and how many passages have
 	// each, in order, until f returns false.
 	Terms(prefix string, f func(term string, n int) bool) error
-	// Match gives passages, at most so many, ordered by id.
+	// Match returns passages, at most so many, ordered by id.
 	Match(m Match, limit int) ([]int64, error)
 	// Best is like Match, but gives those with the highest rank by BM25.
 	Best(m Match, limit int) ([]int64, error)
-	// Passages gives what ranking by words has to know of passages. The slices
-	// that f is given are only good until it returns.
+	// Passages returns what ranking by words has to know of passages. The
+	// slices that f is given are only good until it returns.
 	Passages(ids []int64, f func(p Passage) error) error
-	// Details gives the rest, of the passages that are left then.
+	// Details returns the rest, of the passages that are left then.
 	Details(ids []int64, f func(d Detail) error) error
 	// Shown reports whether the view that is searched has a page as it is indexed.
 	Shown(ctx context.Context, page int64) (bool, error)
 	// Hit fills the fields of a hit that the index keeps, all up to Text, and
 	// tells the language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
-	// Meaning gives what the question means, which may depend on its terms.
+	// Meaning returns what the question means, which may depend on its terms.
 	Meaning(terms []string) (Meaning, error)
-	// Nearest gives passages with the directions most similar to one, if the
+	// Nearest returns passages with the directions most similar to one, if the
 	// site is small enough for that.
 	Nearest(v Vector, m Match, limit int) ([]int64, error)
 }

@@ -18,7 +18,7 @@ type Text struct {
 	Text     string
 }
 
-// Whole gives all of it as one text, for an embedder.
+// Whole returns all of it as one text, for an embedder.
 func (t Text) Whole() string {
 	return strings.TrimSpace(strings.Join(append([]string{t.Title}, t.Headings...), "\n") + "\n\n" + t.Text)
 }
@@ -52,7 +52,7 @@ type field struct {
 	length        int // without stop words and further forms
 }
 
-// NewIndexer gives an Indexer.
+// NewIndexer returns an Indexer.
 func NewIndexer() *Indexer { return &Indexer{analyzer: NewAnalyzer(), seen: make(map[string]bool)} }
 
 // Entry makes the entry of a passage.
@@ -107,7 +107,7 @@ func (x *Indexer) analyse(f *field, raw, language string) {
 	f.joined = strings.Join(f.terms, " ")
 }
 
-// Content gives the terms of a passage for [Model.Vector] and [Fit], without
+// Content returns the terms of a passage for [Model.Vector] and [Fit], without
 // stop words. The slice is good until the next call.
 func (x *Indexer) Content(t Text) []string {
 	terms := x.content[:0]

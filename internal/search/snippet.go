@@ -23,7 +23,7 @@ type match struct {
 	weight     float64
 }
 
-// Snippet gives the part of a text that says most of what is asked for: the
+// Snippet returns the part of a text that says most of what is asked for: the
 // one with most of the terms by their weights, cut where sentences begin and
 // end if that is near, else between words, with "…" where something is left
 // out. White space becomes single spaces. marks are the words that were found,
@@ -80,7 +80,7 @@ func (a *Analyzer) matches(text, lang string, terms map[string]float64) []match 
 	return found
 }
 
-// bestWindow gives the first and the last match of the best part that is not
+// bestWindow returns the first and the last match of the best part that is not
 // too long, the earliest of equally good ones. A term counts once, and a little
 // for each time more.
 func bestWindow(found []match) (first, last int) {
@@ -141,7 +141,7 @@ func extend(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// backward gives where a snippet starts whose words start at i, at most most
+// backward returns where a snippet starts whose words start at i, at most most
 // characters before: at the beginning of a sentence, of so many sentences back
 // as there are, else at the farthest word that is at most few away.
 func backward(text string, i, most, few, sentences int) (start, used int) {
@@ -164,8 +164,8 @@ func backward(text string, i, most, few, sentences int) (start, used int) {
 	}
 }
 
-// forward gives where a snippet ends that may be so many characters longer: at
-// the end of a sentence if one ends in the second half of these, else at the
+// forward returns where a snippet ends that may be so many characters longer:
+// at the end of a sentence if one ends in the second half of these, else at the
 // end of a word.
 func forward(text string, i, most int) int {
 	word, sentence := i, 0

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// marked gives the snippet of a text for a question, with its marks in brackets.
+// marked returns the snippet of a text for a question, with its marks in
+// brackets.
 func marked(t testing.TB, text, lang, question string) string {
 	t.Helper()
 	a := NewAnalyzer()

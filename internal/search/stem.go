@@ -50,8 +50,8 @@ type analysed struct {
 	stop bool
 }
 
-// recentPlace gives the place of a word among the recent ones, by its ends and
-// its length.
+// recentPlace returns the place of a word among the recent ones, by its ends
+// and its length.
 func recentPlace(raw string) uint32 {
 	var h uint64
 	if n := len(raw); n >= 8 {
@@ -81,7 +81,7 @@ const (
 	otherScripts = "scripts"
 )
 
-// canonicalLanguage gives the name under which a language is known here.
+// canonicalLanguage returns the name under which a language is known here.
 func canonicalLanguage(lang string) string {
 	switch lang {
 	case "", "und", "mul":
@@ -118,7 +118,7 @@ func newLexicon(lang string) *lexicon {
 	return l
 }
 
-// stemmer gives the Snowball stemmer of a language, nil if there is none.
+// stemmer returns the Snowball stemmer of a language, or nil if none.
 func stemmer(lang string) func(*snowballstem.Env) bool {
 	switch lang {
 	case "ar":
@@ -161,7 +161,7 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 	return nil
 }
 
-// word gives the term of one word as it stands in a text.
+// word returns the term of one word as it stands in a text.
 func (l *lexicon) word(raw string) analysed {
 	if len(raw) > maxCached {
 		return l.analyse(raw)
@@ -231,7 +231,7 @@ func cutTerm(term, whole string) string {
 	return term[:cut] + sum
 }
 
-// stemmed gives the stem of a folded word. Words with digits have none, and
+// stemmed returns the stem of a folded word. Words with digits have none, and
 // neither have those of scripts that the language's stemmer does not know.
 func (l *lexicon) stemmed(folded string) string {
 	script := scriptOf(folded)

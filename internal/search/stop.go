@@ -1,6 +1,6 @@
 package search
 
-// stopWords gives the words of a language that are so common that they say
+// stopWords returns the words of a language that are so common that they say
 // nothing alone, "" for a language without a list. Words before an apostrophe
 // stand here without it.
 func stopWords(lang string) string {

@@ -14,7 +14,7 @@ type Trial struct {
 
 type trialKey struct{}
 
-// WithTrial gives a context in which [Run] answers by a trial.
+// WithTrial returns a context in which [Run] answers by a trial.
 func WithTrial(ctx context.Context, t Trial) context.Context {
 	return context.WithValue(ctx, trialKey{}, t)
 }

@@ -14,7 +14,7 @@ type Vector []byte
 // vectorTail is the size of what follows the dimensions.
 const vectorTail = 4
 
-// NewVector gives the direction of x. It is nil when x has none: no numbers,
+// NewVector returns the direction of x. It is nil when x has none: no numbers,
 // only zeros, or one that is not finite.
 func NewVector(x []float32) Vector {
 	var top float64
@@ -41,10 +41,10 @@ func NewVector(x []float32) Vector {
 	return v
 }
 
-// Dimensions gives the number of them, 0 for nil.
+// Dimensions returns the number of them, 0 for nil.
 func (v Vector) Dimensions() int { return max(0, len(v)-vectorTail) }
 
-// Similarity gives the cosine of the angle between a and b, from -1 to 1, and
+// Similarity returns the cosine of the angle between a and b, from -1 to 1, and
 // 0 if either is nil or they differ in size.
 func Similarity(a, b Vector) float64 {
 	n := len(a) - vectorTail
