@@ -66,7 +66,8 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
-// contexts gives the catalogue and each of its documents as contexts of links.
+// contexts returns the catalogue and each of its documents as contexts of
+// links.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
 	root := originOf(d.o.Docs)
 	all := linkContext{Anchor: root + catalogPath}

@@ -171,7 +171,7 @@ type siteMaps struct {
 	last atomic.Pointer[mergedMap]
 }
 
-// origin gives scheme and host of the documents, "" if they are not known.
+// origin returns scheme and host of the documents, "" if they are not known.
 func originOf(base string) string {
 	i := strings.Index(base, "://")
 	if i < 0 {

@@ -27,7 +27,7 @@ const (
 type ownNames struct {
 	mu    sync.Mutex
 	known map[string]ownName // by path
-	rest  time.Time          // nobody asks before
+	rest  time.Time          // no request before
 	said  map[string]bool    // what was logged, by kind
 }
 
@@ -71,8 +71,8 @@ func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 	return there, ctx.Err() == nil && own.Status != 0 && own.Status < 500 && own.Status != http.StatusTooManyRequests
 }
 
-// there gives what is known of a path, else what ask says. ask is told what was
-// known before, which stands if nothing is known now.
+// there returns what is known of a path, else what ask says. ask receives the
+// previous value, which stays valid if ask fails.
 func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool {
 	now := time.Now()
 	n.mu.Lock()

@@ -14,9 +14,9 @@ import (
 // crawlers read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines gives the lines that the rooms want in a robots.txt with a text. A
-// comment permits what rules refuse, so a room whose documents the text still
-// refuses, by a rule about them, has none.
+// robotsLines returns the lines that the rooms want in a robots.txt with a
+// text. A comment permits what rules refuse, so a room whose documents the text
+// still refuses, by a rule about them, has none.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")

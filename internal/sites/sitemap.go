@@ -44,8 +44,8 @@ func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
 }
 
-// ours gives how our sitemap begins, for a request whose path is relative to the
-// documents' base.
+// ours returns how our sitemap begins, for a request whose path is relative to
+// the documents' base.
 func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
@@ -82,7 +82,7 @@ func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours [
 func (d *Documents) hides(loc string) bool {
 	u, err := url.Parse(strings.TrimSpace(loc))
 	if err != nil {
-		return true // nobody can say
+		return true // unknown
 	}
 	identity, ok := strings.CutPrefix(u.EscapedPath(), d.o.Base)
 	if !ok {
@@ -94,7 +94,7 @@ func (d *Documents) hides(loc string) bool {
 	return d.o.Visibility.Excluded(identity)
 }
 
-// mapHead gives the namespaces that the root of a sitemap of ours declares
+// mapHead returns the namespaces that the root of a sitemap of ours declares
 // beside its own, and the elements that stand before its pages.
 func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	d := xml.NewDecoder(bytes.NewReader(ours))
@@ -121,10 +121,10 @@ func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	}
 }
 
-// mergeMap gives a list of pages (sitemaps.org) with elements of others before
-// them, without the pages that are hidden, and else byte by byte as it is. It
-// reports false if it is no such list in UTF-8, or has elements with one of the
-// prefixes already.
+// mergeMap returns a list of pages (sitemaps.org) with elements of others
+// before them, without the pages that are hidden, and else byte by byte as it
+// is. It reports false if it is no such list in UTF-8, or has elements with one
+// of the prefixes already.
 func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
 	d := xml.NewDecoder(bytes.NewReader(own))
 	var out bytes.Buffer
@@ -239,7 +239,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	return at
 }
 
-// lines gives the lines of robots.txt that lead to the site's own sitemap.
+// lines returns the lines of robots.txt that lead to the site's own sitemap.
 func (m *ownMap) lines(d *Documents, r *http.Request) []string {
 	docs := strings.TrimSuffix(d.o.Docs, "/")
 	if docs == "" {
