@@ -58,7 +58,7 @@ func clip(s string) string {
 	return s
 }
 
-// agentOf gives who a signature says that it is of: the member of
+// agentOf returns who a signature says that it is of: the member of
 // Signature-Agent that it covers, or all of the field in its first form.
 func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	values := h[agentField]
@@ -96,8 +96,8 @@ func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	return parseAgent(text, plain)
 }
 
-// agentKey gives the member of Signature-Agent that a signature is of: that of
-// its own label if it covers it, else the only one that it covers.
+// agentKey returns the member of Signature-Agent that a signature is of: that
+// of its own label if it covers it, else the only one that it covers.
 func (s *signature) agentKey(dict *httpsfv.Dictionary) (key string, ok bool) {
 	var covered []string
 	for _, c := range s.covered.Items {

@@ -23,7 +23,8 @@ type message struct {
 	req    *message // of a response: what it answers
 }
 
-// requestMessage gives a request as it arrives at base, or "" = as it is sent to its URL.
+// requestMessage returns a request as it arrives at base, or "" = as it is sent
+// to its URL.
 func requestMessage(r *http.Request, base string) *message {
 	if base == "" {
 		base = r.URL.Scheme + "://" + r.URL.Host
@@ -43,8 +44,8 @@ func requestMessage(r *http.Request, base string) *message {
 	return m
 }
 
-// normalBase gives scheme and authority as RFC 9421, section 2.2.3, wants them:
-// in lower case, without a default port.
+// normalBase returns scheme and authority as RFC 9421, section 2.2.3, wants
+// them: in lower case, without a default port.
 func normalBase(base string) string {
 	base = strings.ToLower(base)
 	for scheme, port := range map[string]string{"http://": ":80", "https://": ":443"} {
@@ -60,7 +61,7 @@ func invalid(section, format string, args ...any) error {
 	return millrace.Coded("rfc9421/"+section, fmt.Errorf("%w: %s (RFC 9421, section %s)", millrace.ErrInvalid, fmt.Sprintf(format, args...), section))
 }
 
-// signatureBase gives the bytes that are signed (RFC 9421, section 2.5).
+// signatureBase returns the bytes that are signed (RFC 9421, section 2.5).
 func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 	var b strings.Builder
 	seen := make(map[string]bool, len(covered.Items))
@@ -95,7 +96,7 @@ func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// component gives the value of one component.
+// component returns the value of one component.
 func (m *message) component(name string, params *httpsfv.Params) (string, error) {
 	var key string
 	var hasKey, ofRequest bool
@@ -113,7 +114,7 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 	}
 	if ofRequest {
 		if m.req == nil {
-			return "", invalid("2.4", "the component %q of a request is covered where there is none", name)
+			return "", invalid("2.4", "the signature of a response without a request covers the component %q of a request", name)
 		}
 		m = m.req
 	}
@@ -128,7 +129,7 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 	return m.fieldValue(name)
 }
 
-// derived gives a derived component (RFC 9421, section 2.2).
+// derived returns a derived component (RFC 9421, section 2.2).
 func (m *message) derived(name string) (string, error) {
 	path, query, hasQuery := strings.Cut(m.target, "?")
 	if name == "@status" {
@@ -163,7 +164,7 @@ func (m *message) derived(name string) (string, error) {
 	return "", invalid("2.2", "there is no component %s", name)
 }
 
-// fieldValue gives a field (RFC 9421, section 2.1).
+// fieldValue returns a field (RFC 9421, section 2.1).
 func (m *message) fieldValue(name string) (string, error) {
 	values := m.field[http.CanonicalHeaderKey(name)]
 	if name == "host" && m.host != "" {
@@ -182,7 +183,8 @@ func (m *message) fieldValue(name string) (string, error) {
 	return strings.Join(trimmed, ", "), nil
 }
 
-// member gives a member of a field that is a dictionary (RFC 9421, section 2.1.2).
+// member returns a member of a field that is a dictionary (RFC 9421, section
+// 2.1.2).
 func (m *message) member(name, key string) (string, error) {
 	dict, err := httpsfv.UnmarshalDictionary(m.field[http.CanonicalHeaderKey(name)])
 	if err != nil {

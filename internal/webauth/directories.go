@@ -49,7 +49,7 @@ type held struct {
 	err     error     // of the last look
 	retry   time.Time // not before, after an error
 	used    time.Time
-	pending chan struct{} // closed when the look that is under way has ended; nil = there is none
+	pending chan struct{} // closed at the end of the running fetch; nil if none
 }
 
 // newDirectories asks by a client; nil = by none.
@@ -63,11 +63,12 @@ func newDirectories(client *http.Client) *directories {
 	}
 }
 
-// errBusy is for a directory that nobody has time to ask for.
+// errBusy is for a directory that is not fetched, because too many others are.
 var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.Coded("busy", millrace.ErrUnavailable))
 
-// key gives a key of the directory at a URL. [millrace.ErrNotFound]: it has not
-// that key. [millrace.ErrUnavailable]: nobody knows.
+// key returns a key of the directory at a URL. [millrace.ErrNotFound]: the
+// directory lacks the key. [millrace.ErrUnavailable]: the directory could not
+// be fetched.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +126,7 @@ func (h *held) has(id string) bool {
 	return false
 }
 
-// find gives a key from what is known.
+// find returns a key from what is known.
 func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
 	known := !h.read.IsZero() && now.Sub(h.read) < staleFor
 	if known {
@@ -237,7 +238,7 @@ func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Res
 	now := d.now()
 	signed, err := signatures(resp.Header, directoryTag)
 	if err != nil {
-		signed = nil // the directory is had by TLS; what nobody can read proves nothing, either way
+		signed = nil // TLS authenticates the directory; ignore a signature that cannot be parsed
 	}
 	m := &message{status: resp.StatusCode, field: resp.Header, req: requestMessage(req, "")}
 	out := keys[:0]
@@ -283,10 +284,11 @@ func ageOf(h http.Header, now time.Time) time.Duration {
 	return min(max(age, leastAge), mostAge)
 }
 
-// ClientOptions gives the options of a client that asks for directories, from
+// ClientOptions returns the options of a client that asks for directories, from
 // those that are given: it is no robot, has little patience, and keeps its
-// queues to itself. A host is asked for a few a second at most, so that nobody
-// can make the client a nuisance to others by naming many. nil = the usual ones.
+// queues to itself. It sends a host a few requests a second at most, so that a
+// client that names many directories of one host cannot flood it. nil = the
+// usual ones.
 func ClientOptions(o *fetch.Options) *fetch.Options {
 	var out fetch.Options
 	if o != nil {

@@ -9,7 +9,7 @@
 //     says who has.
 //   - a directory of keys, which a robot's operator publishes at
 //     [DirectoryPath]: a [Directory] serves it, with a signature of each key.
-//   - the responses of a site, so that readers know that nobody on the way has
+//   - the responses of a site, so that readers detect if an intermediary has
 //     changed them: [Stamp] signs them, [Seal] verifies them.
 //
 // # The names of agents
@@ -17,15 +17,15 @@
 // A request names the address of a directory in Signature-Agent, and the key in
 // it by its thumbprint (RFC 7638, RFC 8037). Who has sent it is the directory
 // that has the key: a host if the directory is at [DirectoryPath], which only
-// the host's owner can write; else the whole URL, since whoever may put a file
-// on a host is not the host. A key counts for the directory that it was read
-// from alone.
+// the host's owner can write; else the whole URL, since a user who may put a
+// file on a host is not the host. A key counts for the directory that it was
+// read from alone.
 //
 // The field has had three forms. A dictionary, whose member is covered by the
 // signature, is the present one, and what [Signer] writes. A lone string is the
 // first one. Both have named an origin, whose directory is at [DirectoryPath],
 // before they named a directory itself: what has no path is taken for an origin.
-// A member with parameters, which a draft had, is nobody.
+// A member with parameters, which a draft had, identifies no sender.
 //
 // # What is bounded
 //

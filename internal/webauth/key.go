@@ -57,7 +57,7 @@ func ParseKey(file []byte) (*Key, error) {
 		switch block.Type {
 		case privateBlock:
 		case "ENCRYPTED PRIVATE KEY":
-			return nil, fmt.Errorf("%w: the key is encrypted, and nobody is there to type a password", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: the key is encrypted; use a key without a password", millrace.ErrInvalid)
 		default:
 			continue
 		}
@@ -73,7 +73,7 @@ func ParseKey(file []byte) (*Key, error) {
 	}
 }
 
-// PEM gives the key as [ParseKey] reads it: a secret.
+// PEM returns the key as [ParseKey] reads it: a secret.
 func (k *Key) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *Key) PEM() ([]byte, error) {
 // ID names the key: its thumbprint.
 func (k *Key) ID() string { return k.id }
 
-// Public gives what others verify by.
+// Public returns what others verify by.
 func (k *Key) Public() PublicKey { return PublicKey{ID: k.id, Key: k.public()} }
 
 // String says which key it is.
@@ -101,7 +101,7 @@ func (k *Key) sign(message []byte) []byte { return ed25519.Sign(k.private, messa
 // thumbprintSize is the length of a thumbprint in characters.
 const thumbprintSize = 43
 
-// Thumbprint gives the SHA-256 thumbprint of a key as a JSON Web Key, in
+// Thumbprint returns the SHA-256 thumbprint of a key as a JSON Web Key, in
 // base64url (RFC 7638, section 3; RFC 8037, appendix A.3).
 func Thumbprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, base64.RawURLEncoding.EncodeToString(key)))

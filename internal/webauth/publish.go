@@ -15,7 +15,7 @@ import (
 
 const (
 	provenFor  = 7 * 24 * time.Hour // a signature of a directory, or of content, holds
-	provenNew  = 24 * time.Hour     // and is made anew after that long
+	provenNew  = 24 * time.Hour     // and is renewed after that long
 	publishFor = time.Hour          // a directory may be kept by who has read it
 )
 
@@ -70,10 +70,10 @@ func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, 
 	return d, nil
 }
 
-// Body gives the directory's bytes.
+// Body returns the directory's bytes.
 func (d *Directory) Body() []byte { return d.body }
 
-// Proof gives the fields with which the keys sign the directory for its host,
+// Proof returns the fields with which the keys sign the directory for its host,
 // from now on for so long: Content-Digest, Signature-Input and Signature.
 func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	now := d.now()
@@ -95,7 +95,7 @@ func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	return h, nil
 }
 
-// proofNow gives a proof that holds for some days.
+// proofNow returns a proof that holds for some days.
 func (d *Directory) proofNow() (http.Header, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

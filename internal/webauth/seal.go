@@ -47,8 +47,7 @@ func NewSeal(client *http.Client) *Seal {
 	return &Seal{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
-// Another gives a seal that counts anew, and knows the keys that this one has
-// learned.
+// Another returns a seal with zero counts that shares the learned keys.
 func (s *Seal) Another() *Seal { return &Seal{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
 
 // SealError says that a response has a signature that is wrong. It is an
@@ -58,16 +57,17 @@ type SealError struct {
 	Err error
 }
 
-// Error gives "URL: its signature is wrong: why".
+// Error returns "URL: its signature is wrong: why".
 func (e *SealError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
 
-// Unwrap gives [millrace.ErrInvalid] and the reason.
+// Unwrap returns [millrace.ErrInvalid] and the reason.
 func (e *SealError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check looks at a response before its body is read; whoever reads that has to
-// compare it with Content-Digest, and call broken, unless it is nil, if it is
-// another one. An error is a [*SealError]: what has come is not what the site
-// has signed. A response that is not signed, or whose key cannot be had, is none.
+// Check looks at a response before its body is read; the reader of the body
+// must compare it with Content-Digest and, on a mismatch, call broken unless
+// that is nil. An error is a [*SealError]: what has come is not what the site
+// has signed. A response that is not signed, or whose key cannot be had, is
+// none.
 func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
 		return nil, nil
@@ -85,7 +85,7 @@ func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
 		s.add(func(c *Sealed) { c.Unverified++ })
-		return nil, nil //nolint:nilerr // nobody knows the key: that says nothing against the bytes
+		return nil, nil //nolint:nilerr // an unknown key proves nothing against the bytes
 	}
 	now := s.now()
 	switch {
@@ -111,7 +111,7 @@ func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	}, nil
 }
 
-// stampOf gives the signature of a response's content, nil if there is none.
+// stampOf returns the signature of a response's content, or nil if none.
 func stampOf(h http.Header) (*signature, error) {
 	if len(h["Signature-Input"]) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s *Seal) wrong(url string, err error) error {
 	return no
 }
 
-// Sealed gives the counts of this moment.
+// Sealed returns the counts of this moment.
 func (s *Seal) Sealed() Sealed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Seal) Sealed() Sealed {
 	return c
 }
 
-// Err gives the first wrong signature as an error, nil if there was none.
+// Err returns the first wrong signature as an error, nil if there was none.
 func (s *Seal) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,14 +88,14 @@ func (s *signature) read() {
 	s.created, s.expires = at("created"), at("expires")
 }
 
-// text gives a parameter that is a string.
+// text returns a parameter that is a string.
 func (s *signature) text(name string) string {
 	v, _ := s.covered.Params.Get(name)
 	t, _ := v.(string)
 	return t
 }
 
-// algorithm gives the algorithm; one that is not named is the key's.
+// algorithm returns the algorithm; one that is not named is the key's.
 func (s *signature) algorithm() string {
 	v, ok := s.covered.Params.Get("alg")
 	if !ok {
@@ -132,7 +132,7 @@ func (s *signature) verify(m *message, key ed25519.PublicKey) error {
 	return nil
 }
 
-// components gives an inner list of components without parameters.
+// components returns an inner list of components without parameters.
 func components(names ...string) httpsfv.InnerList {
 	list := httpsfv.InnerList{Params: httpsfv.NewParams()}
 	for _, n := range names {
@@ -141,7 +141,7 @@ func components(names ...string) httpsfv.InnerList {
 	return list
 }
 
-// with gives a component with a parameter.
+// with returns a component with a parameter.
 func with(name, param string, value any) httpsfv.Item {
 	c := httpsfv.NewItem(name)
 	c.Params.Add(param, value)

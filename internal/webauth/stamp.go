@@ -28,7 +28,7 @@ type Stamp struct {
 // targets that are passed to [Stamp.Sign], without a "/" at its end.
 func NewStamp(key *Key, prefix string) *Stamp { return &Stamp{key: key, prefix: prefix, now: time.Now} }
 
-// Sign gives the fields Signature-Input and Signature of a response with a
+// Sign returns the fields Signature-Input and Signature of a response with a
 // header to a GET of a target, which is path and query as they are on the wire.
 // Until again they may be given to others who ask for the same.
 func (s *Stamp) Sign(target string, status int, h http.Header) (input, value string, again time.Time, err error) {

@@ -40,8 +40,8 @@ func NewVerifier(o *VerifierOptions) *Verifier {
 	return v.At(o.Bases...)
 }
 
-// At gives a verifier for a site that is reached at other bases, which has the
-// memory of this one: the nonces that were used, and the directories.
+// At returns a verifier for a site that is reached at other bases, which has
+// the memory of this one: the nonces that were used, and the directories.
 func (v *Verifier) At(bases ...string) *Verifier {
 	next := *v
 	next.bases = nil
@@ -59,16 +59,17 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: key directories are not asked for", millrace.Coded("no-directories", millrace.ErrUnavailable))
 }
 
-// Verify gives who has signed a request: a host, such as "bot.example.com", if
+// Verify returns the signer of a request: a host, such as "bot.example.com", if
 // its keys are those of the host, else the URL of a directory, which contains
-// "://" and says nothing of who owns the host. "" = nobody has signed it by Web
-// Bot Auth. It may take seconds, when a directory has to be asked for.
+// "://" and does not identify the owner of the host. It returns "" if the
+// request has no signature by Web Bot Auth. It may take seconds, if it has to
+// fetch a directory.
 //
 // Errors are [millrace.ErrInvalid] for a signature that is wrong, out of time or
 // used before, [millrace.ErrNotFound] for a key that the directory does not
 // have, [millrace.ErrUnavailable] when the directory cannot be had, or the end of
-// the context. Whoever has sent such a request is as good as nobody. One call of a
-// request is enough: the next one would find its nonce used.
+// the context. Treat the sender of such a request as unidentified. Call Verify
+// once per request: a second call would find the nonce used.
 func (v *Verifier) Verify(ctx context.Context, r *http.Request) (name string, err error) {
 	all, err := signatures(r.Header, botTag)
 	if err != nil {
@@ -103,7 +104,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 	if len(bases) == 0 {
 		bases = []string{"http://" + r.Host}
 	}
-	// What cannot be computed needs no key, and nobody is asked for one.
+	// A base that cannot be computed needs no key, so no directory is fetched.
 	for _, base := range bases {
 		if _, err := requestMessage(r, base).signatureBase(s.covered); err != nil {
 			return "", err

@@ -101,7 +101,7 @@ func (w *world) sign(directory string, key *Key, edit func(*Signer)) *Signer {
 	return s
 }
 
-// arrive gives a request as the site gets it, after a signer has signed it.
+// arrive returns a request as the site gets it, after a signer has signed it.
 func (w *world) arrive(s *Signer, method, target string) *http.Request {
 	r, err := http.NewRequestWithContext(context.Background(), method, siteBase+target, http.NoBody)
 	if err != nil {
