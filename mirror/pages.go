@@ -34,14 +34,14 @@ type name struct {
 	page string // URL of the page; "" = it has none of its own
 }
 
-// Len gives the number of pages.
+// Len returns the number of pages.
 func (p *Pages) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.pages)
 }
 
-// Page gives a page by its URL, nil if there is none.
+// Page returns a page by its URL, or nil if none.
 func (p *Pages) Page(url string) *millrace.Page {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -82,8 +82,8 @@ func (r *run) settle(ctx context.Context) error {
 
 // sudden reports whether a list has lost too much to be believed at once: a
 // fifth of what is held, or everything that was left, beyond what the last run
-// has doubted already. A loss that shrinks is doubted until it does no more: a
-// site that is being built anew is on its way back.
+// has doubted already. A loss that shrinks is doubted until it stops shrinking:
+// a site that is being rebuilt is on its way back.
 func sudden(lost, doubted, held int) bool {
 	return lost < doubted || (lost-doubted)*5 >= held || lost == held && doubted < held
 }

@@ -265,7 +265,7 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	return nil
 }
 
-// weighPage gives the bytes that a page holds, roughly.
+// weighPage returns the bytes that a page holds, roughly.
 func weighPage(p *millrace.Page) int {
 	parts, text := weigh(p.Blocks)
 	return 64*parts + text + len(p.Original)
