@@ -75,7 +75,7 @@ type Source struct {
 type Files interface {
 	fs.FS
 	// Lookup returns the file for a path, percent-encoded and relative to the base, or
-	// the path to go to instead. [millrace.ErrNotFound]: there is none.
+	// the path to go to instead. [millrace.ErrNotFound]: it has no file.
 	Lookup(urlPath string) (file, redirect string, err error)
 	// Peek returns the state of a file by its name, also of one that a link leads to
 	// which nothing may be served from.

@@ -26,7 +26,7 @@ func Origins(folder bool) []origin.Origin {
 	return slices.DeleteFunc(slices.Clone(origins), func(o origin.Origin) bool { return o.Folder != folder })
 }
 
-// ByName returns the origin with a name, nil if there is none.
+// ByName returns the origin with a name, or nil if none.
 func ByName(name string) *origin.Origin {
 	for _, o := range origins {
 		if o.Name == name {

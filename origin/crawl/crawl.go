@@ -20,10 +20,11 @@ import (
 
 // Options of [New]. The zero value works.
 type Options struct {
-	// Held gives what the sink remembers of this source, as
-	// [millrace.SyncState.KnownRefs] does. nil = nothing: every run is a first one.
+	// Held returns what the sink remembers of this source, as
+	// [millrace.SyncState.KnownRefs] does. nil = nothing: every run is a first
+	// one.
 	Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	// Original gives what a page that the sink holds was made of, as
+	// Original returns what a page that the sink holds was made of, as
 	// [millrace.OriginalStore] does. With it, pages that other rules or another
 	// version of the extractor have made are made again without asking for
 	// them. nil = nothing is kept.
@@ -51,7 +52,7 @@ type Options struct {
 	// either, in which it could be one that is made so.
 	Wary bool
 	// Progress is called often, from one goroutine, with how many of the known
-	// addresses are done; nil = nobody.
+	// addresses are done; nil if none.
 	Progress func(done, known int)
 	Now      func() time.Time // nil = the system's
 	Logger   *slog.Logger     // nil = discard
@@ -113,7 +114,7 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	return c, nil
 }
 
-// Root gives the folder that the site lives in: canonical, with "/" at its
+// Root returns the folder that the site lives in: canonical, with "/" at its
 // end.
 func (c *Crawl) Root() string { return c.scope.base }
 
@@ -214,7 +215,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted gives the page of a name that means another one.
+// muted returns the page of a name that means another one.
 func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {

@@ -67,7 +67,7 @@ func (s *site) set(path string, h http.HandlerFunc) {
 	s.mux[path] = h
 }
 
-// asked gives what the site was asked for since the last call, sorted.
+// asked returns what the site was asked for since the last call, sorted.
 func (s *site) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func head(title, inHead, text string, links ...string) string {
 	return b.String()
 }
 
-// words gives a text of its own for a seed.
+// words returns a text of its own for a seed.
 func words(seed string) string {
 	var b strings.Builder
 	h := hash(fnvStart, seed)
@@ -174,7 +174,7 @@ func (m *mill) try(c *Crawl) (*mirror.Report, error) {
 	return mirror.Sync(ctx, from, c, m.site, nil)
 }
 
-// pages gives the identities that the store shows.
+// pages returns the identities that the store shows.
 func (m *mill) pages() []string {
 	m.t.Helper()
 	v, err := m.site.Head(m.t.Context())
@@ -201,7 +201,7 @@ func (m *mill) seq() uint64 {
 	return v.Site().Seq
 }
 
-// reason gives the code of why an address was skipped; "" if it was not.
+// reason returns the code of why an address was skipped; "" if it was not.
 func reason(rep *mirror.Report, url string) string {
 	for _, s := range rep.Skipped {
 		if strings.HasSuffix(s.URL, url) {

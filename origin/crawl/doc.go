@@ -53,8 +53,8 @@
 //     they are lifted, every page is read without conditions, once.
 //
 // A page's weight is that of the body that it was made of. What is made again
-// without a request has the weight that it had, and so has a page that is told
-// to be the same by what it says, since its server has no validators.
+// without a request has the weight that it had, and so has a page whose content
+// was found unchanged because its server sends no validators.
 //
 // # Other rules
 //

@@ -100,7 +100,7 @@ type refusal struct {
 	count   int
 }
 
-// maxRefusals is how many kinds are told apart.
+// maxRefusals is how many kinds are counted separately.
 const maxRefusals = 500
 
 // maxRemembered is how many addresses that were left out are known again when

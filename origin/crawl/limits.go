@@ -30,7 +30,7 @@ func (l limits) lifted(by limits) bool {
 	return l.Pages > 0 && by.Pages > l.Pages || l.Depth > 0 && by.Depth > l.Depth || l.Robots != "" && by.Robots != l.Robots
 }
 
-// with gives the tighter of two limits each.
+// with returns the tighter of two limits each.
 func (l limits) with(m limits) limits {
 	if l.Pages == 0 || m.Pages > 0 && m.Pages < l.Pages {
 		l.Pages = m.Pages
@@ -87,5 +87,5 @@ func (e limitError) Error() string { return e.text }
 // ErrorCode returns the code.
 func (e limitError) ErrorCode() string { return e.code }
 
-// Unwrap gives [millrace.ErrTooLarge].
+// Unwrap returns [millrace.ErrTooLarge].
 func (limitError) Unwrap() error { return millrace.ErrTooLarge }

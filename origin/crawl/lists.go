@@ -32,10 +32,10 @@ type list struct {
 	fetch.Validators
 	Feed   bool   `json:"feed,omitempty"`
 	Parent string `json:"in,omitempty"`   // the index that names it
-	Absent int64  `json:"gone,omitempty"` // there is none, seconds since 1970
+	Absent int64  `json:"gone,omitempty"` // when it was found absent, seconds since 1970
 
 	depth   int
-	usual   bool // nobody has named it: it is where sitemaps are found
+	usual   bool // a well-known path that no document names
 	dirty   bool // something that it names was not had: it is read again
 	changed bool // it was read, and not only found to be as it was
 	whole   bool // to its end
@@ -134,7 +134,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	return nil
 }
 
-// usualLists gives the places where sitemaps are found that nobody names: in
+// usualLists returns the well-known URLs of sitemaps that no document names: in
 // the folder of the site and, if that is another one, at the host's root.
 func (r *run) usualLists() (lists []list) {
 	for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {

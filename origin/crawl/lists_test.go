@@ -15,7 +15,7 @@ import (
 
 const sitemapNS = `xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"`
 
-// urlset gives a sitemap. An address may have a date behind a space.
+// urlset returns a sitemap. An address may have a date behind a space.
 func urlset(urls ...string) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><urlset ` + sitemapNS + `>`)

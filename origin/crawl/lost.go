@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// loss is an address that had no page when it was asked for last. The pages
-// that link to it answer 304, so that nobody names it again: the cursor does.
+// loss is an address that had no page at its last fetch. The cursor keeps it,
+// because the pages that link to it answer 304 and do not name it again.
 type loss struct {
 	URL   string `json:"u"`           // relative to the base
 	When  int64  `json:"t"`           // it was lost, seconds since 1970
@@ -85,7 +85,7 @@ func (r *run) seek(all bool) error {
 	return nil
 }
 
-// lostKeys gives the keys of what is lost: pages before links that led
+// lostKeys returns the keys of what is lost: pages before links that led
 // nowhere, the last ones first.
 func (r *run) lostKeys() []uint64 {
 	keys := make([]uint64, 0, len(r.losses))
@@ -130,7 +130,7 @@ func (r *run) regained(res *result) error {
 	return r.seek(true)
 }
 
-// stillMissing gives what the next run is to know as lost.
+// stillMissing returns what the next run is to know as lost.
 func (r *run) stillMissing() (out []loss) {
 	size, now := 0, r.now()
 	for _, k := range r.lostKeys() {

@@ -24,10 +24,10 @@ type original struct {
 // read: such a page is asked for again.
 const originalFormat = 1
 
-// encode gives the bytes that [millrace.Page.Original] takes: the format, then
-// as unsigned varints the time, the number of robots values and the length of
-// each string, which follows it, and the body. nil: it would be too large. The
-// body is copied.
+// encode returns the bytes that [millrace.Page.Original] takes: the format,
+// then as unsigned varints the time, the number of robots values and the length
+// of each string, which follows it, and the body. nil: it would be too large.
+// The body is copied.
 func (o *original) encode() []byte {
 	head := []byte{originalFormat}
 	text := func(s string) {
@@ -100,13 +100,13 @@ func (o *original) date(p *millrace.Page) {
 	}
 }
 
-// Original gives the HTML that a page was made of when the crawl had it last,
-// and how it is extracted but for rules. The site is asked for nothing.
-// Errors: [millrace.ErrNotFound] if the sink keeps nothing of it, and those of
+// Original returns the HTML that a page was made of when the crawl had it last,
+// and how it is extracted but for rules. The site is asked for nothing. Errors:
+// [millrace.ErrNotFound] if the sink keeps nothing of it, and those of
 // [Options.Original].
 func (c *Crawl) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	if c.o.Original == nil {
-		return nil, nil, fmt.Errorf("original of %s: %w: nobody keeps any", ref.URL, millrace.ErrNotFound)
+		return nil, nil, fmt.Errorf("original of %s: %w: it is not stored", ref.URL, millrace.ErrNotFound)
 	}
 	data, err := c.o.Original(ctx, ref.URL)
 	var o original

@@ -26,7 +26,7 @@ func look(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
-// impossible gives an address that cannot exist. No cache knows it.
+// impossible returns an address that cannot exist. No cache knows it.
 func (r *run) impossible(n int) string {
 	return r.scope.base + "no-such-page-" + hex(key(fmt.Sprint(r.scope.base, " ", r.started.Unix(), " ", n)))
 }

@@ -110,7 +110,7 @@ func (c *Crawl) learnHome(canonical string) {
 	c.home.Store(&home)
 }
 
-// local gives the address here of one that is given as it is at home.
+// local returns the address here of one that is given as it is at home.
 func (c *Crawl) local(u string) string {
 	if home := c.home.Load(); home != nil && *home != "" {
 		if rest, ok := strings.CutPrefix(u, *home); ok {
@@ -120,7 +120,7 @@ func (c *Crawl) local(u string) string {
 	return u
 }
 
-// links gives those that may be pages of the site and are new to this run, or
+// links returns those that may be pages of the site and are new to this run, or
 // had no page in it, cleaned.
 func (c *Crawl) links(all []extract.Link) []string {
 	var out []string

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Bounds of the waiting for a site that has stopped answering, such as one
-// that is started anew.
+// Bounds of the wait for a site that has stopped answering, such as one that is
+// restarting.
 const (
 	maxPauses = 2 // of one run
 	maxPause  = time.Minute

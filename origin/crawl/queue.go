@@ -15,7 +15,7 @@ import (
 // task is one address to ask for.
 type task struct {
 	url   string
-	from  string // the page that links to it; "" = a list, or nobody knows
+	from  string // the page that links to it; "" = a list, or unknown
 	depth int    // links from the root or a list
 	hint  int64  // when it was modified, as a list says, seconds since 1970; 0 = nothing said
 	list  int    // number of the list of this run that names it, from 1; 0 = none

@@ -94,7 +94,7 @@ func heldTask(ref millrace.Ref, rules *ruling) task {
 	return t
 }
 
-// recallOne gives the task of one address, with what is held of it.
+// recallOne returns the task of one address, with what is held of it.
 func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 	if r.held == nil {
 		return t, nil

@@ -63,7 +63,7 @@ func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
 	}
 }
 
-// texts gives what the pages say, by their URLs.
+// texts returns what the pages say, by their URLs.
 func (m *mill) texts() map[string]string {
 	m.t.Helper()
 	v, err := m.site.Head(m.t.Context())
@@ -80,7 +80,7 @@ func (m *mill) texts() map[string]string {
 	return texts
 }
 
-// versions gives what is held, without what has extracted it.
+// versions returns what is held, without what has extracted it.
 func (m *mill) versions() map[string]version {
 	m.t.Helper()
 	all := map[string]version{}
@@ -130,8 +130,8 @@ func promoted(s *site, n int) {
 	}
 }
 
-// conditional gives the addresses that were asked for, and how many of them on
-// a condition.
+// conditional returns the addresses that were asked for, and how many of them
+// on a condition.
 func (s *site) conditional() ([]string, int) {
 	s.mu.Lock()
 	n := s.cond

@@ -94,8 +94,8 @@ func (r *run) goesBy(res *result, k uint64) (to string, target uint64, verdict i
 	return "", k, own, nil
 }
 
-// compare tells whether a page is a duplicate of the one at another address,
-// which is asked for if nobody knows it.
+// compare reports whether a page is a duplicate of the one at another address.
+// It fetches that one if it is unknown.
 func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict identity, err error) {
 	target = key(to)
 	e, _ := r.table.get(target)

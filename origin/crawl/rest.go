@@ -34,7 +34,7 @@ func (s *rest) stop() {
 	}
 }
 
-// pickRest gives the next task of the rest.
+// pickRest returns the next task of the rest.
 func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	if r.held == nil {
 		return task{}, false, nil
@@ -145,7 +145,7 @@ func (r *run) progress() {
 	}
 }
 
-// give yields one thing, unless nobody wants it any more.
+// give yields one change, unless the caller has stopped ranging.
 func (r *run) give(c millrace.Change, err error) error {
 	if r.stopped {
 		return errStop

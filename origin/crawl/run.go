@@ -82,7 +82,7 @@ type fatalError struct{ error }
 
 func (e fatalError) Unwrap() error { return e.error }
 
-// errStop: whoever ranges over the changes wants no more.
+// errStop means that the caller has stopped ranging over the changes.
 var errStop = fatalError{errors.New("stop")}
 
 func isFatal(err error) bool {
@@ -219,7 +219,7 @@ func (r *run) allowed(u string) bool {
 	return r.o.IgnoreRobots || r.robots.Allowed(u[len(r.scope.origin):])
 }
 
-// dispatch gives the workers what they have room for.
+// dispatch returns the workers what they have room for.
 func (r *run) dispatch(ctx context.Context) error {
 	for {
 		t, ok, err := r.pick(ctx)
@@ -232,7 +232,7 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick gives the next task: what a waiting page goes by, then what lists say
+// pick returns the next task: what a waiting page goes by, then what lists say
 // is new, then what was found, then the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {

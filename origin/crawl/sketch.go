@@ -144,7 +144,7 @@ func (f *filter) word(word uint64, digits bool) {
 	}
 }
 
-// wordHashes gives the hashes of the words of a text.
+// wordHashes returns the hashes of the words of a text.
 func wordHashes(text string) (all []uint64) {
 	word := fnvStart
 	for i := 0; i <= len(text); i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// said gives a page of paragraphs.
+// said returns a page of paragraphs.
 func said(paragraphs ...string) *millrace.Page {
 	p := &millrace.Page{Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "A heading", Level: 1}}}
 	for _, t := range paragraphs {

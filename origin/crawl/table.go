@@ -50,7 +50,7 @@ const (
 	firstMost     = 24 * time.Hour
 )
 
-// minutes gives an interval as an entry keeps it.
+// minutes returns an interval as an entry keeps it.
 func minutes(d time.Duration) uint16 {
 	return uint16(min(max(d, leastInterval), mostInterval) / time.Minute)
 }
@@ -151,7 +151,7 @@ func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	}
 }
 
-// earliest gives when the first address is due, 0 if there is none.
+// earliest returns when the first address is due, or 0 if none.
 func (t *table) earliest() uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

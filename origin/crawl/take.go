@@ -193,7 +193,7 @@ func (r *run) absent(res *result, why error) error {
 	case had:
 		r.gone++
 	case muted:
-		// Nobody has a page of this name.
+		// No page has this name.
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	default:
 		if err := r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}}); err != nil {

@@ -21,8 +21,8 @@ type group struct {
 	fruit, waste int32
 	kinds        int32 // of a path with any parameters: the sets of them
 	// seen are the lines of the pages so far, as a Bloom filter of one hash.
-	// It is made once the group has some pages, and started anew when it is
-	// half full: it finds texts that come again and again.
+	// It is made once the group has some pages, and cleared when it is half
+	// full: it finds lines that repeat often.
 	seen []uint64
 	set  int
 }
@@ -44,7 +44,7 @@ const (
 	facetsAll  = 2000
 )
 
-// shapes gives the groups of an address: that of its shape, and that of its
+// shapes returns the groups of an address: that of its shape, and that of its
 // path with any parameters ("" if it has none). The first of several names of
 // the path counts, the others do not, and digits are all the same.
 func (t *traps) shapes(u string) (shape, any string) {

@@ -18,8 +18,8 @@ func isDefault(p string) (string, bool) {
 	return p, false
 }
 
-// twins gives the other addresses under which servers give the same page: with
-// and without the slash at the end, the default document of a directory.
+// twins returns the other addresses under which servers give the same page:
+// with and without the slash at the end, the default document of a directory.
 func (s *scope) twins(u string) []string {
 	p, query, asks := strings.Cut(u, "?")
 	if asks {

@@ -55,7 +55,7 @@ const (
 	tangled                 // so long or repetitive that only a machine can have made it
 )
 
-// clean gives the form under which a canonical URL is asked for, and whether
+// clean returns the form under which a canonical URL is asked for, and whether
 // a page of the site may be there. Addresses on the same host under the other
 // of http and https are taken as the site's own: old links are full of them.
 func (s *scope) clean(abs string) (string, verdict) {

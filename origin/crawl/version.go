@@ -59,7 +59,7 @@ const (
 	maxTag         = 200
 )
 
-// String gives the text form.
+// String returns the text form.
 func (v *version) String() string {
 	b := make([]byte, 0, 96+len(v.etag))
 	b = append(b, v.kind)
@@ -198,7 +198,7 @@ func isTag(s string) bool {
 	return true
 }
 
-// lastModified gives the Last-Modified of a response. One that is the time of
+// lastModified returns the Last-Modified of a response. One that is the time of
 // the request, as scripts send it, says nothing.
 func lastModified(h http.Header) (time.Time, bool) {
 	t, err := http.ParseTime(h.Get("Last-Modified"))

@@ -136,7 +136,7 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	return c.extract(ctx, r, resp, data)
 }
 
-// target gives the canonical URL that a response redirects to, "" if it does
+// target returns the canonical URL that a response redirects to, "" if it does
 // not. Servers behind a proxy that speaks https often redirect to their own
 // http: that is a page of the site, and is asked for by https.
 func (c *Crawl) target(resp *http.Response) (string, error) {

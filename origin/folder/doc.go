@@ -47,6 +47,6 @@
 // A page's weight is the size of its file; how many bytes it would be over the
 // wire is its server's business, and not known.
 //
-// A folder that is replaced by another one of the same name, as deployments
-// do, is followed; while there is none, nothing is said of its pages.
+// If a deployment replaces the folder by another one of the same name, the new
+// one is read. While the folder is missing, its pages are kept.
 package folder

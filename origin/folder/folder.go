@@ -25,8 +25,8 @@ import (
 // whenever the same file may give another page or another identity.
 const format = 1
 
-// noBase is what links are resolved against when nobody knows where the
-// folder is deployed. The name never resolves (RFC 6761, section 6.4).
+// noBase is the base of links if the folder's URL is unknown. The name never
+// resolves (RFC 6761, section 6.4).
 const noBase = "http://folder.invalid/"
 
 // Options of [New]. The zero value works.
@@ -52,7 +52,7 @@ type Folder struct {
 	log   *slog.Logger
 
 	now  func() time.Time
-	open func(file string) // told of every page that is read; nil = nobody
+	open func(file string) // called with every page that is read; may be nil
 
 	linked  atomic.Pointer[linked] // what the last walk found; nil = there was none
 	mu      sync.Mutex             // of refresh
@@ -114,7 +114,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
-// Close gives the open folder back. No other method may be called after it.
+// Close returns the open folder back. No other method may be called after it.
 func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
 // Changes walks the whole folder in the bytewise order of the URLs, and holds
@@ -184,9 +184,9 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// refresh gives the present tree. A folder that was replaced by another one of
-// its name, as deployments do, is opened anew; the old one is closed by the
-// garbage collector, once nobody reads from it any more.
+// refresh returns the present tree. If a deployment has replaced the folder by
+// another one of its name, refresh opens the new one. The garbage collector
+// closes the old one after its last reader.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -221,7 +221,7 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	return next, nil
 }
 
-// version gives the validator of a file in a state, "" if that may still
+// version returns the validator of a file in a state, "" if that may still
 // change without a trace.
 func (t *snapshot) version(info fs.FileInfo, now time.Time) string {
 	return tree.Version(t.rules, info, now)

@@ -64,7 +64,7 @@ func (t *snapshot) unchanged() bool {
 	return len(t.probes) > 0
 }
 
-// homeBy gives the home that a page's canonical link tells of, "" if the link
+// homeBy returns the home that a page's canonical link tells of, "" if the link
 // leads to another page.
 func (t *snapshot) homeBy(own, canonical string) string {
 	if _, ok := under(noBase, canonical); ok {
@@ -94,7 +94,7 @@ func (t *snapshot) homeBy(own, canonical string) string {
 	return asBase(origin + p)
 }
 
-// identity gives what the page of a file is called, and whether that is the
+// identity returns what the page of a file is called, and whether that is the
 // name of another file of the folder, of which the page is a duplicate.
 func (t *snapshot) identity(file, own, canonical string) (id string, duplicate bool) {
 	if canonical == "" {
@@ -130,8 +130,8 @@ func (t *snapshot) identity(file, own, canonical string) (id string, duplicate b
 	return p, false
 }
 
-// target gives the page's file that a path of the folder leads to, "" if there
-// is none.
+// target returns the page's file that a path of the folder leads to, or "" if
+// none.
 func (t *snapshot) target(p string) string {
 	file, redirect, err := t.find(p)
 	if redirect != "" {
@@ -143,7 +143,7 @@ func (t *snapshot) target(p string) string {
 	return file
 }
 
-// forms gives the paths that deployments use for the page of a file: its own
+// forms returns the paths that deployments use for the page of a file: its own
 // first, then without the slash, or without the ending.
 func forms(own string) []string {
 	if own == "/" {
@@ -169,7 +169,7 @@ func sameForm(own, p string) bool {
 	return false
 }
 
-// foldIndex gives the path of the directory whose index a path names, other
+// foldIndex returns the path of the directory whose index a path names, other
 // paths as they are.
 func foldIndex(p string) string {
 	if i := strings.LastIndexByte(p, '/'); p[i+1:] == "index.html" || p[i+1:] == "index.htm" {
@@ -178,7 +178,7 @@ func foldIndex(p string) string {
 	return p
 }
 
-// under gives the identity of a URL under a base, whichever of http and https
+// under returns the identity of a URL under a base, whichever of http and https
 // they have.
 func under(base, abs string) (string, bool) {
 	_, b, _ := strings.Cut(base, "://")

@@ -61,7 +61,7 @@ func (t *snapshot) find(urlPath string) (file, redirect string, err error) {
 	return "", "", fmt.Errorf("lookup %s: %w", urlPath, millrace.ErrNotFound)
 }
 
-// pathOf gives the URL path of a directory.
+// pathOf returns the URL path of a directory.
 func pathOf(names []string) string {
 	p := "/"
 	for _, n := range names {
@@ -73,7 +73,7 @@ func pathOf(names []string) string {
 // indexes are the names of index files, the preferred one first.
 var indexes = []string{"index.html", "index.htm"}
 
-// index gives the index file of a directory ("" is the root), "" if it has
+// index returns the index file of a directory ("" is the root), "" if it has
 // none.
 func (t *snapshot) index(dir string) string {
 	for _, n := range indexes {

@@ -42,7 +42,7 @@ func fileReason(name string) error {
 	return nil
 }
 
-// walker gives a walker over the pages of a folder.
+// walker returns a walker over the pages of a folder.
 func (f *Folder) walker(root *os.Root) *tree.Walker {
 	return &tree.Walker{Root: root, Max: f.max, Name: entryOf}
 }
@@ -65,7 +65,7 @@ func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool
 	return key, true, fileReason(name)
 }
 
-// segments gives the names of a URL path, decoded, and whether the path ends
+// segments returns the names of a URL path, decoded, and whether the path ends
 // with "/". ok is false for a path that can name no visible file: no absolute
 // path, an empty or dot segment, an encoded slash, a NUL, a hidden name.
 func segments(urlPath string) (names []string, slash, ok bool) {

@@ -73,7 +73,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// source gives the file of a URL as the stream has it.
+// source returns the file of a URL as the stream has it.
 func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	names, slash, ok := segments(u)
 	if !ok {
@@ -127,7 +127,7 @@ func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	return data, s, nil
 }
 
-// Original gives the HTML of a page, and how it is extracted but for rules.
+// Original returns the HTML of a page, and how it is extracted but for rules.
 // Errors are those of Page.
 func (f *Folder) Original(_ context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	t := f.present.Load()

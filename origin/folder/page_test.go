@@ -397,7 +397,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// manual gives the folder of the PostgreSQL manual's HTML.
+// manual returns the folder of the PostgreSQL manual's HTML.
 func manual(t testing.TB) string {
 	t.Helper()
 	return testkit.Data(t, "MILLRACE_TEST_PGDOC")

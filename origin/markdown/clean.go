@@ -53,7 +53,7 @@ var (
 	container   = regexp.MustCompile(`(?i)<(?:div|section|figure|details|summary|aside|article|p|span|td|li)\b[^<>]*\smarkdown(?:\s*=\s*["']?(?:1|block|span|true)["']?)?[^<>]*>`)
 )
 
-// clean gives the text as the parser gets it. Error: ErrTooLarge.
+// clean returns the text as the parser gets it. Error: ErrTooLarge.
 func (c *cleaner) clean(text []byte) ([]byte, error) {
 	lines := bytes.Split(text, []byte("\n"))
 	inside, err := commonmark.Containers(len(lines))

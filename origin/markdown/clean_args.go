@@ -28,7 +28,7 @@ func (c *cleaner) component(s string, i int) int {
 	return end
 }
 
-// tagEnd gives the length of the tag that a text starts with, quotes and
+// tagEnd returns the length of the tag that a text starts with, quotes and
 // braces minded; 0 if it does not end soon.
 func tagEnd(s string) int {
 	var quote byte
@@ -52,7 +52,7 @@ func tagEnd(s string) int {
 	return 0
 }
 
-// balanced gives the length of the braces that a text starts with; 0 if they
+// balanced returns the length of the braces that a text starts with; 0 if they
 // do not end soon.
 func balanced(s string) int {
 	depth := 0
@@ -74,7 +74,7 @@ func line(s string) string {
 	return s
 }
 
-// module gives the length of imports and exports: up to an empty line outside
+// module returns the length of imports and exports: up to an empty line outside
 // of brackets.
 func module(s string) int {
 	depth := 0
@@ -97,7 +97,7 @@ func module(s string) int {
 // on.
 type args map[string]string
 
-// first gives a named argument, else the first one without a name.
+// first returns a named argument, else the first one without a name.
 func (a args) first(names ...string) string {
 	for _, n := range names {
 		if v := a[n]; v != "" {

@@ -95,9 +95,9 @@ func (c *cleaner) hide(s string, i int) int {
 	}
 }
 
-// find gives the offset of what ends something that starts at i, -1 if there
-// is no such end. That there is none is remembered: a text full of beginnings
-// costs no more than another.
+// find returns the offset of the end of what starts at i, or -1 if it has no
+// end. A missing end is remembered: a text full of starts costs no more than
+// another.
 func (c *cleaner) find(s string, i int, end string) int {
 	if from, ok := c.absent[end]; ok && i >= from {
 		return -1
@@ -272,7 +272,8 @@ func (c *cleaner) liquidTag(inner, s string, from int) {
 	}
 }
 
-// value gives what Liquid puts in the place of a value, as far as it is known.
+// value returns what Liquid puts in the place of a value, as far as it is
+// known.
 func (c *cleaner) value(expr string) string {
 	base, _ := url.Parse(c.l.s.base)
 	prefix, origin := strings.TrimSuffix(base.EscapedPath(), "/"), ""

@@ -46,7 +46,7 @@ func (p *project) isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// read reads a configuration file, nil if there is none.
+// read reads a configuration file, or nil if none.
 func (p *project) read(name string) (matter, error) {
 	data, _, _, err := tree.Read(p.root, name, maxConfig)
 	if errors.Is(err, millrace.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -81,8 +81,8 @@ func (p *project) read(name string) (matter, error) {
 	return m, err
 }
 
-// detect gives the project that a folder is, or is a part of, and the folder's
-// name in it.
+// detect returns the project that a folder is, or is a part of, and the
+// folder's name in it.
 func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
 	for _, top := range []string{dir, filepath.Dir(dir)} {
 		sub, err := filepath.Rel(top, dir)

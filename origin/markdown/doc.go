@@ -35,7 +35,7 @@
 // from where they were. A file with broken front matter or in another encoding
 // than UTF-8 is reported too, with its line and column, and stays as it was.
 //
-// What a page weighs as HTML is not known: nobody has built it.
+// The HTMLSize of a page is unknown, because the site is not built.
 //
 // # Links
 //

@@ -65,7 +65,7 @@ func whole(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// kindOf gives the kind that a page's address tells of, as in extract.
+// kindOf returns the kind that a page's address tells of, as in extract.
 func kindOf(u string, m matter) millrace.PageKind {
 	for segment := range strings.SplitSeq(strings.Trim(strings.ToLower(u), "/"), "/") {
 		switch segment {
@@ -81,8 +81,8 @@ func kindOf(u string, m matter) millrace.PageKind {
 	return ""
 }
 
-// author gives the names of the authors, never an address. Some are known by a
-// key.
+// author returns the names of the authors, never an address. Some are known by
+// a key.
 func author(m matter, known map[string]string) string {
 	var names []string
 	add := func(v any) {
@@ -124,7 +124,7 @@ func hiddenFromSearch(m matter) bool {
 		m.is("private") || m.isNot("sitemap") || m.is("sitemap_exclude") || m.is("sitemapexclude") || sitemap.is("exclude") || sitemap.is("disable")
 }
 
-// languageTag gives a BCP 47 tag in the usual case, "" for what is none.
+// languageTag returns a BCP 47 tag in the usual case, "" for what is none.
 func languageTag(s string) string {
 	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"), "-")
 	for i, p := range parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// words gives the letters and digits of a text, whatever stands between them.
+// words returns the letters and digits of a text, whatever stands between them.
 func words(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
 }
@@ -62,7 +62,7 @@ func check(t *testing.T, blocks []millrace.Block, depth int) {
 	}
 }
 
-// dialects gives a snapshot of each kind, over one folder.
+// dialects returns a snapshot of each kind, over one folder.
 func dialects(t testing.TB) []*snapshot {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.md": "x", "b.md": "# B", "a.mdx": "x"})

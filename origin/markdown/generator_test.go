@@ -88,7 +88,7 @@ func TestRealGenerators(t *testing.T) {
 	}
 }
 
-// pagesOf gives the pages of a source that have content of their own.
+// pagesOf returns the pages of a source that have content of their own.
 func pagesOf(t *testing.T, src millrace.Source) map[string]*millrace.Page {
 	t.Helper()
 	out := map[string]*millrace.Page{}
@@ -111,7 +111,7 @@ func types(blocks []millrace.Block) []millrace.BlockType {
 	return out
 }
 
-// links gives the targets of all links.
+// links returns the targets of all links.
 func links(blocks []millrace.Block) []string {
 	var out []string
 	spans := func(list []millrace.Span) {
@@ -140,7 +140,7 @@ func links(blocks []millrace.Block) []string {
 	return out
 }
 
-// similar gives the F1 of the words of two texts.
+// similar returns the F1 of the words of two texts.
 func similar(a, b string) float64 {
 	words := func(s string) map[string]int {
 		out := map[string]int{}

@@ -97,7 +97,7 @@ func page(t testing.TB, f millrace.Source, name string) *millrace.Page {
 	return p
 }
 
-// urls gives where the pages of a folder are, by their names.
+// urls returns where the pages of a folder are, by their names.
 func urls(t testing.TB, f *Folder) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -107,7 +107,7 @@ func urls(t testing.TB, f *Folder) map[string]string {
 	return out
 }
 
-// convert gives the blocks of a text in a plain folder.
+// convert returns the blocks of a text in a plain folder.
 func convert(t testing.TB, text string) []millrace.Block {
 	t.Helper()
 	f, _ := made(t, map[string]string{"a.md": "---\ntitle: T\n---\n" + text, "b.md": "# B", "dir/c.md": "---\nslug: other\n---\n"})

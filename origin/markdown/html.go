@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// blocks gives the blocks of a text. Errors: [millrace.ErrTooLarge] and the
+// blocks returns the blocks of a text. Errors: [millrace.ErrTooLarge] and the
 // context's own.
 func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) ([]millrace.Block, error) {
 	c := s.cleaner(l, m)
@@ -36,7 +36,7 @@ func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) 
 	})
 }
 
-// fragment gives the blocks of HTML.
+// fragment returns the blocks of HTML.
 func (l *linker) fragment(ctx context.Context, source []byte) []millrace.Block {
 	base := l.base
 	if l.s.kind == Plain {
@@ -76,8 +76,8 @@ func (l *linker) relink(blocks []millrace.Block) {
 	}
 }
 
-// pageOf gives the URL of the page of a file that a URL names, other URLs as they
-// are.
+// pageOf returns the URL of the page of a file that a URL names, other URLs as
+// they are.
 func (l *linker) pageOf(u string) string {
 	bare, fragment, ok := strings.Cut(u, "#")
 	id := canon.Relative(l.s.base, bare)

@@ -46,7 +46,7 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// starts gives the folders to walk: those of some roots that are in a folder,
+// starts returns the folders to walk: those of some roots that are in a folder,
 // or that folder where it is in one of them.
 func starts(roots []string, sub string) []string {
 	var out []string
@@ -205,7 +205,7 @@ func (x *index) name(file string) {
 	}
 }
 
-// find gives the folder of the page that a name alone stands for.
+// find returns the folder of the page that a name alone stands for.
 func (x *index) find(stem string) (string, bool) {
 	i, ok := x.names[hash(strings.ToLower(stem))]
 	if !ok {
@@ -214,7 +214,7 @@ func (x *index) find(stem string) (string, bool) {
 	return x.folders[i], true
 }
 
-// address gives what is known of a file of a walk: the hash of its URL. The
+// address returns what is known of a file of a walk: the hash of its URL. The
 // file is read if that is not known of its present state.
 func (s *snapshot) address(e tree.Entry) (known, error) {
 	if winner := s.index.lost[e.File]; winner != "" {
@@ -243,8 +243,8 @@ func (s *snapshot) address(e tree.Entry) (known, error) {
 	return k, nil
 }
 
-// place gives the place of a page, and whether time may take it away. The
-// error is an [unpublished] for what is to be seen by nobody.
+// place returns the place of a page, and whether it expires. The error is an
+// [unpublished] for a page that is not public.
 func (s *snapshot) place(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
 	if h.matter == nil {
 		h.matter = matter{}
@@ -290,7 +290,7 @@ func needsMore(data []byte) bool {
 	return err != nil || !h.any
 }
 
-// named gives an error of front matter its file.
+// named returns an error of front matter its file.
 func named(file string) func(head, error) (head, error) {
 	return func(h head, err error) (head, error) {
 		var fe *millrace.FormatError
@@ -301,7 +301,7 @@ func named(file string) func(head, error) (head, error) {
 	}
 }
 
-// file gives the file of a URL as the stream has it, if a walk would name it.
+// file returns the file of a URL as the stream has it, if a walk would name it.
 func (s *snapshot) file(u string) (string, error) {
 	rest, ok := strings.CutPrefix(u, "/")
 	names := strings.Split(rest, "/")

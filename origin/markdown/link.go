@@ -38,14 +38,14 @@ func (s *snapshot) linker(file, id string) (*linker, error) {
 	return l, nil
 }
 
-// path gives the path of a file under its root.
+// path returns the path of a file under its root.
 func (l *linker) path(file string) string {
 	_, rel := below([]string{l.root}, file)
 	return join(escapePath(rel))
 }
 
-// link gives the absolute URL of a link with its fragment, "" if it may not be
-// followed or leads to a page that does not exist.
+// link returns the absolute URL of a link with its fragment, "" if it may not
+// be followed or leads to a page that does not exist.
 func (l *linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -71,8 +71,8 @@ func (l *linker) link(ref string) string {
 	return abs + fragment
 }
 
-// resource gives the absolute URL of a reference without a fragment, "" if
-// there is none.
+// resource returns the absolute URL of a reference without a fragment, or "" if
+// none.
 func (l *linker) resource(ref string) string {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return ""
@@ -101,7 +101,7 @@ func (l *linker) resource(ref string) string {
 	return abs
 }
 
-// beside gives the URL of a file that generators take along with the page:
+// beside returns the URL of a file that generators take along with the page:
 // they know it by its name from the file that links to it.
 func (l *linker) beside(name, query string) string {
 	if l.s.kind == Hugo || l.s.kind == Jekyll || strings.HasPrefix(name, "/") {
@@ -125,7 +125,7 @@ func (l *linker) beside(name, query string) string {
 	return abs
 }
 
-// document gives the URL of the page of another file, "" if there is none.
+// document returns the URL of the page of another file, or "" if none.
 func (l *linker) document(name string) string {
 	var candidates []string
 	switch {
@@ -147,7 +147,7 @@ func (l *linker) document(name string) string {
 	return ""
 }
 
-// target gives the URL of a file's page, "" if it is none.
+// target returns the URL of a file's page, "" if it is none.
 func (l *linker) target(file string) string {
 	if strings.HasPrefix(file, "../") || !l.s.exists(file) || l.s.allowed(file) != nil {
 		return ""
@@ -166,8 +166,8 @@ func (l *linker) target(file string) string {
 	return canon.Absolute(l.s.base, sp.url)
 }
 
-// reference gives the URL of a page by a path as Hugo's ref and Jekyll's link
-// and post_url have it, "" if there is none.
+// reference returns the URL of a page by a path as Hugo's ref and Jekyll's link
+// and post_url have it, or "" if none.
 func (l *linker) reference(ref string) string {
 	ref, fragment, _ := strings.Cut(strings.TrimSpace(ref), "#")
 	if fragment != "" {

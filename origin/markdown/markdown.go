@@ -25,9 +25,9 @@ import (
 // whenever the same files may give another page or another identity.
 const format = 1
 
-// noBase is what links are resolved against when nobody knows where the site
-// is deployed. The name never resolves (RFC 6761, section 6.4). It is that of
-// origin/folder, so that a site keeps its links when it is built.
+// noBase is the base of links if the site's URL is unknown. The name never
+// resolves (RFC 6761, section 6.4). It is that of origin/folder, so that a site
+// keeps its links when it is built.
 const noBase = "http://folder.invalid/"
 
 // Options of [New]. The zero value works.
@@ -59,7 +59,7 @@ type Folder struct {
 
 	rules *extract.Rules
 	now   func() time.Time
-	open  func(file string) // told of every page that is read, if only its head; nil = nobody
+	open  func(file string) // called with every page of which at least the head is read; may be nil
 
 	first   *snapshot  // what New saw; closed
 	mu      sync.Mutex // of refresh
@@ -122,11 +122,11 @@ func New(dir string, o *Options) (*Folder, error) {
 	return nil, fmt.Errorf("markdown %s: %w: there is no page in it (.md, .markdown, .mdx)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
-// Kind gives the convention by which the folder is read.
+// Kind returns the convention by which the folder is read.
 func (f *Folder) Kind() Kind { return f.newest().kind }
 
-// Base gives the URL at which the site is served, as the options or the
-// configuration say; "" if nobody says it.
+// Base returns the URL at which the site is served, as the options or the
+// configuration say, or "" if none.
 func (f *Folder) Base() string {
 	if base := f.newest().base; base != noBase {
 		return base
@@ -134,12 +134,12 @@ func (f *Folder) Base() string {
 	return ""
 }
 
-// newest gives the configuration that was read last.
+// newest returns the configuration that was read last.
 func (f *Folder) newest() *snapshot {
 	return cmp.Or(f.present.Load(), f.first)
 }
 
-// Close gives the open folder back. No other method may be called after it.
+// Close returns the open folder back. No other method may be called after it.
 func (f *Folder) Close() error {
 	if s := f.present.Load(); s != nil {
 		return s.root.Close()
@@ -229,7 +229,7 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	return w.Watch(ctx, changed)
 }
 
-// state gives the present state, or makes it if nobody has looked yet.
+// state returns the current state, and reads the folder at the first call.
 func (f *Folder) state(ctx context.Context) (*snapshot, error) {
 	if s := f.present.Load(); s != nil {
 		return s, nil
@@ -237,9 +237,9 @@ func (f *Folder) state(ctx context.Context) (*snapshot, error) {
 	return f.refresh(ctx)
 }
 
-// refresh looks at the folder anew. A folder that was replaced by another one
-// of its name is opened anew; the old one is closed by the garbage collector,
-// once nobody reads from it any more.
+// refresh reads the folder again. If another folder has replaced it, refresh
+// opens the new one. The garbage collector closes the old one after its last
+// reader.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

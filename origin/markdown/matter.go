@@ -81,8 +81,8 @@ func decodes(text []byte) bool {
 	return text[0] == '{' || i > 0 && !bytes.ContainsAny(line[:i], " \t#*-")
 }
 
-// fenced gives what stands between the first line and the next line that is
-// one of the ends, and the offset behind that; -1 if there is none.
+// fenced returns what stands between the first line and the next line that is
+// one of the ends, and the offset behind that, or -1 if none.
 func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	start := bytes.IndexByte(text, '\n') + 1
 	if start == 0 {
@@ -101,7 +101,7 @@ func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	return nil, -1
 }
 
-// object gives the offset behind the JSON object that a text starts with; -1
+// object returns the offset behind the JSON object that a text starts with; -1
 // if it does not end.
 func object(text []byte) int {
 	depth, quoted := 0, false
@@ -123,7 +123,7 @@ func object(text []byte) int {
 	return -1
 }
 
-// text gives the first of some values that is a string with something in it,
+// text returns the first of some values that is a string with something in it,
 // its white space folded.
 func (m matter) text(names ...string) string {
 	for _, n := range names {
@@ -143,7 +143,7 @@ func valid(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// flag gives a value that is true or false, and whether it is there.
+// flag returns a value that is true or false, and whether it is there.
 func (m matter) flag(name string) (value, ok bool) {
 	switch v := m[name].(type) {
 	case bool:
@@ -171,7 +171,7 @@ func (m matter) isNot(name string) bool {
 	return ok && !v
 }
 
-// under gives a value that has values of its own, nil if it has none.
+// under returns a value that has values of its own, nil if it has none.
 func (m matter) under(name string) matter {
 	v, _ := m[name].(map[string]any)
 	return lowered(v)
@@ -188,7 +188,7 @@ func lowered(v map[string]any) matter {
 	return out
 }
 
-// list gives a value as a list of strings. One string is split at commas, or
+// list returns a value as a list of strings. One string is split at commas, or
 // at spaces.
 func (m matter) list(name string, spaces bool) []string {
 	var out []string
@@ -218,7 +218,7 @@ func (m matter) list(name string, spaces bool) []string {
 	return kept
 }
 
-// date gives the first of some values that is a date, in the zone that it was
+// date returns the first of some values that is a date, in the zone that it was
 // written in.
 func (m matter) date(names ...string) time.Time {
 	for _, n := range names {

@@ -22,7 +22,7 @@ const (
 	maxNested = 64     // lists and maps inside each other
 )
 
-// position gives the line and the column of front matter in its file, which
+// position returns the line and the column of front matter in its file, which
 // has a line above it.
 func position(line, column int) string { return fmt.Sprintf("%d:%d", line+1, column) }
 
@@ -110,8 +110,8 @@ func decodeYAML(src []byte) (matter, error) {
 // the time that they take the parser grows with their square.
 var compact = regexp.MustCompile(fmt.Sprintf(`(?m)^[ \t]*(?:[^-?\s]*:[ \t]+)?(?:[-?][ \t]+){%d}`, maxNested+1))
 
-// parseYAML parses, and makes an error of a panic: the parser has paths that
-// nobody has walked.
+// parseYAML parses, and makes an error of a panic: some inputs make the parser
+// panic.
 func parseYAML(src []byte) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -123,8 +123,8 @@ func parseYAML(src []byte) (f *ast.File, err error) {
 
 var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)
 
-// tagged gives a tag without a value an empty one: the parser would give it the
-// next line.
+// tagged returns a tag without a value an empty one: the parser would give it
+// the next line.
 func tagged(src []byte) []byte {
 	if !bytes.Contains(src, []byte("!")) {
 		return src

@@ -41,7 +41,7 @@ func (s *shelf) URL(name string) string {
 	return "/content/posts/" + name + "/"
 }
 
-// name gives what the source calls the page.
+// name returns what the source calls the page.
 func (s *shelf) name(name string) string { return "/content/posts/" + name + ".md" }
 
 func (s *shelf) file(name string) string {

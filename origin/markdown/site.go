@@ -42,12 +42,12 @@ type spot struct {
 // convention says by what rules files become pages. All names are
 // slash-separated and under the project.
 type convention interface {
-	// roots gives the folders that pages are in; "." is the project.
+	// roots returns the folders that pages are in; "." is the project.
 	roots() []string
 	// entry says whether something in a root is of interest, and why not:
 	// an [unpublished] is reported. has tells of the names beside it.
 	entry(name string, folder bool, has func(string) bool) (use bool, err error)
-	// spot gives the place of a page. What the front matter says that the
+	// spot returns the place of a page. What the front matter says that the
 	// configuration adds is in the matter after it.
 	spot(name string, h *head) (spot, error)
 }
@@ -75,7 +75,7 @@ func (u unpublished) Error() string { return u.why }
 // ErrorCode returns the code.
 func (u unpublished) ErrorCode() string { return u.code }
 
-// Unwrap gives [millrace.ErrNotFound].
+// Unwrap returns [millrace.ErrNotFound].
 func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
 
 var (
@@ -88,7 +88,8 @@ func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// below gives a name under one of some folders, and the folder: the innermost.
+// below returns a name under one of some folders, and the folder: the
+// innermost.
 func below(roots []string, name string) (root, rel string) {
 	ok := false
 	for _, r := range roots {
@@ -111,19 +112,19 @@ func isMarkdown(name string) bool {
 	return false
 }
 
-// stemOf gives a name without its last ending.
+// stemOf returns a name without its last ending.
 func stemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
 // isReadme reports whether a file is the page of its folder on the sites that
 // show folders.
 func isReadme(stem string) bool { return strings.EqualFold(stem, "readme") }
 
-// join gives the path of a folder's page: "/" and "a/b/" in front of a name.
+// join returns the path of a folder's page: "/" and "a/b/" in front of a name.
 func join(parts ...string) string {
 	return "/" + strings.TrimLeft(path.Join(parts...), "/")
 }
 
-// asFolder gives a path that ends with a slash.
+// asFolder returns a path that ends with a slash.
 func asFolder(p string) string { return strings.TrimSuffix(p, "/") + "/" }
 
 // identity makes a page's URL of a path that a convention or an owner wrote.

@@ -196,7 +196,7 @@ func firstMatch(re *regexp.Regexp, text string) string {
 	return ""
 }
 
-// jsObject gives the object of a script that a text starts with, or its first
+// jsObject returns the object of a script that a text starts with, or its first
 // word.
 func jsObject(text string) string {
 	depth := 0

@@ -115,7 +115,7 @@ func (j *jekyllSite) excluded(rel string) bool {
 	return false
 }
 
-// collection gives the collection that a file is in, "" for none.
+// collection returns the collection that a file is in, "" for none.
 func (j *jekyllSite) collection(name string) string {
 	rel, ok := strings.CutPrefix(name, j.collections+"/")
 	if j.collections == "." {
@@ -232,7 +232,7 @@ func (j *jekyllSite) fill(h *head, rel, kind string) {
 	}
 }
 
-// jekyllStyle gives the template that a name stands for.
+// jekyllStyle returns the template that a name stands for.
 func jekyllStyle(s string) string {
 	switch s {
 	case "date":

@@ -14,7 +14,7 @@ type slugger struct {
 	used map[string]int
 }
 
-// of gives the anchor of a heading without one of its own.
+// of returns the anchor of a heading without one of its own.
 func (s *slugger) of(text string) string {
 	var slug string
 	separator := "-"

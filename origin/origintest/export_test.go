@@ -1,6 +1,6 @@
 package origintest
 
-// Cases gives the sentences of the contract.
+// Cases returns the sentences of the contract.
 func Cases() (names []string) {
 	for _, c := range cases() {
 		names = append(names, c.name)

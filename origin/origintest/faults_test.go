@@ -32,7 +32,7 @@ type (
 	yield = func(millrace.Change, error) bool
 )
 
-// mapped gives a stream in which each step is another one; false leaves it
+// mapped returns a stream in which each step is another one; false leaves it
 // out.
 func mapped(s seq, step func(c *millrace.Change, err *error) bool) seq {
 	return func(yield yield) {

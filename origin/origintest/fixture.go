@@ -55,7 +55,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// next gives words that no page has said yet.
+// next returns words that no page has said yet.
 func (f *fixture) next(name string) words {
 	f.edits++
 	w := words{
@@ -129,7 +129,7 @@ type process struct {
 	src  millrace.Source
 }
 
-// held gives the memory of the store.
+// held returns the memory of the store.
 func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return p.site.KnownRefs(ctx, from, urls...)
 }

@@ -27,16 +27,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Site is a site that the suite may change. Each change is there at once for
-// whoever asks, and all of it or nothing. Its methods are never called by two
-// goroutines at once, but while others read the site.
+// Site is a site that the suite may change. Each change is atomic and visible
+// at once. The suite never calls two methods at the same time, but calls them
+// while other goroutines read the site.
 type Site interface {
 	// Place is what [Origin.Open] finds the site by, also in another process:
 	// a folder, a URL.
 	Place() string
 	// Base is what the identities of its pages are under: absolute, ends in "/".
 	Base() string
-	// URL gives the identity or the C-URL of the page of a name, whether it
+	// URL returns the identity or the C-URL of the page of a name, whether it
 	// exists or not.
 	URL(name string) string
 	// Put makes a page, or says something new on it. The page has this title

@@ -202,7 +202,7 @@ func mark(c millrace.Cursor, whole bool) millrace.Change {
 	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c, Complete: whole}}
 }
 
-// origin gives an origin with a fault.
+// origin returns an origin with a fault.
 func origin(f fault) origintest.Origin {
 	return origintest.Origin{
 		New: func(t testing.TB) origintest.Site {
@@ -220,5 +220,5 @@ func origin(f fault) origintest.Origin {
 
 func TestGood(t *testing.T) { origintest.Run(t, origin(fault{})) }
 
-// name gives the name of the subtest of a case.
+// name returns the name of the subtest of a case.
 func name(sentence string) string { return strings.ReplaceAll(sentence, " ", "_") }

@@ -22,14 +22,14 @@ type notes struct {
 	refs map[string]millrace.Ref
 }
 
-// blank gives notes in which refs stand already.
+// blank returns notes in which refs stand already.
 func blank(refs map[string]millrace.Ref) *notes {
 	n := &notes{refs: map[string]millrace.Ref{}}
 	maps.Copy(n.refs, refs)
 	return n
 }
 
-// held gives them as a sink does.
+// held returns the refs of URLs, as a sink does.
 func (n *notes) held(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		n.mu.Lock()
@@ -95,7 +95,7 @@ func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cu
 	return s
 }
 
-// cursor gives the last cursor of a stream.
+// cursor returns the last cursor of a stream.
 func (s *stream) cursor() millrace.Cursor {
 	if len(s.marks) == 0 {
 		return ""
@@ -103,7 +103,7 @@ func (s *stream) cursor() millrace.Cursor {
 	return s.marks[len(s.marks)-1].Cursor
 }
 
-// names gives the URLs that a stream named, in order.
+// names returns the URLs that a stream named, in order.
 func (s *stream) names() (urls []string) {
 	for _, c := range s.puts {
 		urls = append(urls, c.URL)

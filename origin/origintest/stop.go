@@ -32,7 +32,7 @@ func stopped(f *fixture) {
 		for _, err := range f.source(none.held).Changes(f.Context(), "") {
 			var skip *millrace.SkipError
 			if err != nil && !errors.As(err, &skip) {
-				f.Fatalf("a stream that nobody has stopped yet: %v", err)
+				f.Fatalf("a stream that was not stopped: %v", err)
 			}
 			if seen++; seen == stop {
 				break
@@ -199,7 +199,7 @@ func runBroken(f *fixture) {
 	}
 }
 
-// workers gives the goroutines of this module that are neither tests nor
+// workers returns the goroutines of this module that are neither tests nor
 // servers, by their ids.
 func workers() map[string]string {
 	out := map[string]string{}
@@ -215,7 +215,7 @@ func workers() map[string]string {
 // elsewhere matches the stacks of goroutines that no origin has started.
 var elsewhere = regexp.MustCompile(`(?m)^(testing\.\(\*[MT]\)|testing\.tRunner|main\.main|net/http\.\(\*conn\)\.serve)`)
 
-// stacks gives the stacks of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])

@@ -29,7 +29,8 @@ type apiError struct {
 	text   string
 }
 
-// Error gives "URL: 403 Forbidden: rest_forbidden: Sorry, you are not allowed".
+// Error returns "URL: 403 Forbidden: rest_forbidden: Sorry, you are not
+// allowed".
 func (e *apiError) Error() string {
 	s := e.status.Error()
 	for _, part := range []string{e.code, e.text} {
@@ -99,7 +100,8 @@ func decode(target string, body []byte, limit int64, v any) error {
 	return nil
 }
 
-// readError gives an answer that is no success with what WordPress says of it.
+// readError returns an answer that is no success with what WordPress says of
+// it.
 func readError(status *fetch.StatusError, body []byte) error {
 	e := &apiError{status: status}
 	var said struct {
@@ -112,7 +114,7 @@ func readError(status *fetch.StatusError, body []byte) error {
 	return e
 }
 
-// start gives the first words of a text from elsewhere, on one line.
+// start returns the first words of a text from elsewhere, on one line.
 func start(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= 120 {

@@ -64,12 +64,12 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]stand{}}
-	anew := was.Rules != r.f.rules
-	if !anew {
+	again := was.Rules != r.f.rules
+	if !again {
 		r.is.Mapped, r.is.Looked = was.Mapped, was.Looked
 	}
 	for slug, st := range was.Types {
-		if anew { // all pages come again; what is gone is known when they have
+		if again { // all pages come again; what is gone is known when they have
 			st = stand{Open: true}
 		}
 		r.is.Types[slug] = st
@@ -281,8 +281,8 @@ func (r *run) end() error {
 	return nil
 }
 
-// unsettled gives the cursor for a milestone before those that are Whole: what
-// is gone of the types that were named so far is not known to anybody yet.
+// unsettled returns the cursor for a milestone before those that are Whole:
+// what is gone of the types that were named so far is not known to anybody yet.
 func (r *run) unsettled() cursor {
 	so := r.is
 	so.Types = maps.Clone(r.is.Types)

@@ -151,7 +151,7 @@ func (s *Site) index(ctx context.Context, f *site, was cursor) error {
 	return nil
 }
 
-// route gives the URL of a route of the API, such as "wp/v2/posts/12".
+// route returns the URL of a route of the API, such as "wp/v2/posts/12".
 func (f *site) route(path string, q url.Values) string {
 	u := *f.api
 	all := u.Query()
@@ -169,7 +169,7 @@ func (f *site) route(path string, q url.Values) string {
 	return u.String()
 }
 
-// path gives the route that a URL of the API has, the opposite of route.
+// path returns the route that a URL of the API has, the opposite of route.
 func (f *site) path(location string) (string, bool) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host != f.api.Host {

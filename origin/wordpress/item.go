@@ -113,7 +113,7 @@ var kinds = map[string]millrace.PageKind{
 	"docs": millrace.Documentation,
 }
 
-// terms gives the section and the tags of an item.
+// terms returns the section and the tags of an item.
 func (it item) terms(t postType) (section string, tags []string) {
 	for _, raw := range it.Embedded.Terms {
 		var terms []term
@@ -180,7 +180,7 @@ func readTime(s string) time.Time {
 	return t
 }
 
-// ownExcerpt gives an excerpt as text if somebody has written it. One that
+// ownExcerpt returns an excerpt as text if somebody has written it. One that
 // WordPress has made is how the content begins, and ends in "[…]" or in a link
 // to the rest; or it is all of a short content, but for blocks such as images.
 func ownExcerpt(excerpt, content string) string {
@@ -221,7 +221,7 @@ var inline = map[string]bool{
 	"kbd": true, "mark": true, "q": true, "s": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true, "wbr": true,
 }
 
-// plain gives the text of a line of HTML.
+// plain returns the text of a line of HTML.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return strings.Join(strings.Fields(s), " ")

@@ -205,7 +205,7 @@ func (s *Site) look(ctx context.Context, f *site, t postType) (look, error) {
 		}
 		digest(h, published, false, func(it item) string { return it.Date })
 	}
-	// Where nobody says how many there are, an old item goes without a trace.
+	// Without a total, the deletion of an old item leaves no trace.
 	if !racy(l.stand.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
 		l.stand.State = strconv.FormatUint(h.Sum64(), 36)
 	}
@@ -228,9 +228,8 @@ func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]it
 	panic("wordpress: the last size is not the last")
 }
 
-// digest writes what a list names. In a list by a date nobody says in what
-// order items of one date are, so the last date of a list that goes on does
-// not count.
+// digest writes what a list names. A list by date does not define the order of
+// items of one date, so the last date of an incomplete list does not count.
 func digest(w io.Writer, items []item, whole bool, date func(item) string) {
 	var lines []string
 	for _, it := range items {

@@ -133,7 +133,7 @@ func (r *real) sync() (*mirror.Report, int) {
 	return report, int(r.client.Stats().Requests)
 }
 
-// held gives the pages of the store, by URL.
+// held returns the pages of the store, by URL.
 func (r *real) held() map[string]*millrace.Page {
 	r.Helper()
 	v, err := r.site.Head(r.Context())
@@ -217,7 +217,7 @@ func (r *real) unchanged(most int) {
 	}
 }
 
-// some gives a public post of a type.
+// some returns a public post of a type.
 func (r *real) some(typ string, n int) post {
 	r.Helper()
 	for _, p := range r.posts() {

@@ -94,7 +94,7 @@ const maxLooks = 3
 func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {
 	resp, err := r.Site.do(ctx, http.MethodHead, at)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
-		return false, nil // robots.txt disallows it, or it leads to where nobody follows
+		return false, nil // robots.txt disallows it, or it redirects to another site
 	}
 	if err != nil {
 		return false, err

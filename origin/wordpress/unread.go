@@ -57,7 +57,7 @@ func (r *run) unread(ctx context.Context) error {
 	return nil
 }
 
-// mapped gives the types in the index of the site's sitemaps. It costs one
+// mapped returns the types in the index of the site's sitemaps. It costs one
 // request, which is not repeated; ok is false if it may succeed another time.
 func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	at := r.root.String() + "wp-sitemap.xml"
@@ -95,7 +95,7 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	return names, true
 }
 
-// mapType gives the type whose items a sitemap names, "" for another one.
+// mapType returns the type whose items a sitemap names, "" for another one.
 func mapType(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {

@@ -49,7 +49,7 @@ type Site struct {
 	warned atomic.Pointer[string] // the types of which unread has warned last
 }
 
-// New gives the WordPress site whose root is the URL of its home, such as
+// New returns the WordPress site whose root is the URL of its home, such as
 // https://example.com/blog/, without asking it anything. A nil client is the
 // guarded default. ErrInvalid: the root is no http(s) URL, or has a query.
 func New(client *http.Client, root string, o *Options) (*Site, error) {
@@ -103,7 +103,7 @@ func Find(ctx context.Context, client *http.Client, at string) (string, error) {
 	return f.home.String(), nil
 }
 
-// parseRoot gives a root in its canonical form.
+// parseRoot returns a root in its canonical form.
 func parseRoot(root string) (*url.URL, error) {
 	c, err := canon.URL(root)
 	if err != nil {
@@ -125,9 +125,9 @@ func parseRoot(root string) (*url.URL, error) {
 	return u, nil
 }
 
-// place gives the URL under the root of what the site calls link: WordPress
-// may know itself by another scheme or host than those by which it was
-// reached. A link that is not under the root is an error.
+// place returns the URL under the root of what the site calls link: WordPress
+// may know itself by another scheme or host than those by which it was reached.
+// A link that is not under the root is an error.
 func (s *Site) place(f *site, link string) (string, error) {
 	c, err := canon.URL(link)
 	if err != nil {
