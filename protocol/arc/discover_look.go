@@ -129,15 +129,9 @@ func (r *run) lookAt(ctx context.Context, at kit.Resource) (*looked, error) {
 		l.made = t // its own word for it may be at its end
 	}
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
-	switch {
-	case b.Whole:
-	case b.Size < 0 || b.Read == 0:
-		l.unending = true
-	default:
-		l.guessed = true
-		more := float64(b.Size) / float64(b.Read)
-		l.pages, l.bare = int(more*float64(l.pages)), int(more*float64(l.bare))
-	}
+	more, unending := kit.Extent(b)
+	l.unending, l.guessed = unending, !b.Whole && !unending
+	l.pages, l.bare = int(more*float64(l.pages)), int(more*float64(l.bare))
 	return l, nil
 }
 

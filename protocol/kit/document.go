@@ -53,6 +53,27 @@ func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.
 	return body, resp, nil
 }
 
+// Extent returns how many times as much a document has as its beginning. If that is
+// not known, it is 1, and unending is set.
+func Extent(b *fetch.Beginning) (times float64, unending bool) {
+	switch {
+	case b.Whole:
+		return 1, false
+	case b.Size < 0 || b.Read == 0:
+		return 1, true
+	}
+	return float64(b.Size) / float64(b.Read), false
+}
+
+// Few returns at most three elements of a list to probe: one in the middle, the first
+// and the last.
+func Few[T any](list []T) []T {
+	if n := len(list); n > 0 {
+		return []T{list[n/2], list[0], list[n-1]}[:min(n, 3)]
+	}
+	return nil
+}
+
 // Download returns a context for a list of all pages, which may have limit bytes and
 // take more time than other documents.
 func Download(ctx context.Context, limit int64) context.Context {

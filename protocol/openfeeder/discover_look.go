@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	lookBytes   = 1 << 20 // of a document that is looked at, as it is sent
-	lookSamples = 3       // pages that are got
+	lookBytes = 1 << 20 // of a document that is looked at, as it is sent
 	// The most pages that a feed is taken to have, and the most requests that one
 	// of them takes, whatever its server says.
 	mostPages = 1 << 28
@@ -168,15 +167,13 @@ func (l *looked) nothingNew(ctx context.Context, token string) (*changes, string
 // like them. get gives the requests that a page takes in all, of which it has
 // sent one.
 func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) error {
-	n := len(l.items)
-	at := []int{n / 2, 0, n - 1}[:min(n, lookSamples)]
 	var got int64
 	var sum protocol.Cost
 	var first error
-	for _, i := range at {
+	for _, it := range kit.Few(l.items) {
 		parts := 0
 		cost, err := l.spent(func() (err error) {
-			parts, err = get(&l.items[i])
+			parts, err = get(&it)
 			return err
 		})
 		if err != nil {

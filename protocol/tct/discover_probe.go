@@ -18,7 +18,6 @@ import (
 
 const (
 	probeBytes = 256 << 10 // of a list or document, as it is sent
-	samples    = 3         // documents that are fetched
 	// maxItems is the most that a list is taken to have, whatever its server says.
 	maxItems = 1 << 28
 )
@@ -122,20 +121,12 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 	if err != nil && (b.Whole || n == 0 || isOtherDocument(err)) {
 		return p.r.listError(at, err)
 	}
-	size := b.Size
-	switch {
-	case b.Whole:
-	case size < 0:
-		p.unending = true
-		size = b.Read
-	default:
-		p.guessed = true
-		n = int(min(maxItems, float64(n)*float64(size)/float64(b.Read)))
-	}
+	times, unending := kit.Extent(b)
+	p.unending, p.guessed = p.unending || unending, p.guessed || !b.Whole && !unending
 	p.Entry = cmp.Or(p.Entry, at)
 	p.Lists++
-	p.Items += n
-	p.bytes += size
+	p.Items += int(min(maxItems, times*float64(n)))
+	p.bytes += max(b.Size, b.Read)
 	if fetch.ValidatorsOf(resp) != (fetch.Validators{}) {
 		p.free++
 	}
@@ -148,12 +139,10 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 // sample fetches a few documents of the first list. The error is that of the first
 // of them, if none of them is a document.
 func (p *siteProbe) sample(ctx context.Context) error {
-	n := len(p.items)
-	at := []int{n / 2, 0, n - 1}[:min(n, samples)]
 	var first error
 	var size int64
-	for _, i := range at {
-		b, tag, err := p.fetch(ctx, p.items[i].MURL)
+	for _, it := range kit.Few(p.items) {
+		b, tag, err := p.fetch(ctx, it.MURL)
 		if err == nil && b.Whole {
 			var d *document
 			if d, _, err = p.r.d.Decode(b.Content); err == nil {
@@ -171,7 +160,7 @@ func (p *siteProbe) sample(ctx context.Context) error {
 			continue
 		}
 		p.documents++
-		if strings.Contains(tag, hashPrefix) && !millrace.SameVersion(tag, p.items[i].ETag) {
+		if strings.Contains(tag, hashPrefix) && !millrace.SameVersion(tag, it.ETag) {
 			p.mismatch++
 		}
 		size += min(max(b.Size, b.Read), 4<<30)

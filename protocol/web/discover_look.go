@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (
@@ -129,15 +130,10 @@ func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
 	if err != nil && (b.Whole || pages == 0 && len(children) == 0) {
 		return fmt.Errorf("%s: sitemap %s: %w", Name, u, err)
 	}
-	size, n := float64(b.Size), float64(pages)
-	switch {
-	case b.Whole:
-	case b.Size < 0 || b.Read == 0:
-		size, l.unending = float64(b.Read), true
-	default:
-		n, l.guessed = n*size/float64(b.Read), true
-	}
-	l.lists, l.pages, l.bytes = l.lists+1, l.pages+n, l.bytes+size
+	times, unending := kit.Extent(b)
+	size := float64(max(b.Size, b.Read))
+	l.unending, l.guessed = l.unending || unending, l.guessed || !b.Whole && !unending
+	l.lists, l.pages, l.bytes = l.lists+1, l.pages+times*float64(pages), l.bytes+size
 	if !free {
 		l.still += size
 	}
@@ -195,11 +191,7 @@ func (l *looked) some() (pages []string) {
 			pages = append(pages, u)
 		}
 	}
-	n := len(pages)
-	if n <= lookSamples {
-		return pages
-	}
-	return []string{pages[n/2], pages[0], pages[n-1]}
+	return kit.Few(pages)
 }
 
 // sample gets a few pages. A site without Markdown is ErrNotFound.
