@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/millrace/millrace/check"
@@ -108,16 +107,11 @@ func (s *survey) seeRobots(ctx context.Context) error {
 // seeSitemaps gets the sitemaps that robots.txt names, else the usual one, and
 // of an index some.
 func (s *survey) seeSitemaps(ctx context.Context) error {
-	base, err := url.Parse(s.Target.Root())
-	if err != nil {
-		return err
-	}
 	var todo []namedSitemap
 	if s.robots != nil {
-		for _, ref := range fetch.ParseRobots(s.robots.resp.Body, "millrace").Sitemaps() {
-			if u, err := canon.Resolve(base, ref); err == nil && !sitemap.IsOther(u) {
-				todo = append(todo, namedSitemap{by: s.robots.resp.URL, url: u})
-			}
+		robots := fetch.ParseRobots(s.robots.resp.Body, "millrace")
+		for _, u := range kit.Sitemaps(robots, s.Root(), func(u string) bool { return !sitemap.IsOther(u) }) {
+			todo = append(todo, namedSitemap{by: s.robots.resp.URL, url: u})
 		}
 	}
 	if len(todo) == 0 {
