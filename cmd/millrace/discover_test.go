@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/protocol/all"
 )
 
-func discovered(t *testing.T, url string, args ...string) (r discoverReport, code int) {
+func discovered(t *testing.T, url string, args ...string) (r agent.Discovery, code int) {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"discover", url, "--allow-private", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -73,7 +74,7 @@ func TestDiscoverNothing(t *testing.T) {
 	closed := httptest.NewServer(mux)
 	defer closed.Close()
 	r, code := discovered(t, closed.URL)
-	if code != exitFailure || r.First != "" || r.Robots.Root || !slices.ContainsFunc(r.Ways, func(w discoveredWay) bool { return w.Code == "robots-disallow" }) {
+	if code != exitFailure || r.First != "" || r.Robots.Root || !slices.ContainsFunc(r.Ways, func(w agent.DiscoveredWay) bool { return w.Code == "robots-disallow" }) {
 		t.Errorf("exit %d: %+v", code, r)
 	}
 	if len(r.Robots.Said) != 1 || r.Robots.Said[0].Name != "content-signal" {

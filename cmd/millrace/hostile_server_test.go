@@ -171,7 +171,7 @@ func (p *pulled) render(t *testing.T) {
 	var b bytes.Buffer
 	r := p.report
 	r.SkippedN = len(r.Skipped)
-	printPull(&b, []*agent.Report{&r})
+	_ = agent.WriteText(&b, []*agent.Report{&r})
 	p.text = b.String()
 }
 

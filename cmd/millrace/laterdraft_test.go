@@ -79,12 +79,12 @@ func TestLaterDraft(t *testing.T) {
 	rooms := []string{"tct-00", "tct-01", "tct-03"}
 	url := laterDraft(t)
 	_, out, errs := command(t, nil, "discover", url, "--allow-private", "--json")
-	var found discoverReport
+	var found agent.Discovery
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
 	for _, room := range rooms {
-		i := slices.IndexFunc(found.Ways, func(w discoveredWay) bool { return w.Protocol == room })
+		i := slices.IndexFunc(found.Ways, func(w agent.DiscoveredWay) bool { return w.Protocol == room })
 		if i < 0 || !strings.Contains(found.Ways[i].Reason, draft) || found.Ways[i].Carries != "" {
 			t.Errorf("discover says of %s: %+v", room, found.Ways)
 		}

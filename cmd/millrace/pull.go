@@ -98,7 +98,11 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	if len(c.URL) == 1 {
 		out = oneOrAll(reports)
 	}
-	if err := p.report(out, func(w *bytes.Buffer) { printPull(w, reports) }); err != nil {
+	if err := p.report(out, func(w *bytes.Buffer) {
+		var text bytes.Buffer
+		_ = agent.WriteText(&text, reports)
+		_, _ = optionFlags.WriteString(w, text.String())
+	}); err != nil {
 		return err
 	}
 	if failed != nil {

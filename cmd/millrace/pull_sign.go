@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/millrace/millrace/agent"
-	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/webauth"
 )
 
@@ -50,19 +48,4 @@ func readSigningKey(flag, file string) (*webauth.Key, error) {
 		return nil, usageError(fmt.Sprintf("%s %s: %v; millrace keys sign FILE makes one", flag, file, err))
 	}
 	return key, nil
-}
-
-// signedText says it for a person.
-func signedText(r *agent.Report) string {
-	if r.Signed == nil {
-		return ""
-	}
-	text := fmt.Sprintf("  %s signed by the site, and right", humanize.Quantity(r.Signed.Verified, "answer"))
-	if n := r.Signed.Wrong; n > 0 {
-		text += fmt.Sprintf("; %d wrong, which were not taken", n)
-	}
-	if n := r.Signed.Unverified; n > 0 {
-		text += fmt.Sprintf("; %d by a key that the site does not publish", n)
-	}
-	return text + "\n"
 }

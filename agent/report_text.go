@@ -1,28 +1,31 @@
-package main
+package agent
 
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// printPull prints reports for a person.
-func printPull(w *bytes.Buffer, reports []*agent.Report) {
+// WriteText writes reports for people, and their sums if there are several.
+func WriteText(w io.Writer, reports []*Report) error {
+	b := new(bytes.Buffer)
 	for _, r := range reports {
-		printOnePull(w, r)
+		r.writeText(b)
 	}
 	if len(reports) > 1 {
-		printSums(w, reports)
+		writeSums(b, reports)
 	}
+	_, err := b.WriteTo(w)
+	return err
 }
 
-func printOnePull(w *bytes.Buffer, r *agent.Report) {
+func (r *Report) writeText(w *bytes.Buffer) {
 	via := ""
 	if r.Via != "" {
 		via = " by " + all.Label(r.Via)
@@ -65,9 +68,9 @@ func printOnePull(w *bytes.Buffer, r *agent.Report) {
 	}
 }
 
-// printSums prints what all sites have come to.
-func printSums(w *bytes.Buffer, reports []*agent.Report) {
-	var sum agent.Report
+// writeSums writes what all sites have come to.
+func writeSums(w *bytes.Buffer, reports []*Report) {
+	var sum Report
 	failed, ended := 0, 0
 	for _, r := range reports {
 		sum.Added, sum.Updated, sum.Deleted, sum.Unchanged = sum.Added+r.Added, sum.Updated+r.Updated, sum.Deleted+r.Deleted, sum.Unchanged+r.Unchanged
@@ -92,9 +95,9 @@ func printSums(w *bytes.Buffer, reports []*agent.Report) {
 
 // policyText says in a line what a person has to know of the policy, if
 // anything.
-func policyText(r *agent.Report) string {
+func policyText(r *Report) string {
 	if r.PolicyIgnored {
-		return "  the site's policy and robots.txt were not asked for and not kept to (--ignore-policy)\n"
+		return "  the site's policy and robots.txt were not asked for and not kept to (Options.IgnorePolicy)\n"
 	}
 	if r.Policy == nil || r.Error != "" {
 		return ""
@@ -113,6 +116,21 @@ func policyText(r *agent.Report) string {
 		return ""
 	}
 	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
+}
+
+// signedText says in a line what the site has signed, if anything.
+func signedText(r *Report) string {
+	if r.Signed == nil {
+		return ""
+	}
+	text := fmt.Sprintf("  %s signed by the site, and right", humanize.Quantity(r.Signed.Verified, "answer"))
+	if n := r.Signed.Wrong; n > 0 {
+		text += fmt.Sprintf("; %d wrong, which were not taken", n)
+	}
+	if n := r.Signed.Unverified; n > 0 {
+		text += fmt.Sprintf("; %d by a key that the site does not publish", n)
+	}
+	return text + "\n"
 }
 
 // retentionText gives seconds as an owner would say them.

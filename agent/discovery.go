@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// Discovery is the ways into a site and its rules. In JSON it is what
+// `millrace discover --json` prints.
+type Discovery struct {
+	Site     string             `json:"site"`
+	Moved    string             `json:"moved,omitempty"` // where the root leads to, if that is another site
+	Ways     []DiscoveredWay    `json:"ways"`
+	Absent   []string           `json:"absent"`  // protocols that the site does not have
+	First    string             `json:"first"`   // the way that a first pull would take; "" = none
+	Refresh  string             `json:"refresh"` // and a later one
+	Plan     *discover.Plan     `json:"plan"`
+	Purpose  millrace.Purpose   `json:"purpose"`
+	Policies []DiscoveredPolicy `json:"policies"`
+	Licenses []discover.License `json:"licenses"`
+	Robots   DiscoveredRobots   `json:"robots"`
+	Requests int64              `json:"requests"` // that the look has taken
+	Received int64              `json:"bytes_received"`
+	Seconds  float64            `json:"seconds"`
+}
+
+// DiscoveredWay is one row. Figures of a way that has nothing to offer are 0,
+// its pages -1.
+type DiscoveredWay struct {
+	Protocol        string `json:"protocol"`
+	Entry           string `json:"entry"`
+	Pages           int    `json:"pages"`   // -1 = not known
+	Carries         string `json:"carries"` // blocks, text or summaries; "" = nothing
+	Bare            int    `json:"bare"`    // pages that it names without their content
+	Deletes         bool   `json:"deletes"` // a refresh tells of the pages that are gone
+	FirstRequests   int64  `json:"first_requests"`
+	FirstBytes      int64  `json:"first_bytes"`
+	RefreshRequests int64  `json:"refresh_requests"`
+	RefreshBytes    int64  `json:"refresh_bytes"`
+	Allowed         bool   `json:"allowed"`
+	Reason          string `json:"reason"`          // why it is not allowed, or what is wrong with it; "" = nothing is
+	Code            string `json:"code,omitempty"`  // of the reason
+	Basis           string `json:"basis,omitempty"` // what the figures rest on; "" = all was counted
+}
+
+// DiscoveredPolicy is what one document says about the use of the content.
+type DiscoveredPolicy struct {
+	Document string                    `json:"document"`
+	Purposes map[millrace.Purpose]bool `json:"purposes"`
+	*Policy
+}
+
+// DiscoveredRobots is what robots.txt says.
+type DiscoveredRobots struct {
+	Root       bool            `json:"root_allowed"`
+	Closed     string          `json:"rule,omitempty"` // that disallows the root
+	CrawlDelay float64         `json:"crawl_delay"`    // in seconds
+	Said       []discover.Said `json:"said"`
+}
+
+// NewDiscovery describes a site that was probed. The plan is that of a pull, which
+// does not look at a site as far.
+func NewDiscovery(site *discover.Site, purpose millrace.Purpose) *Discovery {
+	plan := site.Plan(nil)
+	if short := site.Short(all.Protocols()); short != nil {
+		will := short.Plan(nil)
+		will.First.Why += "; pull looks no further, since that would take more than another way saves"
+		plan.First, plan.Refresh = will.First, will.Refresh
+	}
+	r := &Discovery{
+		Site: site.URL, Moved: site.Moved, Ways: []DiscoveredWay{}, Absent: append([]string{}, site.Absent...), Plan: plan,
+		First: plan.First.Primary, Refresh: plan.Refresh.Primary, Purpose: purpose,
+		Policies: []DiscoveredPolicy{}, Licenses: append([]discover.License{}, site.Licenses...),
+		Robots: DiscoveredRobots{
+			Root: site.Robots.Closed == "", Closed: site.Robots.Closed, CrawlDelay: site.Robots.Delay.Seconds(),
+			Said: append([]discover.Said{}, site.Robots.Said...),
+		},
+	}
+	for _, w := range site.Ways {
+		row := DiscoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code}
+		if o := w.Offer; o != nil {
+			row.Entry, row.Pages, row.Carries, row.Bare = o.Entry, o.Pages, carriesText(o.Detail), o.WithoutContent
+			row.Deletes, row.Basis = o.Deletes, o.Basis
+		}
+		for _, q := range plan.Quotes {
+			if q.Protocol == w.Protocol {
+				row.FirstRequests, row.FirstBytes = q.First.Requests, q.First.Bytes
+				row.RefreshRequests, row.RefreshBytes = q.Refresh.Requests, q.Refresh.Bytes
+			}
+		}
+		r.Ways = append(r.Ways, row)
+	}
+	for _, t := range site.Terms {
+		r.Policies = append(r.Policies, DiscoveredPolicy{t.URL, t.Policy.Purposes, PolicyOf([]protocol.Terms{t})})
+	}
+	return r
+}
+
+// carriesText names how rich the content is that a way brings.
+func carriesText(d millrace.Detail) string {
+	switch d {
+	case millrace.DetailBlocks:
+		return "blocks"
+	case millrace.DetailText:
+		return "text"
+	}
+	return "summaries"
+}
+
+// WriteText writes the discovery for people.
+func (r *Discovery) WriteText(w io.Writer) error {
+	b := new(bytes.Buffer)
+	fmt.Fprintf(b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
+	if r.Moved != "" {
+		fmt.Fprintf(b, "its root leads to another site; look at that as well: %s\n", r.Moved)
+	}
+	b.WriteByte('\n')
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\n")
+	var entries, notes, basis []string
+	said := map[string]bool{}
+	for _, row := range r.Ways {
+		name, pages, first, again, allowed := all.Label(row.Protocol), "?", "-", "-", "yes"
+		if row.Pages >= 0 {
+			pages = fmt.Sprint(row.Pages)
+		}
+		if row.Carries != "" {
+			first = fmt.Sprintf("%d req., %s", row.FirstRequests, humanize.Bytes(row.FirstBytes))
+			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, humanize.Bytes(row.RefreshBytes))
+			entries = append(entries, name+" begins at "+row.Entry)
+		} else {
+			pages, row.Carries = "-", "-"
+		}
+		if !row.Allowed {
+			allowed = "no"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, pages, row.Carries, first, again, allowed)
+		if row.Reason != "" && !said[row.Reason] && r.First != "" {
+			said[row.Reason] = true
+			notes = append(notes, name+": "+row.Reason)
+		}
+		if row.Bare > 0 && row.Carries != "summaries" {
+			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", name, row.Bare))
+		}
+		if row.Basis != "" {
+			basis = append(basis, name+" by "+row.Basis)
+		}
+	}
+	_ = t.Flush()
+	if len(r.Absent) > 0 {
+		absent := make([]string, len(r.Absent))
+		for i, name := range r.Absent {
+			absent[i] = all.Label(name)
+		}
+		fmt.Fprintf(b, "not there: %s\n", strings.Join(absent, ", "))
+	}
+	for _, n := range append(entries, notes...) {
+		b.WriteString(humanize.Printable(n) + "\n")
+	}
+	if len(basis) > 0 {
+		b.WriteString(humanize.Printable("estimates: "+strings.Join(basis, "; ")) + "\n")
+	}
+	b.WriteByte('\n')
+	for _, line := range r.rules() {
+		b.WriteString(humanize.Printable(line) + "\n")
+	}
+	for _, route := range []struct {
+		name string
+		discover.Route
+	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
+		if route.Primary == "" {
+			fmt.Fprintf(b, "%s\n", humanize.Printable(route.Why))
+			break
+		}
+		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), humanize.Printable(route.Why))
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// rules says in lines what the site says about the use of its content.
+func (r *Discovery) rules() (lines []string) {
+	for _, d := range r.Policies {
+		var said []string
+		for _, purpose := range slices.Sorted(maps.Keys(d.Purposes)) {
+			said = append(said, fmt.Sprintf("%s %s", purpose, map[bool]string{true: "yes", false: "no"}[d.Purposes[purpose]]))
+		}
+		said = append(said, d.Requirements...)
+		if d.PerSecond > 0 {
+			said = append(said, fmt.Sprintf("%g requests a second", d.PerSecond))
+		}
+		if d.PerDay > 0 {
+			said = append(said, fmt.Sprintf("%d requests a day", d.PerDay))
+		}
+		if d.Retention > 0 {
+			said = append(said, "copies for "+retentionText(d.Retention))
+		}
+		if d.Terms != "" {
+			said = append(said, "terms "+d.Terms)
+		}
+		lines = append(lines, fmt.Sprintf("policy %s: %s", d.Document, strings.Join(said, ", ")))
+	}
+	for _, l := range r.Licenses {
+		lines = append(lines, fmt.Sprintf("licence %s (%s)", l.URL, l.From))
+	}
+	robots := "robots.txt: "
+	if r.Robots.Root {
+		robots += "the root is allowed"
+	} else {
+		robots += "the root is disallowed, " + r.Robots.Closed
+	}
+	if r.Robots.CrawlDelay > 0 {
+		robots += fmt.Sprintf(", %g s between requests", r.Robots.CrawlDelay)
+	}
+	lines = append(lines, robots)
+	for _, s := range r.Robots.Said {
+		lines = append(lines, fmt.Sprintf("robots.txt line %d: %s: %s", s.Line, s.Name, s.Value))
+	}
+	return lines
+}
