@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/export"
 )
 
 // exported runs `millrace export` and gives what is on standard output.
@@ -82,10 +83,10 @@ func TestExport(t *testing.T) {
 	}
 
 	out := filepath.Join(t.TempDir(), "out")
-	var r exportReport
-	report := func(text string) exportReport {
+	var r export.Report
+	report := func(text string) export.Report {
 		t.Helper()
-		r = exportReport{}
+		r = export.Report{}
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +169,8 @@ func TestExportRefused(t *testing.T) {
 		{"--store MIRROR --format csv --out FOLDER/x.csv --since 2026-11-20T12:00:00Z", 2, "usage/since"},
 		{"--store MIRROR --format jsonl --out FOLDER/x --since yesterday", 2, "usage/since"},
 		{"--store MIRROR --format jsonl --out FOLDER/x --since 2026-11-20", 2, "usage/since"},
-		{"--store MIRROR --format jsonl --out FOLDER/x --since " + cursorOf(s.url, "feed:1"), 1, "conflict"},
-		{"--store MIRROR --format jsonl --out FOLDER/x --since " + cursorOf("https://other.example/", "feed:1"), 1, "conflict"},
+		{"--store MIRROR --format jsonl --out FOLDER/x --since " + export.CursorOf(s.url, "feed:1"), 1, "conflict"},
+		{"--store MIRROR --format jsonl --out FOLDER/x --since " + export.CursorOf("https://other.example/", "feed:1"), 1, "conflict"},
 		{"--store MIRROR-none --format jsonl --out FOLDER/x", 1, "not-found"},
 		{"--store MIRROR --format jsonl --out FOLDER/x --site https://other.example/", 2, "usage/site"},
 		{"--store MIRROR --format jsonl --out FOLDER", 1, "is-folder"},

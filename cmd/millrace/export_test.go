@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/export"
 )
 
 // A folder that holds documents of the protocol already, from an earlier
@@ -34,7 +36,7 @@ func TestExportPartial(t *testing.T) {
 		for _, quota := range [][]string{{"--max-pages", "9"}, nil, {"--max-pages", "1"}} {
 			r := pullBest(t, b.url, mirror, append([]string{"--via", via}, quota...)...)
 			code, out, errs := command(t, nil, "export", "--store", mirror, "--format", "jsonl", "--out", file, "--json")
-			var e exportReport
+			var e export.Report
 			if err := json.Unmarshal([]byte(out), &e); code != 0 || err != nil || len(e.Sites) != 1 {
 				t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 			}

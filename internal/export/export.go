@@ -15,6 +15,9 @@ import (
 type Site struct {
 	View  millrace.View
 	Terms []protocol.Terms // documents about the use of the content; nil = none is known
+
+	Name    string // of the site in its store
+	Partial bool   // no pull of the site has come to its end yet
 }
 
 // Options configure an export. The zero value works.

@@ -1,0 +1,154 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// Report is what an export has written.
+type Report struct {
+	Store  string         `json:"store"`
+	Format string         `json:"format"`
+	Out    string         `json:"out"`
+	Sites  []ReportedSite `json:"sites"`
+	Counts
+}
+
+// ReportedSite is the state of a site that was exported.
+type ReportedSite struct {
+	Site   string `json:"site"`
+	Pages  int    `json:"pages"`
+	Cursor string `json:"cursor"` // moves with every change of the site
+	// Partial: no pull of the site has come to its end yet.
+	Partial bool `json:"partial,omitempty"`
+	// Terms are the documents that say what the content may be used for.
+	Terms []string `json:"terms,omitempty"`
+}
+
+// Select opens sites of a store: those of names, which are one or all. bases are the
+// bases of all sites, or their names where they cannot be read.
+func Select(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
+	for _, name := range all {
+		selected := len(names) == len(all) || name == names[0]
+		site, v, err := ingest.Head(ctx, st, name)
+		if err != nil && selected {
+			return nil, nil, err
+		} else if err != nil {
+			bases = append(bases, name)
+			continue
+		}
+		bases = append(bases, v.Site().Base)
+		if !selected {
+			continue
+		}
+		s := Site{View: v, Name: name}
+		if s.Terms, err = termsOf(ctx, st.State(), site, name); err != nil {
+			return nil, nil, err
+		}
+		if s.Partial, err = ingest.Partial(st.State(), name).Load(ctx); err != nil {
+			return nil, nil, err
+		}
+		sites = append(sites, s)
+	}
+	return sites, bases, nil
+}
+
+// report describes an exported site.
+func (s *Site) report() ReportedSite {
+	info := s.View.Site()
+	r := ReportedSite{Site: info.Base, Pages: info.Pages, Cursor: CursorOf(s.Name, info.At(info.Seq)), Partial: s.Partial}
+	for _, t := range s.Terms {
+		r.Terms = append(r.Terms, t.URL)
+	}
+	return r
+}
+
+// NewReport returns the state of the exported sites, without counts.
+func NewReport(sites []Site) *Report {
+	r := new(Report)
+	for i := range sites {
+		r.Sites = append(r.Sites, sites[i].report())
+	}
+	return r
+}
+
+// CursorOf returns a place in the log of a site, with the site's mark at its end:
+// all sites of a store count from 1, so that a place in one would be taken for
+// a place in another.
+func CursorOf(name string, c millrace.Cursor) string {
+	sum := sha256.Sum256([]byte(name))
+	return string(c) + ":" + hex.EncodeToString(sum[:4])
+}
+
+// IsSince reports whether a text can be a place for Since: a time or a cursor.
+func IsSince(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil || strings.Count(s, ":") == 2
+}
+
+// Since returns the place in the log of a site that a time is, or a cursor of a
+// report. ErrConflict: it is the cursor of another site.
+func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		seq, err := s.View.SeqAt(ctx, t)
+		return s.View.Site().At(seq), err
+	}
+	c := millrace.Cursor(text[:max(0, strings.LastIndexByte(text, ':'))])
+	if CursorOf(s.Name, c) != text {
+		return "", fmt.Errorf("--since %s: %w: it is the cursor of another site", text, millrace.ErrConflict)
+	}
+	return c, nil // whether it is of this store, the log says
+}
+
+// termsOf gives the terms of a site, which are those of where it was pulled
+// from, wherever it has been published since.
+func termsOf(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
+	if u, err := url.Parse(name); err == nil && u.Host != "" {
+		r, err := ingest.LoadTerms(ctx, st, u)
+		return r.Terms, err
+	}
+	r, err := ingest.SiteTerms(ctx, st, site)
+	return r.Terms, err
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(out io.Writer) error {
+	w := new(bytes.Buffer)
+	fmt.Fprintf(w, "%s of %s to %s: %s", humanize.Quantity(int64(r.Pages), "page"), humanize.Quantity(int64(len(r.Sites)), "site"), r.Out, humanize.Bytes(r.Bytes))
+	if r.Chunks > 0 {
+		fmt.Fprintf(w, ", %s", humanize.Quantity(int64(r.Chunks), "chunk"))
+	}
+	w.WriteByte('\n')
+	if r.Format == "markdown" {
+		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
+	}
+	for _, name := range r.Left {
+		fmt.Fprintf(w, "  left: %s, which somebody has changed; the site does not have it any more\n", humanize.Printable(name))
+	}
+	if r.Format == "jsonl" && r.Removed > 0 {
+		fmt.Fprintf(w, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))
+	}
+	for _, s := range r.Sites {
+		if r.Format == "jsonl" {
+			fmt.Fprintf(w, "  what changes from now on of %s: --since %s\n", s.Site, s.Cursor)
+		}
+		if len(s.Terms) > 0 {
+			fmt.Fprintf(w, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
+		}
+	}
+	_, err := w.WriteTo(out)
+	return err
+}
