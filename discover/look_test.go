@@ -33,7 +33,7 @@ type site struct {
 	mu       sync.Mutex
 	asked    map[string]int // by method and path
 	handlers []http.Handler
-	silent   []string // paths that nobody answers for
+	silent   []string // paths without a response
 }
 
 func newSite(t testing.TB, handlers ...http.Handler) *site {
@@ -358,7 +358,7 @@ func TestLookWeb(t *testing.T) {
 	})
 }
 
-// What a site says about use is told, and what it forbids is no way in.
+// The usage policy of a site is reported, and forbidden ways are left out.
 func TestLookTerms(t *testing.T) {
 	policy := &millrace.Policy{
 		Terms: "https://example.com/terms", Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true},
@@ -548,7 +548,7 @@ func TestLookHostile(t *testing.T) {
 			t.Errorf("%v", got.Spent)
 		}
 	})
-	t.Run("nobody", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

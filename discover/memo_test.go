@@ -142,7 +142,7 @@ func TestMemoAtOnce(t *testing.T) {
 	}
 }
 
-// A body that nobody reads costs its beginning, and its connection is used again.
+// An unread body costs its first bytes, and its connection is reused.
 func TestMemoClosed(t *testing.T) {
 	_, client, sent := newMemo(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat(r.RemoteAddr+"\n", 1000))
@@ -191,7 +191,7 @@ func TestMemoBudget(t *testing.T) {
 	}
 }
 
-// What may pass is repeated once, by whoever asks first, and no more.
+// A temporary failure is retried once, by the first caller.
 func TestMemoRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

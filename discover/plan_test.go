@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 			"scp fill tct-01 crawl", "tct-01 fill crawl",
 		}, // rich content to begin with, and what is cheap to come back by
 		{
-			"the same, and hardly ever from the start",
+			"the same, and seldom from the start",
 			[]discover.Way{scp(), tct(), web()},
 			&discover.Model{Rounds: 50, Sweep: 100},
 			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 		{"summaries, filled with text, beside blocks", []discover.Way{
 			arc(), tct(), but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 72_000) }),
 		}, nil, "scp fill tct-01", "arc fill tct-01"},
-		{"nobody knows how many", []discover.Way{
+		{"unknown number of pages", []discover.Way{
 			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
 		{"by another way than today's best", []discover.Way{ // which is not so much better that it pays to change
@@ -172,7 +172,7 @@ func TestPlan(t *testing.T) {
 			}
 			for _, r := range []discover.Route{p.First, p.Refresh} {
 				if r.Why == "" {
-					t.Error("nobody says why")
+					t.Error("no reason")
 				}
 				if n := len(r.Next); r.Primary != "" && n != open(c.ways)-1 {
 					t.Errorf("%d ways are next to %s: %v", n, r.Primary, r.Next)
@@ -280,7 +280,7 @@ func TestPlanWhy(t *testing.T) {
 	}
 }
 
-// A small site that hardly changes is looked at and not read.
+// A small site that seldom changes is probed and not read.
 func TestPlanQuiet(t *testing.T) {
 	few := func(w *discover.Way) { w.Offer.Pages = 10 }
 	s := &discover.Site{Ways: []discover.Way{but(tct(), few)}, Page: cost(1, 12_000)}
@@ -330,7 +330,7 @@ func FuzzPlan(f *testing.F) {
 		p := s.Plan(&discover.Model{Changed: changed})
 		for _, r := range []discover.Route{p.First, p.Refresh} {
 			if r.Why == "" {
-				t.Error("nobody says why")
+				t.Error("no reason")
 			}
 			taken := func(w discover.Way) bool { return w.Open() && w.Protocol == r.Primary }
 			if open(s.Ways) > 0 && !slices.ContainsFunc(s.Ways, taken) || open(s.Ways) == 0 && r.Primary != "" {
