@@ -36,7 +36,7 @@ func TestAuthor(t *testing.T) {
 		{"of a comment", `<h1>Corn</h1>` + text + `<ol class=comment-list><li class=comment><a rel=author href=/u>Ann Bee</a>`, "", ""},
 		{"of another page", `<h1>Corn</h1><div><h3><a href=/b>How to grind the rye</a></h3><p>By Ann Bee</p></div>` + text, "", ""},
 		{"an address", `<meta name=author content="ann@example.com"><h1>Corn</h1>` + text, "", ""},
-		{"nobody", `<meta name=author content="Admin"><h1>Corn</h1>` + text, "", ""},
+		{"no author", `<meta name=author content="Admin"><h1>Corn</h1>` + text, "", ""},
 	} {
 		res := extractPage(t, "https://example.com/a", c.doc)
 		if got := res.Page.Author; got != c.want || res.Sources["author"] != c.source {

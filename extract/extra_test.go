@@ -109,8 +109,8 @@ func TestExtraFingerprint(t *testing.T) {
 	}
 }
 
-// What rules drop is not in the document of an extra, and what stands around the
-// content is told from it.
+// The document of an extra lacks what rules drop, and separates the content
+// from its surroundings.
 func TestExtraDocument(t *testing.T) {
 	seen := map[string]bool{}
 	rules := extraRules(t, &RulesOptions{Drop: []string{".gone"}, Extra: map[string]Extra{"room": {Make: func(_ context.Context, d *Document) (json.RawMessage, error) {

@@ -205,7 +205,7 @@ func TestGold(t *testing.T) {
 		{"author", a.author + d.author, a.authorN + d.authorN, .775},
 		{"date", a.date + d.date, a.dateN + d.dateN, .80},
 		// Those that are given are in the documents: see above.
-		{"no date where there is none", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .95},
+		{"no invented date", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .95},
 	} {
 		if got := share(f.n, f.of); got < f.floor-slack {
 			t.Errorf("%s: %.3f, the floor is %.3f", f.name, got, f.floor-slack)

@@ -2,8 +2,7 @@ package extract
 
 import "testing"
 
-// The plain cases are told by the words that hold sentences together, and
-// what is not plain is left to the profiles.
+// Function words decide the plain cases, and profiles the others.
 func TestByFunctionWords(t *testing.T) {
 	for _, c := range []struct{ want, text string }{
 		{"en", "The wheel is turned by the water that comes from the pond, and it drives the stones with which the miller grinds the grain. In a dry summer it stands still for weeks."},

@@ -55,7 +55,7 @@ func TestMeta(t *testing.T) {
 }
 
 func TestNothingInvented(t *testing.T) {
-	res := extractPage(t, "https://example.com/a", `<title>T</title><p>On January 5, 2020 we met. <time datetime=2020-01-05>then</time></p><p>Written by nobody@example.com, © 2024</p>`)
+	res := extractPage(t, "https://example.com/a", `<title>T</title><p>On January 5, 2020 we met. <time datetime=2020-01-05>then</time></p><p>Written by someone@example.com, © 2024</p>`)
 	p := res.Page
 	if !p.Published.IsZero() || !p.Modified.IsZero() || p.Author != "" || p.Language != "" || p.Section != "" || p.Tags != nil || p.Summary != "" {
 		t.Errorf("invented: %+v", p)

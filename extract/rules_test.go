@@ -133,7 +133,7 @@ func TestRulesErrors(t *testing.T) {
 	}
 }
 
-// What rules did is told in the order of the document, with their selectors.
+// The result reports what rules did in document order, with their selectors.
 func TestRulesTold(t *testing.T) {
 	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .lead; .x, .none; aside b", ".plug, .mark; .byline; td")})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestRulesTold(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// What is content anyway is brought in by nobody.
+	// No rule is reported for what is content anyway.
 	if d := cmp.Diff([]Kept{{"li#special", "keep #special", 2}, {"body.single p.legal", "keep footer .legal", 2}}, res.Kept); d != "" {
 		t.Error(d)
 	}
@@ -316,7 +316,7 @@ func TestRulesKeepWhole(t *testing.T) {
 	}
 }
 
-// Rules that no element goes by are told, also where another one decides.
+// The result reports rules that match no element, also if another rule decides.
 func TestRulesIdle(t *testing.T) {
 	r, err := NewRules(&RulesOptions{Keep: []string{".x", "p.y"}, Drop: []string{"p.y", "#none", "script", "h2"}})
 	if err != nil {
