@@ -301,8 +301,7 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-// ga4Reserved are names of events that nobody else may use, ga4Prefixes beginnings
-// of names.
+// ga4Reserved are reserved names of events, ga4Prefixes reserved prefixes.
 var (
 	ga4Reserved = map[string]bool{
 		"ad_activeview": true, "ad_click": true, "ad_exposure": true, "ad_query": true, "ad_reward": true, "adunit_exposure": true,
@@ -439,7 +438,7 @@ func TestWebhook(t *testing.T) {
 		for _, e := range m.Data.Events {
 			want := events[e.Number-1]
 			if want.Status != http.StatusOK && want.Status != http.StatusNotModified {
-				want.Path = "" // nobody outside learns what is not there for everybody
+				want.Path = "" // paths of missing pages are not exported
 			}
 			if e.Number != next || e.Bot != want.Bot || e.Path != want.Path || e.Query != want.Query || e.Status != want.Status || !e.Time.Equal(want.Time) || e.Response != float64(want.Took.Microseconds())/1000 {
 				return 0, fmt.Errorf("event %+v, want number %d and %+v", e, next, want)

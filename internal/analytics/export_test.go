@@ -431,8 +431,8 @@ func TestExportLostMany(t *testing.T) {
 	})
 }
 
-// A receiver that has not been told anything is told of the last day, once it is
-// there; those that cannot be told when something was, of what is young enough.
+// A new receiver gets the events of the last day once it is up. A receiver that
+// takes no times gets the recent events only.
 func TestExportFirst(t *testing.T) {
 	for kind := range targets {
 		synctest.Test(t, func(t *testing.T) {

@@ -137,7 +137,7 @@ func TestStoreIsAway(t *testing.T) {
 			t.Fatalf("%d are stored: %v", len(all), all)
 		}
 
-		m.fail(fmt.Errorf("nobody takes that: %w", millrace.ErrInvalid))
+		m.fail(fmt.Errorf("refused: %w", millrace.ErrInvalid))
 		r.Record(page("/wrong"))
 		time.Sleep(time.Minute)
 		m.fail(nil)
@@ -212,8 +212,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// With a key, nobody reads what was searched for, and equal queries are still
-// equal.
+// With a key, queries are unreadable, and equal queries stay equal.
 func TestQueryKey(t *testing.T) {
 	ctx := t.Context()
 	st := kept(t)
@@ -327,7 +326,7 @@ func TestTidyLease(t *testing.T) {
 	})
 }
 
-// Weights are remembered for a while, and not what nobody could tell.
+// Weights are cached for a while, and unknown ones are not.
 func TestWeightCache(t *testing.T) {
 	ctx := t.Context()
 	now := noon
