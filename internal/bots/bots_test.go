@@ -119,7 +119,7 @@ func TestFamilies(t *testing.T) {
 	if a := b.Agent("ChatGPT.com"); a == nil || a.Family != "openai" {
 		t.Error(a)
 	}
-	for name, want := range map[string]int{"gptbot": 1, "OPENAI": 4, "nobody": 0, "Other": 0} {
+	for name, want := range map[string]int{"gptbot": 1, "OPENAI": 4, "unknown": 0, "Other": 0} {
 		if got := len(b.Named(name)); got != want {
 			t.Errorf("%s: %d bots", name, got)
 		}
@@ -180,7 +180,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{&Options{Files: []string{write(t, dir, "bots", "x\n")}}, "bot-line"},
 		{&Options{Files: []string{missing}}, "file-not-found"},
-		{&Options{Ranges: []RangeFile{{"nobody", more}}}, "unknown-bot"},
+		{&Options{Ranges: []RangeFile{{"unknown", more}}}, "unknown-bot"},
 		{&Options{Ranges: []RangeFile{{"GPTBot", missing}}}, "file-not-found"},
 		{&Options{Ranges: []RangeFile{{"GPTBot", write(t, dir, "ranges", "192.0.2.0/24\n192.0.2\n")}}}, "bad-network"},
 	} {
@@ -267,7 +267,7 @@ func TestVerify(t *testing.T) {
 		t.Error("whose addresses are known")
 	}
 	if b.Verify(nil, netip.Addr{}) != Unknown || b.Verify(b.Identify("GPTBot"), netip.Addr{}) != Forged {
-		t.Error("nobody, and nowhere")
+		t.Error("no bot is not Unknown, or no address is not Forged")
 	}
 	bot, from := b.Identify("GPTBot"), netip.MustParseAddr("192.0.2.3")
 	if n := testing.AllocsPerRun(100, func() { b.Verify(bot, from) }); n != 0 {
@@ -353,7 +353,7 @@ func FuzzIdentify(f *testing.F) {
 			t.Errorf("%q is %s", agent, is.Token)
 		}
 		if is != nil && is.RobotsOnly {
-			t.Errorf("%q is %s, which nobody is", agent, is.Token)
+			t.Errorf("%q is %s, want no bot", agent, is.Token)
 		}
 	})
 }
