@@ -182,9 +182,9 @@ func (w *window) shoot(name string) {
 	}
 }
 
-// flaws returns what nobody should see on a page: what is wider than the
-// window, text that is hard to tell from what is behind it, names that are
-// missing, and what the browser has complained of.
+// flaws returns the visible faults of a page: what is wider than the window,
+// text that is hard to tell from what is behind it, names that are missing, and
+// what the browser has complained of.
 func (w *window) flaws() []string {
 	w.t.Helper()
 	found := strings.Fields("")

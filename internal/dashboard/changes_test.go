@@ -17,7 +17,7 @@ func TestRecall(t *testing.T) {
 	h := newHandbook(t, "https://handbook.test/", false)
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(h.dir, name), []byte("<title>"+text+"</title><h1>"+text+"</h1><p>What is told of "+text+" here.</p>"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte("<title>"+text+"</title><h1>"+text+"</h1><p>What we say of "+text+" here.</p>"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

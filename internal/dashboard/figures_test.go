@@ -91,8 +91,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// A site that nobody has come to yet has an overview that says so, and no share
-// of nothing.
+// The overview of a site without visits says so, and shows no percentages.
 func TestOverviewOfNobody(t *testing.T) {
 	t.Parallel()
 	v := counted(t, nil)

@@ -116,7 +116,7 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("the password: %d %v %v", w.Code, w.Header(), v.cookies)
 	}
 	if !v.in() {
-		t.Fatal("nobody is in")
+		t.Fatal("no session")
 	}
 	first := v.cookies[secureSession]
 
@@ -168,7 +168,7 @@ func TestForeignForms(t *testing.T) {
 		{"another session's", theirs, 303, func(*http.Request) {}},
 		{"another site's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }},
 		{"another port's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "https://example.com:8443") }},
-		{"nobody's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "null") }},
+		{"opaque origin", good, 403, func(r *http.Request) { r.Header.Set("Origin", "null") }},
 		{"cross-site", good, 403, func(r *http.Request) {
 			r.Header.Set("Origin", "https://evil.example")
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -275,7 +275,7 @@ func TestCookies(t *testing.T) {
 		page := v.ask(http.MethodGet, "/login", nil)
 		m := tokenOf.FindStringSubmatch(page.Body.String())
 		if m == nil && !tt.in {
-			continue // nobody is asked for a password
+			continue // no login form
 		}
 		if m == nil {
 			t.Errorf("%s: there is no form", tt.host)
@@ -297,8 +297,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// Nobody is asked for a password where somebody could listen, so far as the
-// request tells: without TLS, and at no place that is known to have it.
+// No login form is served over a connection that others can read: one without
+// TLS, at an address that is not known to have it.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	v, _ := doorway(t, nil, cheap())
@@ -364,7 +364,7 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("the owner, while strangers try: %d", w.Code)
 	}
 
-	// As many as wait for a hash already, nobody else does.
+	// The number of requests that wait for a hash is bounded.
 	for range maxWaiting {
 		v.d.doors.waiting <- struct{}{}
 	}
@@ -409,9 +409,9 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// A session ends when nobody uses it, after a day, when the clock is set far
-// back and when there is another password; a new configuration alone does not
-// end it.
+// A session ends when it is unused, after a day, when the clock is set far back
+// and when there is another password; a new configuration alone does not end
+// it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	hash := cheap()
@@ -424,7 +424,7 @@ func TestSessions(t *testing.T) {
 	}
 	v, c := begin()
 	if c.now = c.now.Add(sessionIdle + time.Second); v.in() {
-		t.Error("it lasts although nobody has used it")
+		t.Error("an unused session lasts")
 	}
 	v, c = begin()
 	for range int(sessionMost/time.Hour) - 1 {

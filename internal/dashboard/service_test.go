@@ -26,7 +26,7 @@ func owner(t *testing.T, s *Site) *guest {
 	}
 	v := &guest{t, d, strings.TrimSuffix(s.Base, "/"), "192.0.2.7:0", map[string]string{}, http.Header{}}
 	if v.logIn(boardPassword); !v.in() {
-		t.Fatal("nobody is let in")
+		t.Fatal("the login failed")
 	}
 	return v
 }
@@ -144,7 +144,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "read": {"1"}}); w.Code != http.StatusConflict {
 		t.Errorf("two keys of one name: %d", w.Code)
 	}
-	for range 2 { // the second time there is none
+	for range 2 { // the second time it is gone
 		if w := v.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {token}, "name": {"y"}}); w.Code != http.StatusSeeOther {
 			t.Errorf("revoked: %d", w.Code)
 		}
@@ -185,8 +185,8 @@ func TestHashedSearches(t *testing.T) {
 	}
 }
 
-// While a check goes on, the page says so, and nobody takes its absence for a
-// verdict.
+// While a check runs, the page says so, so that a missing verdict is not taken
+// for one.
 func TestCheckGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// Who is told of requests is shown with what has become of it.
+// The receivers of events are shown with their state and counts.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -32,7 +32,7 @@ func TestTold(t *testing.T) {
 	}
 	told = nil
 	if body := v.ask(http.MethodGet, "/errors", nil).Body.String(); strings.Contains(body, `id="told"`) {
-		t.Error("nobody is told, and it is shown")
+		t.Error("no receivers, but the section is shown")
 	}
 }
 

@@ -233,13 +233,13 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	}
 }
 
-// Nobody else is asked, whatever a document names.
+// No other host is fetched, whatever a document names.
 func TestLoopAsksNobodyElse(t *testing.T) {
 	t.Parallel()
 	in := newLoop(http.NotFoundHandler(), "k", "https://a.test/x/")
 	defer in.Close()
 	for _, u := range []string{"http://a.test/", "https://b.test/", "https://a.test:444/", "https://a.test.b.test/"} {
-		if _, err := in.client().Get(u); !errors.Is(err, check.ErrLimit) { //nolint:bodyclose // there is none
+		if _, err := in.client().Get(u); !errors.Is(err, check.ErrLimit) { //nolint:bodyclose // no body
 			t.Errorf("%s was asked: %v", u, err)
 		}
 	}
