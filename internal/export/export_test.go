@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
@@ -252,7 +252,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// closed is a writer that nobody reads from any more.
+// closed is a writer whose reader is gone.
 type closed struct{ after int }
 
 var errClosed = errors.New("closed")
@@ -272,7 +272,7 @@ func large(pages, text int) Site {
 	}}
 }
 
-// An export ends with the first error of whoever takes it.
+// An export ends with the first error of its writer.
 func TestClosedPipe(t *testing.T) {
 	read := 0
 	o := &Options{Progress: func(int) { read++ }}

@@ -208,8 +208,8 @@ func TestMarkdownAgain(t *testing.T) {
 	}
 }
 
-// Pages whose names differ in their case alone are told apart everywhere, and
-// the name that is free again is used again.
+// Pages whose names differ in case alone get distinct names everywhere, and the
+// name that is free again is used again.
 func TestMarkdownCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, titles := range []map[string]string{
