@@ -19,7 +19,7 @@ func TestAbsent(t *testing.T) {
 		case r.URL.Path == "/round":
 			http.Redirect(w, r, "/round", http.StatusFound)
 		case code != 0:
-			w.Header().Set("Retry-After", "100") // nobody waits so long
+			w.Header().Set("Retry-After", "100") // longer than any wait
 			w.WriteHeader(code)
 		}
 	}))

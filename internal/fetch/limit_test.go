@@ -61,7 +61,7 @@ func TestLimitGap(t *testing.T) {
 	}
 }
 
-// Who may not ask any more does not, and is told why at once.
+// A caller over the limit sends no request and gets the reason at once.
 func TestLimitTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent, taken atomic.Int64

@@ -236,7 +236,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 	}
 }
 
-// Nobody waits for a host that wants to be left alone for long.
+// A long Retry-After fails at once.
 func TestRetryAfterOfDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := true
@@ -264,7 +264,7 @@ func TestRetryAfterOfDays(t *testing.T) {
 	})
 }
 
-// Whoever already waits when the answer comes waits longer.
+// A Retry-After extends the waits that have begun.
 func TestRetryAfterHoldsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(time.Second, 0, zero)

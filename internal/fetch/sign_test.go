@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whoever has looked at a response learns that its body is another one, once.
+// The checker of a response learns once that its body does not match.
 func TestCheckBroken(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:") // of "hello"

@@ -92,7 +92,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s: %v: code %q, want %q", raw, err, millrace.ErrorCode(err), want)
 		}
 	}
-	// A cloud's secrets are nobody's site.
+	// A cloud's metadata address is no site.
 	cloud, err := Upstream(parsed(t, "http://169.254.169.254/"), nil)
 	if err != nil {
 		t.Fatal(err)
