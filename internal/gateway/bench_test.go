@@ -119,7 +119,7 @@ func BenchmarkCold304(b *testing.B) {
 	}
 }
 
-// nothingKept is told of events for nothing.
+// nothingKept discards events.
 type nothingKept struct{ last store.Event }
 
 func (k *nothingKept) Record(e store.Event) { k.last = e }

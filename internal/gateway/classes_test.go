@@ -192,7 +192,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Nobody is where it says itself that it is.
+// The address that a client claims is not believed.
 func TestForgedAddress(t *testing.T) {
 	o := Options{Access: access.Options{Rules: rules(t, "bots=403", "GPTBot=allow")}}
 	for name, c := range map[string]struct {
@@ -257,7 +257,7 @@ func TestPolicyRefuses(t *testing.T) {
 	}
 }
 
-// Whoever is turned away reads so in robots.txt, too.
+// robots.txt names the bots that are refused.
 func TestRobotsOfClasses(t *testing.T) {
 	for _, p := range []*millrace.Policy{nil, {Purposes: map[millrace.Purpose]bool{millrace.Search: false}, Consumers: []string{"Googlebot"}}} {
 		text := visitor(t, Options{Policy: p, Access: access.Options{Rules: rules(t, "training=402", "ClaudeBot=1/s", "YouBot=403")}})(nowhere, "GPTBot", "/robots.txt").Body.String()
@@ -311,7 +311,7 @@ func TestClassRates(t *testing.T) {
 	}
 }
 
-// With a limit of content, too, both are told.
+// With a limit of content, too, the response has both limits.
 func TestTwoRates(t *testing.T) {
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "training=1/s"), Rate: 5}})
 	h := ask("192.0.2.1", "ClaudeBot", "/a/llm.json").Header()
@@ -328,7 +328,7 @@ func TestTwoRates(t *testing.T) {
 	}
 }
 
-// Whoever has a key is of no class, a wrong one helps nobody.
+// A client with a key has no class, and a wrong key changes nothing.
 func TestKeysAndClasses(t *testing.T) {
 	k := newRing(t)
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "bots=403"), Keys: k}})

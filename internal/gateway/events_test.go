@@ -20,11 +20,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// events keeps what it is told of.
+// events keeps the events that it receives.
 type events struct {
 	mu  sync.Mutex
 	all []store.Event
-	new chan struct{} // nil = nobody waits
+	new chan struct{} // nil if none waits
 }
 
 func (e *events) Record(one store.Event) {
@@ -53,7 +53,7 @@ func recorded(t *testing.T, o Options) (*Gateway, *events) {
 	return setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
 }
 
-// What is told of an answer is what it was.
+// The event of a response describes it.
 func TestEvents(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	const tct, notesRoom = "tct-01", "notes"
@@ -112,12 +112,12 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d without coding, of %d", tt.name, e.Bytes, e.Size, w.Body.Len())
 		}
 		if strings.Contains(e.Path+e.Query+e.Intent, store.KeyPrefix) {
-			t.Errorf("%s: a key is told of: %+v", tt.name, e)
+			t.Errorf("%s: the event has a key: %+v", tt.name, e)
 		}
 	}
 }
 
-// What is sent in a coding, or not at all, is told with its sizes.
+// The event of a response with a coding, or without a body, has its sizes.
 func TestEventSizes(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	size := func(fields ...string) (e store.Event, w *httptest.ResponseRecorder) {
@@ -131,7 +131,7 @@ func TestEventSizes(t *testing.T) {
 		if coded.Bytes >= plain.Bytes || coded.Size != plain.Bytes || w.Header().Get("Content-Encoding") != "gzip" {
 			t.Errorf("plain %d, coded %d of %d", plain.Bytes, coded.Bytes, coded.Size)
 		}
-		// Whoever takes no coding would have had the page's HTML without one.
+		// A client without a coding would have got the page's HTML without one.
 		if plain.Received != -1 || coded.Received != 0 {
 			t.Errorf("HTML on the wire: plain %d, coded %d", plain.Received, coded.Received)
 		}
@@ -151,8 +151,7 @@ func TestEventSizes(t *testing.T) {
 	}
 }
 
-// Nobody is told of people, of the owner, and of those who look whether the
-// process lives.
+// People, the owner and health checks cause no events.
 func TestNoEvents(t *testing.T) {
 	const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 	g, kept := recorded(t, Options{Dashboard: http.NotFoundHandler(), DashboardPath: "/dashboard"})
@@ -170,8 +169,8 @@ func TestNoEvents(t *testing.T) {
 	}
 }
 
-// A class that is turned away is told of with what it has asked for, and a
-// signature counts, which is looked at when the answer is out.
+// A refused bot causes an event with its request. Its signature is verified
+// after the response.
 func TestEventsOfClasses(t *testing.T) {
 	g, kept := recorded(t, Options{Access: access.Options{Rules: rules(t, "training=403")}})
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
@@ -207,7 +206,7 @@ func TestEventsOfClasses(t *testing.T) {
 	}
 }
 
-// fields is told of the fields of requests whose signatures are looked at.
+// fields receives the fields of requests whose signatures are verified.
 type fields chan http.Header
 
 func (f fields) Verify(_ context.Context, r *http.Request) (string, error) {
@@ -232,8 +231,8 @@ func TestEventsOfSignedFields(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is told of as one that failed, and one that lasts
-// when it is over.
+// A response that breaks off causes an event of a failure, and a long one
+// causes its event at its end.
 func TestEventsOfBrokenAnswers(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
@@ -267,7 +266,7 @@ func TestEventsOfBrokenAnswers(t *testing.T) {
 	}
 	ask(g, "POST", "/notes/update", "User-Agent", gptBot)
 	if got := kept.last(); len(got) != 0 {
-		t.Errorf("an update is told of: %+v", got)
+		t.Errorf("an update causes an event: %+v", got)
 	}
 }
 
@@ -278,8 +277,8 @@ func (b *brief) Header() http.Header       { return b.header }
 func (b *brief) WriteHeader(int)           {}
 func (b *brief) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
 
-// In front of a site, its pages are told of as pages, also those that a query
-// names, and what its server fails at as a failure.
+// In front of a site, its pages cause events of pages, also with a query, and
+// errors of its server cause events of failures.
 func TestEventsInFront(t *testing.T) {
 	kept := &events{new: make(chan struct{}, 1)}
 	one := page("/?p=7", "Seven")
@@ -345,7 +344,7 @@ func TestEventsInFront(t *testing.T) {
 			t.Errorf("%s: %+v", tt.target, e)
 		}
 		if e.Status == 200 && (e.Bytes != int64(len(body)) || e.Size != e.Bytes) {
-			t.Errorf("%s: %d bytes are told of as %+v", tt.target, len(body), e)
+			t.Errorf("%s: %d bytes cause the event %+v", tt.target, len(body), e)
 		}
 	}
 }

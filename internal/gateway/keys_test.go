@@ -266,7 +266,7 @@ func TestRevoking(t *testing.T) {
 	}
 }
 
-// Where every room is guarded, nobody without a key makes a room look, so that
+// If every room is guarded, a client without a key makes no room look, so that
 // not even the time of an answer tells what there is.
 func TestStrangersMakeNobodyLook(t *testing.T) {
 	k := newRing(t)

@@ -85,7 +85,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A key is one client wherever it comes from; a wrong one is nobody.
+// A key is one client from any address; a wrong key is no client.
 func TestRateOfKeys(t *testing.T) {
 	k := newRing(t)
 	from, _ := limitedTo(t, Options{Access: access.Options{Rate: 1, Keys: k}})

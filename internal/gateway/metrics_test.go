@@ -120,7 +120,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Whoever asks from elsewhere, or for somebody else, finds what the site has.
+// A request from elsewhere, or through a proxy, gets what the site has.
 func TestMetricsAreNear(t *testing.T) {
 	const proxy = "10.1.1.1"
 	o := Options{Metrics: NewMetrics(), Access: access.Options{Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}}

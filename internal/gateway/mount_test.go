@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What the dashboard stands before is found, whoever publishes it.
+// The pages that the dashboard hides are found, for each kind of site.
 func TestHides(t *testing.T) {
 	t.Parallel()
 	pages := func() (out []*millrace.Page) {

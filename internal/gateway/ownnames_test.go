@@ -39,7 +39,7 @@ func TestOwnNames(t *testing.T) {
 	for at, want := range map[string]string{
 		"/llms.txt": "theirs", "/docs/llms.txt": "theirs", "/feed.json": "theirs", "/a/index.md": "theirs",
 		"/llms-full.txt": "ours", "/feed.atom": "ours", // it has none
-		"/list.txt": "ours", // nobody else's name
+		"/list.txt": "ours", // the site has no file of this name
 	} {
 		if w := ask(g, "GET", at); w.Code != 200 || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", at, w.Code, w.Body, want)

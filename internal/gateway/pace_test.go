@@ -111,8 +111,8 @@ func TestFilesPlaces(t *testing.T) {
 	})
 }
 
-// One client with many downloads leaves places to others, and whoever goes away
-// while it waits has used up nothing of what is for all.
+// One client with many downloads leaves places to others, and a client that
+// leaves while it waits uses no place.
 func TestFilesFlood(t *testing.T) {
 	g := slowly(t, Options{Access: access.Options{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64}})
 	get := func(ctx context.Context, from string) int {

@@ -118,8 +118,8 @@ func TestProxyPaths(t *testing.T) {
 	}
 }
 
-// Two servers that do not agree where a request ends would let one pass that
-// nobody has looked at: each that the site's server has seen, the gateway has.
+// If two servers disagree where a request ends, one request can pass unchecked:
+// the gateway must have seen each request that the site's server has seen.
 func TestProxySmuggling(t *testing.T) {
 	const head = "POST /up HTTP/1.1\r\nHost: x.test\r\n"
 	const inner = "GET /inner HTTP/1.1\r\nHost: x.test\r\n\r\n"
@@ -232,7 +232,7 @@ func TestProxyHosts(t *testing.T) {
 	}
 }
 
-// A server that is slow, or not there, is told of; the documents are there.
+// A server that is slow or down is logged; the documents are served.
 func TestProxyTrouble(t *testing.T) {
 	wait := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-wait }))
@@ -475,7 +475,7 @@ func TestProxySlowClients(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody else is served: %v", err)
+			t.Fatalf("another client is not served: %v", err)
 		}
 	}
 }

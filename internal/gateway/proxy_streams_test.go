@@ -152,7 +152,7 @@ func TestProxyBrokenUpload(t *testing.T) {
 	}
 }
 
-// What the site's server does not say about its answers nobody says for it.
+// The gateway adds no type that the site's server omits.
 func TestProxyNoType(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil

@@ -154,7 +154,7 @@ func TestProxyPasses(t *testing.T) {
 	}
 	resp, got := send(t, "GET", b.url+"/coded", "", "Accept-Encoding", "gzip, br")
 	if got != coded.String() || resp.Header.Get("Content-Encoding") != "gzip" || resp.Header.Get("X-Asked") != "gzip, br" {
-		t.Errorf("a coded page that nobody has links for: %v", resp.Header)
+		t.Errorf("a coded page without links: %v", resp.Header)
 	}
 	resp, got = send(t, "GET", b.url+"/file.bin", "", "Range", "bytes=2-4", "If-Range", `"v1"`)
 	if resp.StatusCode != http.StatusPartialContent || got != "234" || resp.Header.Get("Content-Range") != "bytes 2-4/10" {
@@ -240,7 +240,7 @@ func TestProxyPage(t *testing.T) {
 	if <-asked; got != "" || resp.Header.Get("Etag") != tag || resp.ContentLength != -1 {
 		t.Errorf("HEAD: %q %v", got, resp.Header)
 	}
-	// Who says that nobody may change it is heard; so are fields.
+	// no-transform is obeyed; so are fields.
 	resp, got = send(t, "GET", b.url+"/a/", "", "X-Fixed", "1")
 	if <-asked; got != html || resp.Header.Get("Etag") != `"v1"` || len(resp.Header["Link"]) < 2 || resp.ContentLength != int64(len(html)) {
 		t.Errorf("no-transform: %q %v", got, resp.Header)

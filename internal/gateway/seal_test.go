@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// notary signs by what it is told, and counts.
+// notary signs as configured, and counts.
 type notary struct{ count int }
 
 func (n *notary) Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error) {
@@ -88,7 +88,7 @@ func TestAskedToSign(t *testing.T) {
 		{new(signers), "away", true, true},
 		{new(signers), "bot.example.com", true, true},
 		{new(signers), "chatgpt.com", false, false}, // it is known, and not wanted
-		{nil, "", false, false},                     // nobody would look
+		{nil, "", false, false},                     // never checked
 	} {
 		ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "openai=403"), Agents: c.agents}})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)

@@ -209,8 +209,8 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
-// Another gateway takes over under load: nobody is refused, nobody gets half an
-// answer, and what was begun is finished where it was begun.
+// Another gateway takes over under load: no request is refused, no response is
+// cut, and a request ends in the gateway in which it began.
 func TestUse(t *testing.T) {
 	begun, release := make(chan bool), make(chan bool)
 	named := func(name string) *Gateway {
@@ -276,7 +276,7 @@ func TestUse(t *testing.T) {
 			}
 		}
 	}
-	wait("nobody is answered", func() bool { return seen[0].Load() > 50 })
+	wait("no request is answered", func() bool { return seen[0].Load() > 50 })
 	left := s.Use(named("b"))
 	wait("the other does not answer", func() bool { return seen[1].Load() > 50 })
 	select {
@@ -296,12 +296,12 @@ func TestUse(t *testing.T) {
 	select {
 	case <-left:
 	case <-time.After(10 * time.Second):
-		t.Error("nobody is left, and the gateway is not empty")
+		t.Error("no request is left, and the gateway is not empty")
 	}
 	close(stop)
 	clients.Wait()
 	if first.ending.Err() == nil {
-		t.Error("those who listen stay where nothing is told any more")
+		t.Error("listeners stay at a gateway that sends no more events")
 	}
 	cancel()
 	if err := <-done; err != nil {

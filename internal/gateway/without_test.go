@@ -83,7 +83,7 @@ func TestForms(t *testing.T) {
 				w := ask(g, http.MethodGet, "/a/", "Accept", formType, "Accept-Encoding", "gzip;q=0")
 				want := form
 				if guarded {
-					want = html // nobody has the key: what they get is the page
+					want = html // no client has the key: they get the page
 				}
 				if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 					t.Fatalf("asked for the form %d times: %d %.60q", i+1, w.Code, w.Body)
