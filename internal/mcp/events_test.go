@@ -16,7 +16,7 @@ type events chan store.Event
 
 func (e events) Record(one store.Event) { e <- one }
 
-// What a call was for is told of as of any other way to ask for it.
+// A call causes the same event as any other request for the same content.
 func TestEvents(t *testing.T) {
 	table, err := bots.New(nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestEvents(t *testing.T) {
 		status, _, said := post(t, url, string(body), "User-Agent", "Claude-User/1.0")
 		got := <-kept
 		if got.Bytes != int64(len(said)) || got.Status != status || got.Took <= 0 {
-			t.Errorf("%s %s: %d with %d bytes is told of as %+v", tt.method, tt.tool, status, len(said), got)
+			t.Errorf("%s %s: %d with %d bytes causes the event %+v", tt.method, tt.tool, status, len(said), got)
 		}
 		tt.want.Bot, tt.want.Family, tt.want.Protocol, tt.want.Status = "Claude-User", "anthropic", "mcp", 200
 		got.Time, got.Took, got.Bytes = time.Time{}, 0, 0

@@ -180,7 +180,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A revision without sessions has a way to listen; nobody gets to.
+// A revision without sessions has a way to listen; the server refuses it.
 func TestNobodyListens(t *testing.T) {
 	url := listen(t, New(mills(t), nil), gateway.Options{})
 	const version = "2026-07-28"
