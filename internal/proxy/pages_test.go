@@ -33,8 +33,8 @@ func (w *slowWriter) SetWriteDeadline(until time.Time) error {
 	return nil
 }
 
-// Whoever takes long for a large piece gets small ones, each with a time of its
-// own, and all of the answer.
+// A slow client gets small pieces, each with its own time limit, and the whole
+// response.
 func TestProxySlowReader(t *testing.T) {
 	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
 	to := newPatient(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
