@@ -244,8 +244,8 @@ func TestIndexNowTakenOver(t *testing.T) {
 	}
 }
 
-// The first change is told at once, those of a while together; a failure puts
-// the next attempt off.
+// The first change is sent at once, those within the gap together; a failure
+// puts the next attempt off.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -302,12 +302,12 @@ func TestFollow(t *testing.T) {
 		move()
 		want("two changes soon after")
 		time.Sleep(time.Minute)
-		want("they are told together", 3*time.Minute)
+		want("they are sent together", 3*time.Minute)
 		set(func() { idle = 1 })
 		time.Sleep(time.Hour)
 		move()
 		move()
-		want("nothing to tell keeps nobody waiting", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
+		want("without changes there is no wait", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
 		set(func() {
 			start = start.Add(time.Hour)
 			fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
