@@ -268,8 +268,8 @@ func TestEmbedDown(t *testing.T) {
 	}
 }
 
-// A server that takes little at once gets little at once, and a text that is
-// too long for the model stands for itself by its beginning.
+// A server with a small limit gets small batches, and a text that is too long
+// for the model is truncated.
 func TestEmbedTooLarge(t *testing.T) {
 	s := serveModel(t, func(_ int, q embeddingsRequest, w http.ResponseWriter) bool {
 		if len(q.Input) > 3 || len(strings.Join(q.Input, "")) > 600 {

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		{"{title} : x", words("{title} x")},
 		{`'; DROP TABLE pages; --`, words("DROP TABLE pages;")},
 		{`" OR 1=1 --`, words("OR 1=1")},
-		// Whoever only leaves out wants that.
+		// A query of exclusions alone searches for the word.
 		{"-Wall", words("Wall")},
 		{`-"a b" -title:c`, []Part{{Text: "a b", Phrase: true}, {Text: "c", Field: TitleField}}},
 		{"-Wall 😀", words("Wall")},
