@@ -87,7 +87,7 @@ func TestDirectoryCache(t *testing.T) {
 		}
 	}
 	h.want(t, 1)
-	// A key that is not there is looked for again, but not at once, whoever asks.
+	// A missing key is looked up again, but not at once, for any caller.
 	for range 3 {
 		if err := find(t, d, b.ID()); !errors.Is(err, millrace.ErrNotFound) {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestDirectoryCache(t *testing.T) {
 	}
 	h.want(t, 4)
 	if err := find(t, d, a.ID()); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("nobody knows, but: %v", err)
+		t.Errorf("unknown, but: %v", err)
 	}
 	c.pass(staleFor)
 	if err := find(t, d, b.ID()); !errors.Is(err, millrace.ErrUnavailable) {
@@ -283,7 +283,7 @@ func TestDirectoryStorm(t *testing.T) {
 		if n := asked.Load(); n != fetchesAtOnce {
 			t.Errorf("%d were asked for at once", n)
 		}
-		// Whoever goes away waits for nothing.
+		// A cancelled caller does not wait.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := d.key(ctx, "https://other.test/keys", a.ID()); !errors.Is(err, context.Canceled) {
@@ -393,7 +393,7 @@ func TestDirectoryHTTP(t *testing.T) {
 	}
 	c.pass(provenNew)
 	if again := ask(http.MethodGet, "").Header.Get("Signature"); again == first {
-		t.Error("it is not signed anew")
+		t.Error("it is not signed again")
 	}
 	if got := ask(http.MethodGet, got.Header.Get("Etag")); got.StatusCode != http.StatusNotModified {
 		t.Errorf("304: %d", got.StatusCode)

@@ -21,7 +21,7 @@ type signedSite struct {
 	*httptest.Server
 	key   *Key
 	clock *clock
-	spoil func(http.Header, []byte) []byte // nil = nobody is on the way
+	spoil func(http.Header, []byte) []byte // nil if no intermediary
 }
 
 func newSignedSite(t *testing.T) *signedSite {

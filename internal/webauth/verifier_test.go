@@ -133,7 +133,7 @@ func TestVerify(t *testing.T) {
 	w.verify(r, "", nil, "")
 }
 
-// Everything that a request may be changed in makes it nobody's.
+// Any change of a request invalidates its signature.
 func TestVerifyAttacks(t *testing.T) {
 	edit := func(from, to string) func(*world, *http.Request) {
 		return func(w *world, r *http.Request) {
@@ -215,7 +215,7 @@ func TestVerifyAnotherSite(t *testing.T) {
 	}
 	in := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
 	in.Header = r.Header
-	// Whoever has got a request cannot send it on, with whatever Host.
+	// A receiver of a request cannot forward it, with any Host.
 	for _, host := range []string{"site.test", "other.test"} {
 		in.Host = host
 		w.verify(in, "", millrace.ErrInvalid, "rfc9421/3.2")
@@ -294,8 +294,8 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// A directory speaks for its host only where nobody but the host writes, and a
-// key for its directory only.
+// A directory speaks for its host only at a path that only the host's owner
+// writes, and a key for its directory only.
 func TestVerifyNames(t *testing.T) {
 	w := newWorld(t, directoryAt{
 		"https://bot.test/users/eve.json?x=1":            AppendDirectory(nil, []PublicKey{newTestKey(t, 2).Public()}),
