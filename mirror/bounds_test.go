@@ -28,7 +28,7 @@ func TestRollRuleDoubtsAgain(t *testing.T) {
 	lose(0, 0, 100)
 }
 
-// stuck is a sink that takes nothing until it is told to.
+// stuck is a sink that blocks until it is released.
 type stuck struct {
 	*sink
 	once  sync.Once

@@ -81,7 +81,7 @@ func TestPagesNames(t *testing.T) {
 	if d := cmp.Diff([]string{"/A a"}, urlsOf(&pages)); d != "" {
 		t.Error(d)
 	}
-	// A name that means another page now lets go of the one before.
+	// A name that moves to another page no longer names the old one.
 	if got := apply("two", put("/A", "/other", "o")); got.Added != 1 || got.Deleted != 1 {
 		t.Errorf("%+v", got)
 	}

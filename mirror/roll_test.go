@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A site that is being built anew comes back page by page: none is lost.
+// A site that is being rebuilt returns page by page: no page is lost.
 func TestRebuild(t *testing.T) {
 	src, to := &site{pages: pages(40)}, newSink()
 	run(t, src, to, nil)

@@ -34,7 +34,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if to.cursor != cursor {
-		t.Error("the cursor has moved over what nobody has read")
+		t.Error("the cursor has moved over unread changes")
 	}
 	r, err = mirror.Update(t.Context(), "x", src, to, []string{"/a", "/never"}, true, nil)
 	if err != nil || r.Deleted != 1 || r.Asked != 0 || to.titles["/a"] != "" {
