@@ -252,7 +252,7 @@ func TestCrawl(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 	}
-	s.set("/a", html("A", words("a anew"), "/", "/d"))
+	s.set("/a", html("A", words("a again"), "/", "/d"))
 	s.set("/d", html("D", words("d")))
 	s.set("/c", nil)
 	m.run(m.open(Options{}))

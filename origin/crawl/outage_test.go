@@ -79,8 +79,8 @@ func TestOutagePage(t *testing.T) {
 	}
 }
 
-// A page that is written anew is no outage, neither on a site that has a page
-// for what cannot exist nor on one that gives its home page then.
+// A rewritten page is no outage, neither on a site that has a page for what
+// cannot exist nor on one that gives its home page then.
 func TestRewritten(t *testing.T) {
 	for _, name := range []string{"404", "soft 404", "home page"} {
 		t.Run(name, func(t *testing.T) {

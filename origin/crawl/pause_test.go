@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// restart is a transport to a site that is started anew after some requests:
-// so many then fail, and others are not sent.
+// restart is a transport to a site that restarts after some requests: so many
+// then fail, and others are not sent.
 type restart struct {
 	inner http.RoundTripper
 	after int
@@ -82,7 +82,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Whoever waits for a site can stop.
+// A wait for a site can be cancelled.
 func TestRestartCancelled(t *testing.T) {
 	s := newSite(t)
 	chain(s, 40)

@@ -150,7 +150,7 @@ func TestReread(t *testing.T) {
 				s := newSite(t)
 				promoted(s, n)
 				m := newMill(t, s.URL+"/")
-				m.run(m.open(Options{})) // it keeps them for whoever comes next
+				m.run(m.open(Options{})) // it keeps them for the next run
 				before := m.versions()
 				s.asked()
 
@@ -230,7 +230,7 @@ func TestRereadUnapplied(t *testing.T) {
 	}
 }
 
-// Nothing of what was decided about addresses is decided anew.
+// Decisions about addresses stay.
 func TestRereadIdentity(t *testing.T) {
 	s := newSite(t)
 	home := words("home")
@@ -267,7 +267,7 @@ func TestRereadIdentity(t *testing.T) {
 	c := m.keeping(Options{Rules: dropping(t, ".nothing")})
 	made := m.reread(c)
 	equal(t, "requests", s.asked(), nil)
-	if len(made) != len(pages)+1 { // and the one that nobody sees
+	if len(made) != len(pages)+1 { // and the hidden one
 		t.Errorf("made again: %v", made)
 	}
 	check := func() {
@@ -369,7 +369,7 @@ func TestRereadBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		left -= len(batch)
-		anew := 0
+		again := 0
 		for ref, err := range m.site.KnownRefs(t.Context(), from) {
 			if err != nil {
 				t.Fatal(err)
@@ -378,11 +378,11 @@ func TestRereadBreaksOff(t *testing.T) {
 			if v := parseVersion(ref.Version, c.ruling.by); v.stale != strings.Contains(text, "half the price") {
 				t.Fatalf("%s says %q in version %s", ref.URL, text, ref.Version)
 			} else if !v.stale {
-				anew++
+				again++
 			}
 		}
-		if anew != n-left {
-			t.Fatalf("%d pages are anew, want %d", anew, n-left)
+		if again != n-left {
+			t.Fatalf("%d pages come again, want %d", again, n-left)
 		}
 	}
 	equal(t, "requests", s.asked(), nil)

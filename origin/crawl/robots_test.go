@@ -268,7 +268,8 @@ func TestLogin(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a"})
 }
 
-// What is hidden or leads away is told once, however much there is of it.
+// Hidden pages and redirects to other sites are reported once, whatever their
+// number.
 func TestHiddenAndAway(t *testing.T) {
 	s := newSite(t)
 	links := []string{"/a"}

@@ -43,7 +43,7 @@ func TestAlike(t *testing.T) {
 	if alike(0, 0) != 8 {
 		t.Error("two texts without words are not alike")
 	}
-	// Of unrelated pages hardly any are taken for the same.
+	// Few unrelated pages are taken for the same.
 	wrong := 0
 	for i := range 1000 {
 		if alike(of(words(fmt.Sprint("a", i))), of(words(fmt.Sprint("b", i)))) >= notWhollyOther {
@@ -135,7 +135,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// The shapes that are told apart are bounded, whoever makes them up.
+// The number of distinct shapes is bounded.
 func TestManyShapes(t *testing.T) {
 	traps := traps{base: "https://a.example/", groups: map[string]*group{}}
 	for i := range 3 * maxGroups {

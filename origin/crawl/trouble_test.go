@@ -102,7 +102,7 @@ func TestBadPages(t *testing.T) {
 		{name: "an empty page", page: document(""), why: "no-content"},
 		{name: "a redirect to nowhere", page: redirect("ftp://elsewhere.invalid/"), why: "redirect-target"},
 		{name: "a redirect without a target", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }, why: "http-302"},
-		{name: "a 304 that nobody asked for", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, why: "http-304"},
+		{name: "an unrequested 304", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, why: "http-304"},
 		{name: "no-content", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
 		{name: "links that are none", page: document(head("Odd", `<base href="http://[">`, words("odd"), "http://[", "::", "//", "%zz", "javascript:x", "mailto:a@b.example", strings.Repeat("x", 10_000))), had: true},
 	} {

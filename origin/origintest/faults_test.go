@@ -113,7 +113,7 @@ var faults = []fault{
 		}
 		return r.changes(ctx, since)
 	}},
-	{name: "a cursor that nobody knows is the end", finds: "a garbled cursor is not believed", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "an unknown cursor is the end", finds: "a garbled cursor is not believed", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		if since != "" && len(since) != 16 {
 			return func(yield yield) { yield(mark(since, false), nil) }
 		}
@@ -200,7 +200,7 @@ var faults = []fault{
 		}
 		return p, err
 	}},
-	{name: "yielding to nobody", finds: "a consumer may stop anywhere", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "yielding after the end", finds: "a consumer may stop anywhere", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		return func(yield yield) {
 			for c, err := range r.changes(ctx, since) {
 				yield(c, err)

@@ -120,7 +120,7 @@ func TestShiftingLists(t *testing.T) {
 	}
 }
 
-// The order of a plugin is nobody's.
+// A plugin's order is not trusted.
 func TestForeignOrder(t *testing.T) {
 	f := newFake(t)
 	f.fill(230)

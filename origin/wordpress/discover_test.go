@@ -128,7 +128,7 @@ func sentinels(err error) (n int) {
 	return n
 }
 
-// Whoever says that it is WordPress is asked in every usual place.
+// A site that declares itself to be WordPress is probed at every usual path.
 func TestUsualPlaces(t *testing.T) {
 	var asked []string
 	s := serve(t, map[string]answer{

@@ -61,7 +61,7 @@ func startReal(t *testing.T, args ...string) *real {
 	t.Helper()
 	testkit.Real(t, "mariadbd", "php", "/usr/share/wordpress/wp-load.php")
 	r := &real{T: t, dir: filepath.Join(t.TempDir(), "s")}
-	// The data base is nobody's, and has to get there.
+	// The database server runs as another user and needs access to the folder.
 	for d := filepath.Dir(r.dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		r.must(os.Chmod(d, 0o755))
 	}
@@ -315,7 +315,7 @@ func (r *real) words(posts []post) {
 		if strings.HasPrefix(p.Summary, "A short word of it, number") {
 			own++
 		} else if p.Summary != "" {
-			r.Errorf("%s: the summary %q was written by nobody", p.URL, p.Summary)
+			r.Errorf("%s: the summary %q is not the author's", p.URL, p.Summary)
 		}
 		if p.Language != "en-US" || p.Published.IsZero() || p.Modified.Year() != 2024 || p.Detail != millrace.DetailBlocks || len(p.Blocks) == 0 {
 			r.Errorf("%s: %+v", p.URL, p)

@@ -67,7 +67,7 @@ func TestCutOffBeforeTheEnd(t *testing.T) {
 	}
 	s := f.run(t, nil, middle)
 	if m := s.marks[len(s.marks)-1]; s.err != nil || !m.Complete || m.Section != "" {
-		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
+		t.Errorf("p5 is gone and not reported: %v, %+v", s.err, s.marks)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestNoTotal(t *testing.T) {
 	f.remove("p5")
 	f.tick()
 	if s = f.run(t, nil, s.cursor()); s.err != nil || !s.marks[len(s.marks)-1].Complete {
-		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
+		t.Errorf("p5 is gone and not reported: %v, %+v", s.err, s.marks)
 	}
 }
 
