@@ -43,6 +43,7 @@ var checks = []check{
 	{"Readme", checkReadme},
 	{"Codes", checkCodes},
 	{"Wording", checkWording},
+	{"OldWords", checkOldWords},
 }
 
 func readModule(t *testing.T) (string, *tree) {

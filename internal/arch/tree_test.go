@@ -46,7 +46,7 @@ type goFile struct {
 }
 
 // textual are the endings of the files that are read.
-var textual = []string{".go", ".md", ".mod", ".yml", ".yaml", ".txt", ".sh"}
+var textual = []string{".go", ".html", ".md", ".mod", ".yml", ".yaml", ".txt", ".sh"}
 
 func isText(p string) bool {
 	return slices.Contains(textual, path.Ext(p)) || path.Base(p) == "Makefile" || strings.HasPrefix(p, ".ci/")

@@ -1,0 +1,114 @@
+package arch
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// oldWords are expressions that texts avoid, each with the number that the
+// module may still have. Lower a number when texts improve, never raise it.
+var oldWords = map[string]int{
+	"nobody":                 169,
+	"whoever":                99,
+	"anew":                   50,
+	"hardly":                 8,
+	"of late":                2,
+	"in vain":                3,
+	"is told":                98,
+	"are told":               26,
+	"lets go of":             1,
+	"stands for itself":      4,
+	"what is what":           1,
+	"there is none":          67,
+	"as it does":             4,
+	"so that ... so that":    0,
+	"the one before goes on": 0,
+}
+
+// oldWordsFile is the file that holds the list.
+const oldWordsFile = "internal/arch/oldwords_test.go"
+
+// checkOldWords finds the expressions of oldWords in comments and strings of Go
+// files and in all other texts, also across the end of a line.
+func checkOldWords(t *tree) []string {
+	places := map[string][]string{}
+	for name, text := range t.texts() {
+		if name == oldWordsFile {
+			continue
+		}
+		if strings.HasSuffix(name, ".go") {
+			text = goTexts(text)
+		}
+		text = strings.ToLower(text)
+		for word := range oldWords {
+			if !strings.Contains(text, longest(word)) {
+				continue // saves most of the time
+			}
+			for _, at := range oldWordExps[word].FindAllStringIndex(text, -1) {
+				places[word] = append(places[word], fmt.Sprintf("%s:%d", name, 1+strings.Count(text[:at[0]], "\n")))
+			}
+		}
+	}
+	var problems []string
+	for _, word := range slices.Sorted(maps.Keys(places)) {
+		if n, most := len(places[word]), oldWords[word]; n > most {
+			problems = append(problems, fmt.Sprintf("%q is used %d times, at most %d: %s", word, n, most, strings.Join(places[word], " ")))
+		}
+	}
+	return problems
+}
+
+// longest returns the longest word of an expression, which is the rarest.
+func longest(words string) string {
+	return slices.MaxFunc(strings.Fields(words), func(a, b string) int { return len(a) - len(b) })
+}
+
+// oldWordExps match the expressions as whole words of a text in lower case. Three dots
+// stand for the rest of a clause.
+var oldWordExps = func() map[string]*regexp.Regexp {
+	exps := map[string]*regexp.Regexp{}
+	for word := range oldWords {
+		e := strings.ReplaceAll(word, " ... ", `\s[^.;:]*\s`)
+		exps[word] = regexp.MustCompile(`\b` + strings.ReplaceAll(e, " ", `\s+`) + `\b`)
+	}
+	return exps
+}()
+
+// goTexts returns a Go file with only its comments and strings: all else is a
+// full stop, except that line ends stay.
+func goTexts(src string) string {
+	out := []byte(src)
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, []byte(src), nil, scanner.ScanComments)
+	end := 0 // of the last text
+	blank := func(to int) {
+		for i, c := range out[end:to] {
+			if c != '\n' && c != ' ' && c != '\t' {
+				out[end+i] = '.'
+			}
+		}
+	}
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			blank(len(out))
+			return string(out)
+		}
+		if tok != token.COMMENT && tok != token.STRING {
+			continue
+		}
+		at := file.Offset(pos)
+		blank(at)
+		end = at + len(lit)
+		if strings.HasPrefix(lit, "//") {
+			copy(out[at:], "  ")
+		}
+	}
+}
