@@ -55,8 +55,8 @@ func TestLookBrief(t *testing.T) {
 	}
 }
 
-// The look goes on where the file has a part of the pages alone, where there is
-// none, and where the site forbids the use.
+// A quick look continues if the file has a part of the pages only, if it is
+// missing, and if the site forbids the use.
 func TestLookBriefGoesOn(t *testing.T) {
 	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	more := files{}

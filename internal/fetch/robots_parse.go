@@ -315,10 +315,10 @@ func (r *robotsRule) matches(s string) bool {
 }
 
 // normalTarget returns the form in which patterns and targets are compared
-// (section 2.2.2): what is unreserved (RFC 3986, section 2.3) stands for
-// itself; reserved characters stay as they are written; all others are
-// percent-encoded in upper case. '$' and, outside of patterns, '*' are encoded
-// too, so that a literal one in a pattern differs from the operator.
+// (section 2.2.2): unreserved characters (RFC 3986, section 2.3) are decoded;
+// reserved characters stay as written; all others are percent-encoded in upper
+// case. '$' and, outside of patterns, '*' are encoded too, so that a literal
+// one in a pattern differs from the operator.
 func normalTarget(s string, pattern bool) string {
 	clean := func(c byte) bool {
 		return isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 || pattern && c == '*'
