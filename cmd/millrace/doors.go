@@ -130,3 +130,11 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 	}
 	return nil
 }
+
+// agree refuses a policy that allows what the server does not.
+func (c *doors) agree(p *millrace.Policy) error {
+	if p == nil || c.Rate == 0 || p.Rate.PerSecond <= c.Rate {
+		return nil
+	}
+	return usageError(fmt.Sprintf("policy.rate.per-second %v: clients would be told that they may ask more often than --rate %v lets them", p.Rate.PerSecond, c.Rate))
+}

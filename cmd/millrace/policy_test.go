@@ -2,17 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store/memory"
 )
 
 // The block is what everybody is told, and telling something else is a change
@@ -127,64 +122,5 @@ func TestBuildPolicy(t *testing.T) {
 	}
 	if none := build("authors: name\n"); none != "" {
 		t.Errorf("without a block: %q", none)
-	}
-}
-
-// All who publish a site with one block say the same, whoever comes first.
-func TestPolicyDatedOnce(t *testing.T) {
-	t.Parallel()
-	st := memory.New(nil).State()
-	log := slog.New(slog.DiscardHandler)
-	var last time.Time
-	for round, train := range []bool{false, true, false} {
-		p := &process{log: log, policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: train}}}
-		times := make([]time.Time, 8)
-		var all sync.WaitGroup
-		for i := range times {
-			all.Go(func() {
-				dated, err := p.dated(t.Context(), st, "site")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				times[i] = dated.Updated
-			})
-		}
-		all.Wait()
-		for _, at := range times {
-			if !at.Equal(times[0]) || !at.After(last) {
-				t.Errorf("round %d: %v, after %v", round, times, last)
-				break
-			}
-		}
-		last = times[0]
-	}
-	// A block that was taken out and put back is new.
-	if p, err := (&process{log: log}).dated(t.Context(), st, "site"); p != nil || err != nil {
-		t.Errorf("no block: %+v, %v", p, err)
-	}
-	p := &process{log: log, policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}}
-	if dated, err := p.dated(t.Context(), st, "site"); err != nil || !dated.Updated.After(last) {
-		t.Errorf("put back: %+v, %v", dated, err)
-	}
-}
-
-// Who changes the block and not its date is told.
-func TestPolicyDateForgotten(t *testing.T) {
-	t.Parallel()
-	st := memory.New(nil).State()
-	var out buffer
-	p := &process{log: slog.New(slog.NewTextHandler(&out, nil)), policy: &millrace.Policy{Access: "all", Updated: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	for _, access := range []string{"all", "some"} {
-		p.policy.Access = access
-		if out.String() != "" {
-			t.Errorf("too soon: %s", out.String())
-		}
-		if dated, err := p.dated(t.Context(), st, "site"); err != nil || !dated.Updated.Equal(p.policy.Updated) {
-			t.Errorf("%+v, %v", dated, err)
-		}
-	}
-	if !strings.Contains(out.String(), " updated=2026-01-01T00:00:00Z") {
-		t.Errorf("nothing was said: %s", out.String())
 	}
 }

@@ -132,7 +132,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if so.Exporters, err = s.exporters(); err != nil {
 		return nil, err
 	}
-	policy, err := p.dated(ctx, o.Store.State(), o.Name)
+	policy, err := ingest.DatedPolicy(ctx, o.Store.State(), o.Name, p.policy, p.log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
-package main
+package ingest
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -26,17 +26,17 @@ func policyPrint(p *millrace.Policy) string {
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic("millrace: a policy that is valid does not encode: " + err.Error())
+		panic("ingest: a valid policy does not encode: " + err.Error())
 	}
 	return canon.SHA256Hex(b)[:16]
 }
 
-// dated gives the policy of the configuration as it is published: with the
-// time when it was last changed, unless it says that itself. The site remembers
-// it, so that all who publish the site say the same.
-func (p *process) dated(ctx context.Context, st store.State, site string) (*millrace.Policy, error) {
+// DatedPolicy returns a policy as a site publishes it: with the time when it was last
+// changed, unless the policy has one. The store remembers the time, so all processes
+// that publish the site agree. The policy may be nil.
+func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.Policy, log *slog.Logger) (*millrace.Policy, error) {
 	record := state.JSON[policyRecord]{State: st, Namespace: site, Key: "published policy"}
-	updated, is := time.Time{}, policyPrint(p.policy)
+	updated, is := time.Time{}, policyPrint(p)
 	err := record.Update(ctx, func(r *policyRecord) error {
 		if r.Print != is {
 			was := r.Updated
@@ -44,30 +44,22 @@ func (p *process) dated(ctx context.Context, st store.State, site string) (*mill
 			if r.Updated = time.Now().UTC().Truncate(time.Second); !r.Updated.After(was) {
 				r.Updated = was.Add(time.Second)
 			}
-			if p.policy != nil && !p.policy.Updated.IsZero() {
-				if !p.policy.Updated.After(was) {
-					p.log.Warn("the policy has changed, and says that it has not: change its key updated, or leave it out",
-						"updated", p.policy.Updated.Format(time.RFC3339), "changed before", was.Format(time.RFC3339))
+			if p != nil && !p.Updated.IsZero() {
+				if !p.Updated.After(was) {
+					log.Warn("the policy has changed, and says that it has not: change its key updated, or leave it out",
+						"updated", p.Updated.Format(time.RFC3339), "changed before", was.Format(time.RFC3339))
 				}
-				r.Updated = p.policy.Updated
+				r.Updated = p.Updated
 			}
 			r.Print = is
 		}
 		updated = r.Updated
 		return nil
 	})
-	if err != nil || p.policy == nil {
+	if err != nil || p == nil {
 		return nil, err
 	}
-	out := *p.policy
+	out := *p
 	out.Updated = updated
 	return &out, nil
-}
-
-// agree refuses a policy that allows what the server does not.
-func (c *doors) agree(p *millrace.Policy) error {
-	if p == nil || c.Rate == 0 || p.Rate.PerSecond <= c.Rate {
-		return nil
-	}
-	return usageError(fmt.Sprintf("policy.rate.per-second %v: clients would be told that they may ask more often than --rate %v lets them", p.Rate.PerSecond, c.Rate))
 }
