@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -66,6 +67,36 @@ func (e *Event) Changes() ([]Change, error) {
 		}
 	}
 	return out, nil
+}
+
+// message is the body of a request to a webhook.
+type message struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // of the last change: the same changes are the same message
+	Data      struct {
+		Site    string            `json:"site"`
+		Changes []json.RawMessage `json:"changes"`
+	} `json:"data"`
+}
+
+// Message returns the body of a request to a webhook for the event.
+func (e *Event) Message() ([]byte, error) {
+	changes, err := e.Changes()
+	if err != nil {
+		return nil, err
+	}
+	m := message{Type: "site.changed", Timestamp: changes[len(changes)-1].Time}
+	m.Data.Site = e.Site
+	for _, line := range e.Lines {
+		m.Data.Changes = append(m.Data.Changes, line)
+	}
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
 }
 
 // Refuse reports that the event could not be delivered. It is delivered again

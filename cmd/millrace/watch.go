@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,7 +105,10 @@ func (c *watchCommand) deliver(ctx context.Context, p *process, hook *webhook.Se
 		if hook == nil {
 			err = p.write(ctx, bytes.Join(e.Lines, nil))
 		} else {
-			err = post(ctx, hook, e)
+			var body []byte
+			if body, err = e.Message(); err == nil {
+				err = hook.Send(ctx, body)
+			}
 		}
 		if err == nil {
 			continue
@@ -138,36 +140,6 @@ func (p *process) write(ctx context.Context, b []byte) error {
 	case <-time.After(leaveTime):
 		return ctx.Err()
 	}
-}
-
-// message is the body of a request to a webhook.
-type message struct {
-	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"` // of the last change: the same changes are the same message
-	Data      struct {
-		Site    string            `json:"site"`
-		Changes []json.RawMessage `json:"changes"`
-	} `json:"data"`
-}
-
-// post posts an event, and returns when it is acknowledged.
-func post(ctx context.Context, hook *webhook.Sender, e *agent.Event) error {
-	changes, err := e.Changes()
-	if err != nil {
-		return err
-	}
-	m := message{Type: "site.changed", Timestamp: changes[len(changes)-1].Time}
-	m.Data.Site = e.Site
-	for _, line := range e.Lines {
-		m.Data.Changes = append(m.Data.Changes, line)
-	}
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
-		return err
-	}
-	return hook.Send(ctx, bytes.TrimSuffix(body.Bytes(), []byte("\n")))
 }
 
 // prepare checks the flags.
