@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -81,35 +80,6 @@ func (c *serveCommand) together(docs string) error {
 	return nil
 }
 
-// names gives the hosts that a site goes by, its own first.
-func (c *fronting) names(bases ...string) []string {
-	var out []string
-	add := func(h string) {
-		if h != "" && !slices.Contains(out, h) {
-			out = append(out, h)
-		}
-	}
-	for _, base := range bases {
-		u, err := url.Parse(base)
-		if err != nil {
-			continue
-		}
-		add(u.Host)
-		if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-			continue
-		}
-		if bare, ok := strings.CutPrefix(u.Host, "www."); ok {
-			add(bare)
-		} else if strings.Contains(u.Hostname(), ".") {
-			add("www." + u.Host)
-		}
-	}
-	for _, h := range c.Hosts {
-		add(strings.ToLower(h))
-	}
-	return out
-}
-
 // reached gives scheme and authority of the URLs that the site is reached at:
 // those of its bases, and in front of it those of all names that it goes by.
 func (c *serveCommand) reached(base, docs string) []string {
@@ -118,7 +88,7 @@ func (c *serveCommand) reached(base, docs string) []string {
 		return out
 	}
 	scheme, _, _ := strings.Cut(base, "://")
-	for _, h := range c.names(base, docs) {
+	for _, h := range proxy.Hosts(c.Hosts, base, docs) {
 		out = append(out, scheme+"://"+h)
 	}
 	slices.Sort(out)
@@ -136,7 +106,7 @@ func (c *serveCommand) pass(p *process, base, docs string) (*proxy.Proxy, error)
 		return nil, err
 	}
 	return proxy.New(c.Origin, &proxy.Options{
-		Base: base, Hosts: c.names(base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Log: p.log,
+		Base: base, Hosts: proxy.Hosts(c.Hosts, base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Log: p.log,
 	})
 }
 
@@ -149,7 +119,7 @@ func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsM
 		return o
 	}
 	o.Behind = make(map[string]*url.URL)
-	for _, host := range c.names(base) {
+	for _, host := range proxy.Hosts(c.Hosts, base) {
 		o.Behind["http://"+host] = behind
 		o.Behind["https://"+host] = behind
 	}
