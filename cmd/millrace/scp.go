@@ -127,7 +127,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	f.Step("verify", 1)
 	if _, err := f.Verify(ctx); err != nil {
 		return err
