@@ -78,7 +78,7 @@ type Span struct {
 	URL   string   `json:"url,omitempty"` // link: absolute
 }
 
-// SpanType says what a span is.
+// SpanType is the type of a span.
 type SpanType string
 
 // The types of spans. A math span's text is TeX; a footnote span's URL is the
@@ -94,7 +94,8 @@ const (
 	SuperscriptSpan SpanType = "superscript"
 )
 
-// Number gives the number of an item of an ordered list; items are counted from
+// Number returns the number of an item of an ordered list; items are counted
+// from
 // 0. It is one that Markdown has: not below 0, and of nine digits at most.
 func (b *Block) Number(item int) int {
 	n, step := b.Start, 1

@@ -168,8 +168,8 @@ func (e *RequestError) ErrorCode() string {
 // Unwrap returns the sentinel that the status stands for.
 func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
-// FormatError says where a document breaks which rule of its format. It is an
-// [ErrInvalid].
+// FormatError reports a place where a document breaks a rule of its format. It
+// is an [ErrInvalid].
 type FormatError struct {
 	Protocol string // such as "tct-01"; "" for a format that belongs to none
 	URL      string // the document; "" when the caller knows it better

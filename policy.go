@@ -22,7 +22,7 @@ const (
 	Search  Purpose = "search"   // finding it
 )
 
-// AuthorDisplay says how authors appear in public documents.
+// AuthorDisplay is the form of authors in public documents.
 type AuthorDisplay string
 
 // The ways to display authors.

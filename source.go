@@ -54,8 +54,8 @@ type Change struct {
 	Checkpoint *Checkpoint
 }
 
-// Checkpoint says how far a stream has come. After applying everything up to it,
-// a reader may resume from Cursor.
+// Checkpoint is the position of a stream. After applying everything up to it, a
+// reader may resume from Cursor.
 type Checkpoint struct {
 	Cursor Cursor
 	// Complete reports that the stream has named all of Section: its pages that

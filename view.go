@@ -103,7 +103,7 @@ type Section struct {
 	Pages int
 }
 
-// Scan says which pages a view yields, and how.
+// Scan selects the pages that a view yields, and their order.
 type Scan struct {
 	Section string // only this section; "" = every page
 	Order   Order
