@@ -58,7 +58,7 @@ var (
 // than the rules are about.
 type VersionError struct{ Version string }
 
-// Error says which version it is.
+// Error names the version.
 func (e *VersionError) Error() string {
 	return "the site has " + e.Version + ", which these rules do not judge"
 }

@@ -27,7 +27,7 @@ func rule(id string, level check.Level, f func(ctx context.Context, t *check.Tar
 
 func pass(context.Context, *check.Target, check.Fail) error { return nil }
 
-// serve starts a server and gives a target for its root.
+// serve starts a server and returns a target for its root.
 func serve(t *testing.T, h http.HandlerFunc, o *check.TargetOptions) *check.Target {
 	t.Helper()
 	srv := httptest.NewServer(h)

@@ -36,7 +36,7 @@ type Count struct {
 	Fail int `json:"fail"`
 }
 
-// Finding is one place that breaks a rule.
+// Finding reports one place that breaks a rule.
 type Finding struct {
 	Rule     string `json:"rule"` // its ID
 	Protocol string `json:"protocol"`

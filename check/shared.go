@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Look is the check of a rule over what the rules of a suite share.
+// Look is the check of a rule on the data that the rules of a suite share.
 type Look[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared makes the rules of one protocol, which share what Survey returns. Survey
-// is called once for a target.
+// Shared builds the rules of one protocol, which share the result of Survey.
+// Survey is called once for a target.
 type Shared[S any] struct {
 	Name   string // of the protocol
 	Survey func(ctx context.Context, t *Target) (S, error)
@@ -78,7 +78,7 @@ func HostOf(u string) string {
 	return strings.TrimSuffix(strings.ToLower(p.Host), map[string]string{"http": ":80", "https": ":443"}[p.Scheme])
 }
 
-// JSONText returns a JSON string, false for anything else.
+// JSONText returns the value of a JSON string, or false for anything else.
 func JSONText(raw json.RawMessage) (string, bool) {
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {

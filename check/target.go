@@ -17,9 +17,8 @@ import (
 	"time"
 )
 
-// Target is the site under test, as rules see it. It remembers every answer,
-// so that rules may ask for what they need without a thought for each other.
-// It is for one goroutine at a time.
+// Target is the site under test, as rules see it. It caches every response, so
+// that rules share requests. It is for one goroutine at a time.
 type Target struct {
 	site   *url.URL
 	client http.Client
@@ -53,10 +52,9 @@ type TargetOptions struct {
 	Now    func() time.Time // the clock; nil = time.Now
 }
 
-// NewTarget makes the target of one site. client sends the requests: its
-// redirects, limits, delays and address checks are what the site sees. The
-// error is about the URL, which is http or https, absolute and without
-// credentials.
+// NewTarget returns the target of one site. client sends the requests, with its
+// redirects, limits, delays and address checks. The error is about the URL,
+// which is http or https, absolute and without credentials.
 func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
 	if o == nil {
 		o = new(TargetOptions)
@@ -90,7 +88,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	return t, nil
 }
 
-// Site returns the URL that was asked for.
+// Site returns the URL that NewTarget got.
 func (t *Target) Site() string { return t.site.String() }
 
 // Root returns the origin's root, such as "https://example.com/".
@@ -101,7 +99,8 @@ func (t *Target) Root() string {
 // Now returns the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
 
-// Beside reports whether a page's URL is another server's, which is not asked.
+// Beside reports whether the URL of a page belongs to another server, which is
+// not checked.
 func (t *Target) Beside(url string) bool { return t.beside != nil && t.beside(url) }
 
 // Requests returns how many requests the site has seen, redirects included.
@@ -113,7 +112,7 @@ func (t *Target) Partners(r *Response) bool {
 	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
 }
 
-// Response is an answer with its body read.
+// Response is a response with its body.
 type Response struct {
 	URL     string // of the answer: that of the last redirect
 	TLS     bool   // the answer came over https
