@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Model is what a plan counts with. The zero value works.
+// Model holds the parameters of the cost of a plan. The zero value works.
 type Model struct {
 	// Changed is the part of the pages that change from one refresh to the
 	// next, between 0 and 1; 0 = 0.01.
@@ -66,8 +66,8 @@ const (
 	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
-// Plan is how a site is read: for the first time, and again. The two are
-// chosen separately, and may go different ways.
+// Plan is how to read a site: its first sync and its refreshes. The two are
+// chosen separately, and may use different ways.
 type Plan struct {
 	First   Route `json:"first"`
 	Refresh Route `json:"refresh"`
@@ -76,14 +76,14 @@ type Plan struct {
 	Quotes []Quote `json:"quotes"`
 }
 
-// Quote is what one way takes, without what it lacks.
+// Quote is the cost of one way, without the cost of what it lacks.
 type Quote struct {
 	Protocol string        `json:"protocol"`
 	First    protocol.Cost `json:"first"`
 	Refresh  protocol.Cost `json:"refresh"` // when as many pages have changed as the model says
 }
 
-// Route is one way through a site, with what helps it.
+// Route is one way to read a site, with the ways that complement it.
 type Route struct {
 	// Primary is the way that decides which pages there are; "" = none is open.
 	Primary string `json:"roll"`

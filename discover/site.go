@@ -48,8 +48,8 @@ type Options struct {
 	Now      func() time.Time // nil = time.Now
 }
 
-// Site is what a look at a site has found. It is plain data, and encodes as
-// JSON: what is read back gives the same plans.
+// Site is the result of a look at a site. It is plain data and encodes as JSON;
+// a decoded Site has the same plans.
 type Site struct {
 	URL  string    `json:"url"`  // of the root that was looked at
 	Time time.Time `json:"time"` // when
@@ -80,7 +80,7 @@ type Site struct {
 	Seen Seen `json:"-"`
 }
 
-// Seen is what a look comes by, for people.
+// Seen holds observations of a look for people.
 type Seen struct {
 	Server    string   // that the root was sent by, as it names itself; "" = it does not
 	Generator string   // that the root was made by, as its HTML says; "" = it does not
@@ -112,7 +112,7 @@ func (s *Site) label(name string) string {
 	return name
 }
 
-// Open reports whether the way can be taken.
+// Open reports whether the way can be used.
 func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
 // Robots is what the robots.txt of a site says to the client.
@@ -129,13 +129,13 @@ type Said struct {
 	Line  int    `json:"line"`
 }
 
-// License is a document that says under which terms the content is licensed.
+// License is a document with the licence terms of the content.
 type License struct {
 	URL  string `json:"url"`
 	From string `json:"from"` // what names it: "Link", "HTML" or "robots.txt"
 }
 
-// Way returns the way by a name, nil if the site has none.
+// Way returns a way by its name, or nil if the site does not have it.
 func (s *Site) Way(name string) *Way {
 	for i := range s.Ways {
 		if s.Ways[i].Protocol == name {

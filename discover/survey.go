@@ -302,7 +302,7 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	return out
 }
 
-// samples looks at some of the pages, and gives what one has in bytes, as it
+// samples looks at some of the pages, and returns what one has in bytes, as it
 // is sent, what part of them has validators, and which ones they were.
 func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64, of string) {
 	var docs []*document

@@ -50,8 +50,9 @@ func compressed(h http.Handler, tag func(tag string) string) http.Handler {
 }
 
 // A site of TCT costs what it costs by itself behind a proxy that weakens its tags
-// or gives each coding its own: one request when nothing has changed, and one more
-// for each page that has. The same is true where tags of its own stand in their place.
+// or gives each coding its own: one request when nothing has changed, and one
+// more for each page that has. The same is true where tags of its own stand in
+// their place.
 func TestWeakenedTags(t *testing.T) {
 	t.Parallel()
 	const pages = 29

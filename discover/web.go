@@ -44,7 +44,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends a request and gives the answer, which is a success.
+// ask sends a request and returns the answer, which is a success.
 func (l *look) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
