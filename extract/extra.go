@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Extra makes of a document what one room alone understands, beside the fields
+// Extra computes the data of one protocol from a document, beside the fields
 // that every page has: an element of [millrace.Page.Extra]. There is no HTML
 // left once a page is made, so whatever a room wants of it is made here.
 type Extra struct {

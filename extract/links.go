@@ -171,7 +171,7 @@ func directives(value string) (noIndex, noFollow bool) {
 	return noIndex, noFollow
 }
 
-// refresh gives what a meta refresh leads to within ten seconds, "" if it
+// refresh returns what a meta refresh leads to within ten seconds, "" if it
 // leads nowhere else. For browsers without scripts (noscript) it does not
 // count.
 func (m *meta) refresh(e *html.Node) {

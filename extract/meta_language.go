@@ -90,8 +90,8 @@ var functionWords = [...]struct{ tag, words string }{
 	{"nl", "de het een en van in is dat op te met voor niet zijn die aan er om ook door als bij of naar"},
 }
 
-// languagesOf gives the languages that each function word is one of, as bits in
-// the order of functionWords.
+// languagesOf returns the languages that each function word is one of, as bits
+// in the order of functionWords.
 var languagesOf = func() map[string]uint8 {
 	m := map[string]uint8{}
 	for i := range functionWords {

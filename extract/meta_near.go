@@ -90,7 +90,7 @@ func (m *meta) topNode() *html.Node {
 	return m.top
 }
 
-// gather walks away from the title and gives the lines on the way.
+// gather walks away from the title and returns the lines on the way.
 func gather(start *html.Node, forward bool) []nearLine {
 	var lines []nearLine
 	var nodes []*html.Node // the text nodes of the line, in the order of the walk

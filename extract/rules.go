@@ -85,8 +85,7 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 	return r, nil
 }
 
-// CheckSelector says what is wrong with one selector of [RulesOptions]; nil =
-// nothing.
+// CheckSelector returns an error if a selector of [RulesOptions] is invalid.
 func CheckSelector(selector string) error {
 	var s selection
 	return s.add(selector, 0)

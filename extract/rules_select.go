@@ -417,7 +417,7 @@ func (w *selectionWalk) try(tag string, rule int, r *relatives) int {
 	return w.tryNamed(w.tags[tag], rule, r)
 }
 
-// tryNamed tests the compounds that an element's name may mean, and gives the
+// tryNamed tests the compounds that an element's name may mean, and returns the
 // first rule that one of them completes, or the one that it has already.
 func (w *selectionWalk) tryNamed(compounds []int, rule int, r *relatives) int {
 	for _, i := range compounds {

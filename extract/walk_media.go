@@ -228,7 +228,7 @@ func (w *walker) noscript(n *html.Node) {
 	}
 }
 
-// figure gives its media, code or quote the caption.
+// figure sets the caption on the media, code or quote of a figure.
 func (w *walker) figure(n *html.Node) {
 	if w.tooDeep(n) {
 		return
