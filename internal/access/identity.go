@@ -50,7 +50,7 @@ func (q *Request) name() {
 	}
 }
 
-// locate takes the address into account, and gives who is there.
+// locate takes the address into account, and returns who is there.
 func (q *Request) locate() Identity {
 	q.identified = true
 	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Verdict == bots.Unknown && q.guard.bots.Located(b) {

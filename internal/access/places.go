@@ -91,7 +91,7 @@ func (q *Request) Enter() error {
 // others. Call end to give it back.
 func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
 
-// Leave gives the place back, once.
+// Leave frees the place. Only the first call has an effect.
 func (q *Request) Leave() {
 	if !q.inside {
 		return

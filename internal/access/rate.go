@@ -43,7 +43,7 @@ type quota struct {
 	policy string     // the value of RateLimit-Policy
 }
 
-// newQuota makes a quota of a rate per second.
+// newQuota returns a quota of a rate per second.
 func newQuota(number int, name string, perSecond float64) *quota {
 	burst := int(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32/wide))
 	q := &quota{number: number, rate: rate.Limit(perSecond), burst: burst, name: name}

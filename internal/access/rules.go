@@ -27,7 +27,7 @@ const (
 	ClassUnverified = "unverified" // a bot of which nothing shows that it is the one it says
 )
 
-// Rule says what becomes of the requests of one class of bots.
+// Rule is the treatment of the requests of one class of bots.
 type Rule struct {
 	// Name is a token of a user agent, a host whose keys sign requests, a family,
 	// a purpose, [ClassBots] or [ClassUnverified], in any case.
