@@ -95,10 +95,9 @@ type Lag struct {
 	Ignored uint64 // that it has taken and not counted
 }
 
-// NewExporter makes an exporter of a site of a store, whose State has how far it
-// has come. client has to be one that
-// is guarded, since a target is an address of the outside. o may be nil. Errors
-// are [millrace.ErrInvalid].
+// NewExporter returns an exporter of a site of a store, whose State has how far
+// it has come. client has to be one that is guarded, since a target is an
+// address of the outside. o may be nil. Errors are [millrace.ErrInvalid].
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, place: placeOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],

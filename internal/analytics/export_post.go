@@ -48,7 +48,7 @@ type provider struct {
 	site   string
 }
 
-// send posts a body once, and gives what an answer of 2xx says.
+// send posts a body once, and returns what an answer of 2xx says.
 func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
