@@ -95,7 +95,7 @@ type Table struct {
 	files  []*rangeFile
 }
 
-// New makes the table of the bots that are built in and those of the files.
+// New returns the table of the bots that are built in and those of the files.
 // Errors wrap [millrace.ErrInvalid] and say where.
 func New(o *Options) (*Table, error) {
 	if o == nil {
@@ -289,7 +289,7 @@ func (t *Table) identify(userAgent string) *Bot {
 	return found
 }
 
-// lower gives the bytes of tokens in lower case, 0 for all others.
+// lower returns the bytes of tokens in lower case, 0 for all others.
 var lower = func() (table [256]byte) {
 	for c := range len(table) {
 		if b := byte(c); tokenByte(b) {

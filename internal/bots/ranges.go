@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// RangeFile says which addresses a bot, or each bot of a family, comes from.
+// RangeFile lists the addresses of a bot, or of each bot of a family.
 type RangeFile struct {
 	Name string // a token, a name or a family
 	File string // with the addresses, as [ReadRanges] reads them
