@@ -149,8 +149,8 @@ type filer interface {
 }
 
 // documents returns the paths of the documents of the page alone that a room
-// makes, under the documents' base. If there are none, it gives the page's part
-// of what the room makes of many pages.
+// makes, under the documents' base. If there are none, it returns the page's
+// part of what the room makes of many pages.
 func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	identity := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document

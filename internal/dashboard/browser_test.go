@@ -77,8 +77,8 @@ func newBoard(t testing.TB, s *Site, now time.Time) *board {
 	return &board{d, srv.URL + boardPath + "/"}
 }
 
-// chromium starts a browser; each call of the function it gives opens a window
-// of its own.
+// chromium starts a browser; each call of the function it returns opens a
+// window of its own.
 func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *window {
 	t.Helper()
 	path := testkit.Real(t, "chromium|chromium-browser|google-chrome")
@@ -279,7 +279,7 @@ func (w *window) look(name string) {
 	}
 }
 
-// dress gives the window a width and the system a theme.
+// dress returns the window a width and the system a theme.
 func (w *window) dress(width int64, theme string) {
 	w.t.Helper()
 	w.do(chromedp.EmulateViewport(width, 900))

@@ -31,7 +31,7 @@ type Options struct {
 	Verdicts *Verdicts
 	// Log receives logins and failures; nil = slog.Default().
 	Log *slog.Logger
-	// Now tells the time; nil = the system's.
+	// Now returns the time; nil = the system's.
 	Now func() time.Time
 }
 
@@ -55,7 +55,7 @@ type Dashboard struct {
 	looks    unusualLooks
 }
 
-// New makes a dashboard. The error is [millrace.ErrInvalid].
+// New returns a dashboard. The error is [millrace.ErrInvalid].
 func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,

@@ -71,7 +71,7 @@ func token() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// begin begins a session, and gives the id, which is nowhere else.
+// begin begins a session, and returns the id, which is nowhere else.
 func (d *Doors) begin(hash string, now time.Time) string {
 	id := token()
 	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}

@@ -24,7 +24,7 @@ type loop struct {
 	transport *http.Transport
 }
 
-// newLoop makes one for the origins of these URLs. key is shown wherever
+// newLoop returns one for the origins of these URLs. key is shown wherever
 // machines show theirs. Close it.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
 	l := &loop{

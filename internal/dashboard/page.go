@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// handler gives what a page says, or what has become of a form. An error is
+// handler returns what a page says, or what has become of a form. An error is
 // shown as a page of its own: what wraps [millrace.ErrInvalid] or ErrConflict
 // with its text, ErrNotFound as such, and others are logged.
 type handler func(r *http.Request) (*reply, error)

@@ -152,7 +152,7 @@ func (at *roomStatus) judged(is *verdict, since time.Time) {
 // Kind is that of the verdict's badge, Word what is in it.
 func (at *roomStatus) Kind() string { kind, _ := at.verdict(); return kind }
 
-// Word says the verdict in a word or two.
+// Word returns the verdict in a word or two.
 func (at *roomStatus) Word() string { _, word := at.verdict(); return word }
 
 func (at *roomStatus) verdict() (kind, word string) {

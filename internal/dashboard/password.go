@@ -42,7 +42,8 @@ const (
 	maxTyped = 1024
 )
 
-// NewPassword makes a password of 120 random bits, in groups that can be typed.
+// NewPassword returns a password of 120 random bits, in groups that can be
+// typed.
 func NewPassword() string {
 	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, none like another
 	var b [24]byte

@@ -51,7 +51,7 @@ func NewVerdicts() *Verdicts {
 	return &Verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
 }
 
-// configured counts one more configuration, and gives its number.
+// configured counts one more configuration, and returns its number.
 func (v *Verdicts) configured() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -40,8 +40,8 @@ func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	return y.pages
 }
 
-// prepare has somebody find out about the pages, if it is time. It gives what is
-// known, and what is closed when more is.
+// prepare has somebody find out about the pages, if it is time. It returns what
+// is known, and what is closed when more is.
 func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first bool, making <-chan struct{}) {
 	y := &d.yard
 	y.mu.Lock()
