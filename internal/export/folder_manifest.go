@@ -83,7 +83,7 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest, and gives the length of its
+// records calls f with each file of a manifest, and returns the length of its
 // whole lines: the last one is cut if an export was killed.
 func records(r io.Reader, f func(record) error) (whole int64, err error) {
 	in := bufio.NewReader(r)

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Tree says where Markdown goes.
+// Tree is the target of Markdown.
 type Tree struct {
 	Dir string // made if it is not there
 	// Folders are those of the sites in it, by their bases: see [Folders].

@@ -113,7 +113,7 @@ func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) 
 	return c, nil // whether it is of this store, the log says
 }
 
-// termsOf gives the terms of a site, which are those of where it was pulled
+// termsOf returns the terms of a site, which are those of where it was pulled
 // from, wherever it has been published since.
 func termsOf(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
