@@ -19,7 +19,7 @@ const sniffSize = 512
 // zstdWindow is the most that the zstd coding may ask for (RFC 9659).
 const zstdWindow = 8 << 20
 
-// An opener starts to decode r. It gives a nil reader when r is plain, and a
+// An opener starts to decode r. It returns a nil reader when r is plain, and a
 // codingError when r is neither plain nor in the coding. stop frees what the
 // reader holds.
 type opener = func(r *bufio.Reader) (_ io.Reader, stop func(), err error)

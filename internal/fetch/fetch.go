@@ -122,7 +122,7 @@ type Client struct {
 	check        func(*http.Response) (func(), error)
 }
 
-// New makes a client; nil options are the zero value.
+// New returns a client; nil options are the zero value.
 func New(o *Options) *Client {
 	if o == nil {
 		o = new(Options)

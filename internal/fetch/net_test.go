@@ -41,7 +41,7 @@ func raw(t *testing.T, answer func(net.Conn, *http.Request)) func(context.Contex
 
 func say(c net.Conn, parts ...string) { _, _ = c.Write([]byte(strings.Join(parts, ""))) }
 
-// newClient makes a client without delays that is closed with the test. It
+// newClient returns a client without delays that is closed with the test. It
 // asks for no robots.txt; see obedient.
 func newClient(t *testing.T, o Options) *Client {
 	t.Helper()

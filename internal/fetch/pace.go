@@ -176,7 +176,7 @@ func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 }
 
 // report says how a request went, once, and what Retry-After its answer had.
-// It gives how long the host is left alone now.
+// It returns how long the host is left alone now.
 func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -191,7 +191,7 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
-// done gives the pass back. It may be called again.
+// done returns the pass back. It may be called again.
 func (x *pass) done(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -266,7 +266,7 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// Sleep waits, or gives the error of a context that ends before.
+// Sleep waits, or returns the error of a context that ends before.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -171,7 +171,8 @@ type Wrapper interface {
 	Unwrap() http.RoundTripper // the other one
 }
 
-// obey refuses what robots.txt disallows, and gives the delay that it asks for.
+// obey refuses what robots.txt disallows, and returns the delay that it asks
+// for.
 func (c *Client) obey(ctx context.Context, u *url.URL) (time.Duration, error) {
 	if c.ignoreRobots || u.Path == robotsPath {
 		return 0, nil

@@ -220,7 +220,7 @@ func productToken(s string) string {
 func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
 
 // Rule returns the record that disallows a target, with its number of line,
-// such as 4 and "Disallow: /private". It gives 0 and "" if the target is
+// such as 4 and "Disallow: /private". It returns 0 and "" if the target is
 // allowed.
 func (r *Robots) Rule(target string) (line int, text string) {
 	rule := r.refusal(target)

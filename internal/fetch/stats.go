@@ -60,7 +60,7 @@ func (c *counters) ask(h http.Header) {
 	}
 }
 
-// count counts a response, and gives the bytes of its header.
+// count counts a response, and returns the bytes of its header.
 func (c *counters) count(resp *http.Response) int64 {
 	if class := resp.StatusCode / 100; class >= 1 && class < len(c.status) {
 		c.status[class].Add(1)

@@ -84,7 +84,7 @@ type behind struct {
 	transport *http.Transport
 }
 
-// newBehind makes the transports of [Options.Behind]. A URL that names no
+// newBehind returns the transports of [Options.Behind]. A URL that names no
 // server gets none, so that requests for its origin are refused.
 func newBehind(o *Options) map[string]*behind {
 	all := make(map[string]*behind, len(o.Behind))

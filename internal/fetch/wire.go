@@ -177,7 +177,7 @@ func (b *wireBody) end(err error) error {
 	return err
 }
 
-// Close gives up what is not read.
+// Close discards the unread rest.
 func (b *wireBody) Close() error {
 	err := b.body.Close()
 	if b.err == nil {
