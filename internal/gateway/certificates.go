@@ -105,7 +105,7 @@ func (c *Certificates) warn() {
 	c.warned = now
 }
 
-// Covers says what is wrong with the certificate for a host, nil if nothing is.
+// Covers returns an error if the certificate is not valid for a host.
 func (c *Certificates) Covers(host string) error { return c.now.Load().Leaf.VerifyHostname(host) }
 
 // Run looks whether the files have changed, until the context ends. What is not

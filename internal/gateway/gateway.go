@@ -119,7 +119,7 @@ type Gateway struct {
 	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
 }
 
-// New makes a gateway of a press; nil = of the Service alone. An error wraps
+// New returns a gateway of a press; nil = of the Service alone. An error wraps
 // [millrace.ErrInvalid].
 func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o == nil {

@@ -77,7 +77,7 @@ const (
 // bounds are the upper bounds of durations, in seconds.
 var bounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-// NewMetrics makes metrics that have counted nothing.
+// NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
 	all := prometheus.NewRegistry()
 	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

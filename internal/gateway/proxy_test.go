@@ -275,7 +275,7 @@ func TestProxyOldClient(t *testing.T) {
 	}
 }
 
-// raw sends bytes and gives all that comes back until the connection ends, as
+// raw sends bytes and returns all that comes back until the connection ends, as
 // the last request has to ask for.
 func raw(t *testing.T, url, request string) string {
 	t.Helper()

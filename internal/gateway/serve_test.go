@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/conns"
 )
 
-// serve runs a gateway on loopback and gives its address, and what ends it.
+// serve runs a gateway on loopback and returns its address, and what ends it.
 func serve(t *testing.T, g *Gateway, o ...ServerOptions) (address string, stop func() error) {
 	t.Helper()
 	o = append(o, ServerOptions{})

@@ -20,7 +20,7 @@ import (
 
 // ServerOptions configure a [Server]. The zero value works.
 type ServerOptions struct {
-	// TLS has the certificate to be known by; nil = HTTP without TLS.
+	// TLS holds the certificate; nil = HTTP without TLS.
 	TLS *Certificates
 	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
@@ -60,7 +60,7 @@ type post struct {
 	told  atomic.Bool // empty is closed
 }
 
-// NewServer makes a server that g answers for.
+// NewServer returns a server whose requests g answers.
 func NewServer(g *Gateway, o *ServerOptions) *Server {
 	if o == nil {
 		o = new(ServerOptions)
@@ -75,9 +75,9 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 
 func newPost(g *Gateway) *post { return &post{g: g, empty: make(chan struct{})} }
 
-// Use has g answer from now on. The requests under way of the gateway before
-// finish there, but for those that only listen: they are sent away, and come
-// back to g. empty is closed when the last of them is answered.
+// Use makes g answer requests from now on. The requests under way of the
+// gateway before finish there, but for those that only listen: they are sent
+// away, and come back to g. empty is closed when the last of them is answered.
 func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	was := s.now.Swap(newPost(g))
 	was.left.Store(true)
@@ -86,7 +86,7 @@ func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	return was.empty
 }
 
-// ServeHTTP has a request answered by the gateway of the moment.
+// ServeHTTP passes a request to the current gateway.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := s.enter()
 	defer p.leave()

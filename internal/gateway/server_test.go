@@ -32,7 +32,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// certificate writes a certificate of 127.0.0.1 and its key, and gives the
+// certificate writes a certificate of 127.0.0.1 and its key, and returns the
 // files. The names tell one from another.
 func certificate(t *testing.T, dir, name string, until time.Time) (cert, key string) {
 	t.Helper()
