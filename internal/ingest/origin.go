@@ -139,7 +139,7 @@ func (o *Origin) first(ctx context.Context, site store.Site) bool {
 	return err == nil && !was
 }
 
-// Expect says that the source is going to be read.
+// Expect announces that the source will be read.
 func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
 
 // How often a source is read.

@@ -37,7 +37,7 @@ type retirement struct {
 	Doubted int  `json:"doubted,omitempty"` // pages that would be deleted with it; not believed yet
 }
 
-// NoneRead returns the error of a source that names n pages and gives none of
+// NoneRead returns the error of a source that names n pages and returns none of
 // them.
 func NoneRead(n int) error {
 	return fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, n)
