@@ -59,7 +59,7 @@ func NewReader(r io.Reader, limits *Limits) *Reader {
 	return &Reader{src: src, dec: jsontext.NewDecoder(src), limits: l, waiting: true}
 }
 
-// Members walks the object that waits and gives the name of each member. An
+// Members walks the object that waits and returns the name of each member. An
 // object walked so may have 1,000 members, with names of 4,096 bytes.
 func (r *Reader) Members() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -85,7 +85,7 @@ func (r *Reader) Members() iter.Seq2[string, error] {
 	}
 }
 
-// Elements walks the array that waits and gives the index of each element,
+// Elements walks the array that waits and returns the index of each element,
 // from 0.
 func (r *Reader) Elements() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
@@ -138,9 +138,10 @@ func (r *Reader) Decode(v any) error {
 	return err
 }
 
-// Raw takes the value that waits and gives a copy of its bytes, which are
-// valid JSON without duplicate names. Of a value that is too long it gives the
-// bytes with the error if they have been read all the same; else it still waits.
+// Raw takes the value that waits and returns a copy of its bytes, which are
+// valid JSON without duplicate names. Of a value that is too long it returns
+// the bytes with the error if they have been read all the same; else it still
+// waits.
 func (r *Reader) Raw() (Raw, error) {
 	data, err := r.value()
 	if err != nil {
