@@ -206,8 +206,8 @@ func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[st
 	return out, said
 }
 
-// refused calls a tool that has to refuse, and gives the code of its error, and
-// why.
+// refused calls a tool that has to refuse, and returns the code of its error,
+// and why.
 func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) (code, why string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
