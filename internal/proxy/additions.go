@@ -29,7 +29,8 @@ type additions struct {
 
 var nothing = new(additions)
 
-// newAdditions makes the additions of links, and of JSON-LD for the page's head.
+// newAdditions returns the additions of links, and of JSON-LD for the page's
+// head.
 func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 	if len(links)+len(data) == 0 {
 		return nothing

@@ -143,7 +143,7 @@ func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *pat
 	return to
 }
 
-// moves begins something that the client has to take. It gives the time.
+// moves begins something that the client has to take. It returns the time.
 func (to *patient) moves() (now time.Time) {
 	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
@@ -185,8 +185,8 @@ func (to *patient) WriteHeader(status int) {
 // slowPiece is how many bytes a client that is slow is given at once.
 const slowPiece = 16 << 10
 
-// Write gives the client time for each piece. A slow client gets smaller pieces
-// from then on, so that it is not cut off.
+// Write returns the client time for each piece. A slow client gets smaller
+// pieces from then on, so that it is not cut off.
 func (to *patient) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:]
@@ -241,7 +241,7 @@ func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
 // that its header allows.
 func (to *patient) broken() bool { return to.body != nil && to.body.broken.Load() }
 
-// reading gives the client time for each piece of the request's body.
+// reading returns the client time for each piece of the request's body.
 func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
 	return to.body
