@@ -39,7 +39,7 @@ type IndexNow struct {
 	most int    // pages of a submission
 }
 
-// NewIndexNow makes one of the URL that takes submissions ("" =
+// NewIndexNow returns one of the URL that takes submissions ("" =
 // [DefaultIndexNow]), the key that the site has, and the base URL of its pages,
 // where the file of the key is found ([IndexNow.Path]). Errors are
 // [millrace.ErrInvalid].
@@ -60,7 +60,7 @@ func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 	return &IndexNow{url: endpoint, key: key, base: strings.TrimSuffix(base, "/") + "/", most: mostURLs}, nil
 }
 
-// NewKey makes a key.
+// NewKey returns a key.
 func NewKey(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -24,7 +24,7 @@ const (
 	tooOften  = time.Minute      // after a 429 without a Retry-After
 )
 
-// Pusher tells hubs and a search engine what has changed in a site, at least
+// Pusher notifies hubs and a search engine of the changes of a site, at least
 // once.
 type Pusher struct {
 	// Site is the published site: its Head returns the view that a notified
@@ -55,7 +55,8 @@ type receiver struct {
 	flush func(ctx context.Context) (told bool, err error) // tells what there is to tell
 }
 
-// Run tells, until the context ends. Call it once there is something published.
+// Run sends notifications until the context ends. Call it once there is
+// something published.
 func (p *Pusher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range p.Hubs {

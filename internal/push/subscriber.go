@@ -66,9 +66,9 @@ type answer struct {
 	denied string    // why the hub denied it; "" if it did not
 }
 
-// NewSubscriber makes a subscriber whose callbacks are below a URL that hubs can
-// reach. The client asks hubs, which is no crawling: it has no robots.txt to keep
-// to. Errors are [millrace.ErrInvalid].
+// NewSubscriber returns a subscriber whose callbacks are below a URL that hubs
+// can reach. The client asks hubs, which is no crawling: it has no robots.txt
+// to keep to. Errors are [millrace.ErrInvalid].
 func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (*Subscriber, error) {
 	callback, err := checkEndpoint("callback", callback)
 	if err != nil {
@@ -87,12 +87,12 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 	return s, nil
 }
 
-// Keep keeps a subscription to the changes of a site, until its context ends,
-// whose error it gives. held is the one of an earlier process, the zero value if
-// there was none: as long as its lease runs, no request is sent. kept is given
-// every one that is confirmed, and one that ends without a lease, and hint is
-// called whenever the hub says that the site has changed; both return soon. The
-// client asks the site, and keeps to its robots.txt.
+// Keep keeps a subscription to the changes of a site until its context ends,
+// and returns the context's error. held is the one of an earlier process, the
+// zero value if there was none: as long as its lease runs, no request is sent.
+// kept is given every one that is confirmed, and one that ends without a lease,
+// and hint is called whenever the hub says that the site has changed; both
+// return soon. The client asks the site, and keeps to its robots.txt.
 //
 // [millrace.ErrNotFound]: the site has no hub; [millrace.ErrForbidden]: its hub
 // does not take the subscription, or it is at an address that is refused. Other

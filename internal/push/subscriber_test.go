@@ -364,7 +364,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Whatever a feed is, reading its links ends, and gives URLs that can be asked.
+// Whatever a feed is, reading its links ends, and gives URLs that can be
+// asked.
 func FuzzFeedLinks(f *testing.F) {
 	at, _ := url.Parse("https://site.example/feed")
 	f.Add([]byte(strings.SplitN(feed, "\n", 2)[1]))
