@@ -42,7 +42,7 @@ func newModel(a *matrix, basis *block, sigma []float64) *Model {
 // Dimensions returns the number of them in the vectors of m.
 func (m *Model) Dimensions() int { return m.width }
 
-// Known says whether the term has a meaning in m.
+// Known reports whether the term has a vector in m.
 func (m *Model) Known(term string) bool {
 	_, ok := slices.BinarySearch(m.terms, termHash(term))
 	return ok

@@ -16,7 +16,7 @@ type Phrase struct {
 	Terms []string
 }
 
-// Match says which passages are looked for.
+// Match is a condition on passages.
 type Match struct {
 	All    [][]Phrase // of each of them at least one
 	Head   bool       // those of All that are in any field have to be in the title or a heading
@@ -89,7 +89,7 @@ const maxAsked = 64
 // one in German, and a word in English.
 const common = 0.02
 
-// newPlan makes a plan of a question for a site.
+// newPlan returns a plan of a question for a site.
 func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan, error) {
 	p := &plan{trial: trial}
 	b := planner{plan: p, analyzer: a, index: ix, languages: a.distinct(languagesOf(st)), seen: make(map[string]*wanted), stops: make(map[*wanted]stopping)}

@@ -17,8 +17,8 @@ const (
 )
 
 // correct reads words that stand nowhere as the words that are spelled nearly
-// alike and stand in the most passages, but neither numbers nor what is quoted. It gives the question with those
-// words. ok: there is a difference.
+// alike and stand in the most passages, but neither numbers nor what is quoted.
+// It returns the question with those words. ok: there is a difference.
 func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok bool, err error) {
 	looks := maxLooks
 	for _, w := range p.words {

@@ -87,7 +87,7 @@ func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64,
 }
 
 // closely adds passages that are ranked by words to others, with all that
-// there is to know of them, and gives the best first.
+// there is to know of them, and returns the best first.
 func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 	slices.SortFunc(byWords, func(a, b ranked) int { return cmp.Compare(a.ID, b.ID) })
 	ids := make([]int64, len(byWords))

@@ -15,7 +15,7 @@ import (
 type Index interface {
 	// Statistics are those of the whole site.
 	Statistics() Statistics
-	// Frequency tells how many passages have a term.
+	// Frequency returns the number of passages with a term.
 	Frequency(term string) (int, error)
 	// Terms yields terms that start with a prefix and how many passages have
 	// each, in order, until f returns false.

@@ -260,7 +260,7 @@ func render(text string, start, end int, found []match) (string, [][2]int) {
 		out.WriteString("…")
 	}
 	at, space := start, false
-	// upTo writes the text up to i, and gives where that is in the snippet.
+	// upTo writes the text up to i, and returns where that is in the snippet.
 	upTo := func(i int) int {
 		for at < i {
 			r, n := utf8.DecodeRuneInString(text[at:])
