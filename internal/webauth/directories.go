@@ -200,7 +200,7 @@ func (d *directories) evict() {
 	delete(d.held, worst)
 }
 
-// fetch asks for a directory, and gives how long it holds.
+// fetch asks for a directory, and returns how long it holds.
 func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age time.Duration, err error) {
 	defer func() {
 		// What is wrong with it may pass, and says nothing of who has signed.

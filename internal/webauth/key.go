@@ -21,7 +21,7 @@ type Key struct {
 	id      string
 }
 
-// NewKey makes a key; nil = of the system's randomness.
+// NewKey returns a key; nil = of the system's randomness.
 func NewKey(from io.Reader) (*Key, error) {
 	if from == nil {
 		from = rand.Reader
@@ -88,10 +88,10 @@ func (k *Key) ID() string { return k.id }
 // Public returns what others verify by.
 func (k *Key) Public() PublicKey { return PublicKey{ID: k.id, Key: k.public()} }
 
-// String says which key it is.
+// String identifies the key without its secret.
 func (k *Key) String() string { return "key " + k.id }
 
-// GoString says the same.
+// GoString returns the same as String.
 func (k *Key) GoString() string { return k.String() }
 
 func (k *Key) public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) }

@@ -33,7 +33,7 @@ type Directory struct {
 	proved time.Time
 }
 
-// NewDirectory makes the directory of a host, whose base is such as
+// NewDirectory returns the directory of a host, whose base is such as
 // "https://example.com", of keys that sign it themselves and of others. Without
 // any, an error wraps [millrace.ErrInvalid].
 func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, error) {

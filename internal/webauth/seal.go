@@ -40,9 +40,9 @@ type Seal struct {
 	first error
 }
 
-// NewSeal makes a seal. client asks sites for their directories of keys: a
-// guarded one, which is not that whose responses are looked at. If it is nil, no
-// signature can be verified.
+// NewSeal returns a seal. client asks sites for their directories of keys: a
+// guarded one, which is not that whose responses are looked at. If it is nil,
+// no signature can be verified.
 func NewSeal(client *http.Client) *Seal {
 	return &Seal{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
@@ -50,7 +50,7 @@ func NewSeal(client *http.Client) *Seal {
 // Another returns a seal with zero counts that shares the learned keys.
 func (s *Seal) Another() *Seal { return &Seal{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
 
-// SealError says that a response has a signature that is wrong. It is an
+// SealError reports a wrong signature of a response. It is an
 // [millrace.ErrInvalid].
 type SealError struct {
 	URL string

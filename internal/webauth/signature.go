@@ -148,8 +148,8 @@ func with(name, param string, value any) httpsfv.Item {
 	return c
 }
 
-// seal signs a message, and gives the fields Signature-Input and Signature for
-// a label.
+// seal signs a message, and returns the fields Signature-Input and Signature
+// for a label.
 func (k *Key) seal(m *message, label string, covered httpsfv.InnerList, created, expires time.Time, tag, nonce string) (input, value string, err error) {
 	p := covered.Params
 	p.Add("created", created.Unix())

@@ -27,9 +27,9 @@ type Signer struct {
 	now      func() time.Time
 }
 
-// NewSigner makes a signer that names the directory at a URL, where the key has
-// to be found: a URL, which is sent as it is given. One of http is accepted by
-// sites of one's own network only. An error wraps [millrace.ErrInvalid].
+// NewSigner returns a signer that names the directory at a URL, where the key
+// has to be found: a URL, which is sent as it is given. One of http is accepted
+// by sites of one's own network only. An error wraps [millrace.ErrInvalid].
 func NewSigner(key *Key, directory string) (*Signer, error) {
 	if _, err := parseAgent(directory, true); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Stamp struct {
 	now    func() time.Time
 }
 
-// NewStamp makes a stamp. prefix is the path that requests have before the
+// NewStamp returns a stamp. prefix is the path that requests have before the
 // targets that are passed to [Stamp.Sign], without a "/" at its end.
 func NewStamp(key *Key, prefix string) *Stamp { return &Stamp{key: key, prefix: prefix, now: time.Now} }
 

@@ -23,7 +23,7 @@ type VerifierOptions struct {
 	AllowHTTP bool
 }
 
-// Verifier says who has signed a request by Web Bot Auth. It is safe for
+// Verifier identifies the signer of a request by Web Bot Auth. It is safe for
 // concurrent use.
 type Verifier struct {
 	bases  []string
@@ -34,7 +34,7 @@ type Verifier struct {
 	nonces *nonces
 }
 
-// NewVerifier makes a verifier.
+// NewVerifier returns a verifier.
 func NewVerifier(o *VerifierOptions) *Verifier {
 	v := &Verifier{plain: o.AllowHTTP, maxAge: 24 * time.Hour, now: time.Now, dirs: newDirectories(o.Client), nonces: newNonces()}
 	return v.At(o.Bases...)
