@@ -14,7 +14,7 @@ import (
 // Pages is a sink in memory, for programs that want the pages of a site and no
 // store. It remembers its sources, so that another [Sync] into it gets what has
 // changed and learns of deletions. The zero value is empty and ready. It is safe
-// for concurrent use. What it gives is its own: it must not be changed.
+// for concurrent use. Callers must not change the pages that it returns.
 type Pages struct {
 	mu      sync.Mutex
 	pages   map[string]*millrace.Page

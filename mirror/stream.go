@@ -54,7 +54,7 @@ type job struct {
 	named  int // pages named when it was found wanting
 }
 
-// stream starts the goroutines that read and ask, and gives what they find.
+// stream starts the goroutines that read and ask, and returns what they find.
 // The channel is closed when all of them are gone.
 func (r *run) stream(ctx context.Context) <-chan step {
 	rd := &reader{run: r, ctx: ctx, steps: make(chan step, ahead), jobs: make(chan job)}

@@ -62,8 +62,8 @@ type Skip struct {
 
 const maxSkips = 100_000
 
-// Sync applies to a sink what has changed at a source since the last run. from
-// names the source in the sink: its origin and protocol.
+// Sync applies the changes of a source since the last run to a sink. from names
+// the source in the sink: its origin and protocol.
 //
 // Everything applied is durable. After an interruption, the next run repeats at
 // most one batch and the pages in flight. The source's cursor advances only when

@@ -14,12 +14,10 @@ import (
 // updateBatch is how many pages [Update] holds at once.
 const updateBatch = 8
 
-// Update brings single pages up to date with a source, apart from the runs of
-// [Sync]: those with the given names, as the source names them. With gone, it
-// takes them away without asking, until a run finds them again. A page that the
-// source says is not there goes at once, since somebody has named it: no
-// second look is needed. One that cannot be had stays as it is, and is in the
-// report.
+// Update syncs single pages outside the runs of [Sync], by their names at the
+// source. With gone, it deletes them without a request, until a run finds them
+// again. A page that the source reports as missing is deleted at once. A page
+// that cannot be fetched stays unchanged and is in the report.
 //
 // The report is never nil and holds for what was done before an error.
 func Update(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, urls []string, gone bool, o *Options) (*Report, error) {
