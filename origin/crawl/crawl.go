@@ -82,10 +82,10 @@ type Crawl struct {
 	complete atomic.Bool
 }
 
-// New makes a crawl of the site that lives in the folder of root, such as
+// New returns a crawl of the site in the folder of root, such as
 // https://example.com/ or https://example.com/blog/. A nil client is the
-// guarded default. The error is [millrace.ErrInvalid]: root is no http or
-// https URL.
+// guarded default. The error is [millrace.ErrInvalid]: root is no http or https
+// URL.
 func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	if o == nil {
 		o = &Options{}
@@ -118,7 +118,7 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 // end.
 func (c *Crawl) Root() string { return c.scope.base }
 
-// Next says when another run is worth it: when the first page is due, and at
+// Next returns when another run is worth it: when the first page is due, and at
 // most an hour after the last run, because the site's lists tell of changes
 // that no page's history does. The zero time means now.
 func (c *Crawl) Next() time.Time {

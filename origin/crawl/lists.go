@@ -151,7 +151,7 @@ func (r *run) hasSitemap() bool {
 	return slices.ContainsFunc(r.lists, func(l list) bool { return l.usual && l.Absent == 0 })
 }
 
-// readList asks for the list of a number and takes in what it names. It gives
+// readList asks for the list of a number and takes in what it names. It returns
 // the lists that an index names.
 func (r *run) readList(ctx context.Context, n int) (children []string, err error) {
 	l := &r.lists[n]
@@ -193,7 +193,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	return children, err
 }
 
-// readSitemap takes in a sitemap, or gives the sitemaps of an index.
+// readSitemap takes in a sitemap, or returns the sitemaps of an index.
 func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []string, err error) {
 	body, err := fetch.Decode(resp)
 	if err != nil {

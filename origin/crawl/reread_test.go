@@ -21,8 +21,8 @@ func (m *mill) keeping(o Options) *Crawl {
 	return m.open(o)
 }
 
-// reread applies what a crawl makes again, in batches of some pages, and gives
-// the names.
+// reread applies what a crawl makes again, in batches of some pages, and
+// returns the names.
 func (m *mill) reread(c *Crawl) (names []string) {
 	m.t.Helper()
 	var batch []millrace.Change

@@ -101,8 +101,8 @@ func (f *filter) end() {
 	f.line = 0
 }
 
-// wordBytes gives the bytes of words in lower case, 0 for what separates them.
-// Those above ASCII are of words.
+// wordBytes returns the bytes of words in lower case, 0 for what separates
+// them. Those above ASCII are of words.
 var wordBytes = func() (t [256]byte) {
 	for i := range t {
 		switch c := byte(i); {

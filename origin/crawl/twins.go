@@ -7,7 +7,7 @@ import (
 )
 
 // isDefault reports whether a path is that of a directory's default document,
-// and gives the directory's.
+// and returns the directory's.
 func isDefault(p string) (string, bool) {
 	i := strings.LastIndexByte(p, '/')
 	switch strings.ToLower(p[i+1:]) {

@@ -24,7 +24,7 @@ type scope struct {
 	other  string // the same host under the other of http and https; "" = it cannot be the same site
 }
 
-// newScope makes the scope of a root: the folder that the root lies in.
+// newScope returns the scope of a root: the folder that the root lies in.
 func newScope(root string) (scope, error) {
 	c, err := canon.URL(root)
 	if err != nil {

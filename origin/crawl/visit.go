@@ -168,7 +168,7 @@ func isHTML(contentType string) bool {
 }
 
 // read reads a body, nil if its first bytes say that it is no HTML. What it
-// gives may be used until release is called.
+// returns may be used until release is called.
 func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *bytes.Buffer) (_ []byte, release func(), err error) {
 	release = func() {
 		if buf.Cap() > large {

@@ -13,7 +13,7 @@ import (
 // quiet is how long the watch waits for more.
 const quiet = 300 * time.Millisecond
 
-// watching starts a watch and gives a function that waits for its next call.
+// watching starts a watch and returns a function that waits for its next call.
 func watching(t *testing.T, f *Folder) (next func(what string), calls *atomic.Int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// component replaces the tag of a component and gives its length, 0 if it is
+// component replaces the tag of a component and returns its length, 0 if it is
 // none.
 func (c *cleaner) component(s string, i int) int {
 	end := tagEnd(s[i:])

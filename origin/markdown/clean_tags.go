@@ -75,7 +75,7 @@ func (c *cleaner) text(s string) {
 	}
 }
 
-// hide leaves out text until the tag that ends it, and gives where that is.
+// hide leaves out text until the tag that ends it, and returns where that is.
 func (c *cleaner) hide(s string, i int) int {
 	for at := i; ; {
 		k := strings.Index(s[at:], "{")
@@ -110,7 +110,7 @@ func (c *cleaner) find(s string, i int, end string) int {
 	return i + k
 }
 
-// span copies code in a line, or the marks that start none, and gives their
+// span copies code in a line, or the marks that start none, and returns their
 // length.
 func (c *cleaner) span(s string, i int) int {
 	n := 1
@@ -163,7 +163,7 @@ func (c *cleaner) formula(s string, i int) int {
 	return end + len(mark) - i
 }
 
-// brace replaces what starts with "{" and gives its length, 0 if it is text.
+// brace replaces what starts with "{" and returns its length, 0 if it is text.
 func (c *cleaner) brace(s string, i int) int {
 	rest := s[i:]
 	switch {

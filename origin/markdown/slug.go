@@ -58,7 +58,7 @@ func (s *slugger) of(text string) string {
 	}
 }
 
-// taken notes an anchor and gives how often it was there before.
+// taken notes an anchor and returns how often it was there before.
 func (s *slugger) taken(slug string) int {
 	if s.used == nil {
 		s.used = map[string]int{}

@@ -39,7 +39,7 @@ type fixture struct {
 	copies map[string]store.Site // by name
 }
 
-// newFixture makes a site of the usual size.
+// newFixture returns a site of the usual size.
 func newFixture(t *testing.T, o Origin) *fixture {
 	f := &fixture{T: t, origin: o, site: o.New(t), copies: map[string]store.Site{}, model: map[string]words{}, said: map[string][]words{}}
 	for i := range size {

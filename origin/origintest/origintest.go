@@ -75,13 +75,13 @@ type Troubled interface {
 
 // Odd is a [Site] that can have what looks like a page and is none.
 type Odd interface {
-	// Odd puts such things there. It gives the URLs by which the origin has to
-	// report them, with a [*millrace.SkipError].
+	// Odd puts such things there. It returns the URLs by which the origin has
+	// to report them, with a [*millrace.SkipError].
 	Odd() (urls []string, err error)
 }
 
-// Held gives what the sink remembers of the source, as [millrace.SyncState] does:
-// of the given URLs, or of all.
+// Held returns what the sink remembers of the source, as [millrace.SyncState]
+// does: of the given URLs, or of all.
 type Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 
 // Origin says how to get sites, and how to read them.

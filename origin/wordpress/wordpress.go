@@ -31,7 +31,7 @@ type Options struct {
 	// ExcludeTypes are the slugs of the types that are not read, such as "page" or
 	// "product". Pages of theirs that were read before are absent from then on.
 	ExcludeTypes []string
-	// Now tells the time when the server does not; nil = time.Now.
+	// Now returns the time if the server sends none; nil = time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger // nil = discard
 }
@@ -76,10 +76,10 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	return s, nil
 }
 
-// Find looks for a WordPress site at any URL of it and gives its root. It asks
-// for the URL, and, if that says that it is of WordPress, for the index of the
-// API. ErrNotFound: it does not say so, or there is no API. ErrForbidden: the
-// API is closed.
+// Find looks for a WordPress site at any URL of it and returns its root. It
+// asks for the URL, and, if that says that it is of WordPress, for the index of
+// the API. ErrNotFound: it does not say so, or there is no API. ErrForbidden:
+// the API is closed.
 func Find(ctx context.Context, client *http.Client, at string) (string, error) {
 	c, err := canon.URL(at)
 	if err != nil {
