@@ -72,7 +72,7 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	}
 	pub, err := site.Publication(ctx, (&feeder.Task{Base: searchBase}).Config())
 	if err == nil {
-		err = pub.Refresh(ctx, store.Lease{}, nil)
+		_, err = pub.Refresh(ctx, store.Lease{}, 0, nil)
 	}
 	if err != nil {
 		return 0, 0, 0, err

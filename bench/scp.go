@@ -178,7 +178,7 @@ func scpStore(ctx context.Context, file string, a *author, n int, o *store.Optio
 	}
 	from.Publication, err = from.Site.Publication(ctx, store.Config{Base: scpSite, Taggers: []millrace.Tagger{scp.Protocol().Tagger}})
 	if err == nil {
-		err = from.Publication.Refresh(ctx, store.Lease{}, nil)
+		_, err = from.Publication.Refresh(ctx, store.Lease{}, 0, nil)
 	}
 	return from, stop, err
 }

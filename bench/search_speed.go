@@ -96,7 +96,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 	}
 	pub, err := site.Publication(ctx, store.Config{Base: searchBase})
 	if err == nil {
-		err = pub.Refresh(ctx, store.Lease{}, nil)
+		_, err = pub.Refresh(ctx, store.Lease{}, 0, nil)
 	}
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 			return err
 		}
 		before := processorTime()
-		if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+		if _, err := pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 			return err
 		}
 		shown, err := pub.Head(ctx)

@@ -154,11 +154,15 @@ type Publication interface {
 	Name() string
 
 	// Refresh brings the publication up to the site. It is resumable, works in
-	// small transactions, and moves Head once, at its end. progress may be nil;
-	// it counts pages. A Tagger that fails is logged, and the page has no tag of
-	// that protocol. ErrConflict: the lease has expired or another holder has it,
-	// or another process refreshes too. The zero Lease is not checked.
-	Refresh(ctx context.Context, l Lease, progress func(done, total int)) error
+	// small transactions, and moves Head once, at its end. With a limit above 0, it
+	// stops after the first batch of the site that ends at least limit entries after
+	// its beginning, and reports whether the site has more. The limit does not apply
+	// to a Refresh that compares all pages: the first of a generation, and one whose
+	// place in the site's log was compacted away. progress may be nil; it counts
+	// pages. A Tagger that fails is logged, and the page has no tag of that protocol.
+	// ErrConflict: the lease has expired or another holder has it, or another process
+	// refreshes too. The zero Lease is not checked.
+	Refresh(ctx context.Context, l Lease, limit int, progress func(done, total int)) (more bool, err error)
 
 	// Head returns the view of the last completed Refresh. ErrNotFound: none was
 	// completed.

@@ -191,15 +191,15 @@ type moment struct {
 }
 
 // Refresh implements [store.Publication].
-func (s *timed) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+func (s *timed) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (bool, error) {
 	v, err := s.site.Head(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.mu.Lock()
 	s.refreshed = v.Site().Seq
 	s.mu.Unlock()
-	return s.Publication.Refresh(ctx, l, progress)
+	return s.Publication.Refresh(ctx, l, limit, progress)
 }
 
 // Publish implements [store.Publication].

@@ -107,18 +107,18 @@ func TestPublishDeferred(t *testing.T) {
 func TestDeferredBeforeFailure(t *testing.T) {
 	site := newMemSite(4)
 	p := newTestPress(t, site, &deferringRoom{}, nil)
-	if _, _, err := p.publish(t.Context(), lease.Wait); err != nil {
+	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.deferFiles(t.Context(), lease.Hold); err != nil {
 		t.Fatal(err)
 	}
 	site.casHook = func() error { return errNoLuck }
-	if _, _, err := p.publish(t.Context(), lease.Wait); !errors.Is(err, errNoLuck) {
+	if _, err := p.publish(t.Context(), lease.Wait); !errors.Is(err, errNoLuck) {
 		t.Fatal(err)
 	}
 	site.casHook = nil
-	if _, _, err := p.publish(t.Context(), lease.Wait); err != nil {
+	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
 	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {

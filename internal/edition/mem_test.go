@@ -112,11 +112,11 @@ func (s *memSite) Head(context.Context) (millrace.View, error) {
 
 func (s *memSite) Name() string { return cmp.Or(s.name, "mem") }
 
-func (s *memSite) Refresh(_ context.Context, _ store.Lease, progress func(done, total int)) error {
+func (s *memSite) Refresh(_ context.Context, _ store.Lease, _ int, progress func(done, total int)) (more bool, err error) {
 	if progress != nil {
 		progress(1, 2)
 	}
-	return nil
+	return false, nil
 }
 
 func (s *memSite) Published(context.Context) (millrace.View, store.Edition, error) {
@@ -145,7 +145,7 @@ func (s *memSite) Publish(ctx context.Context, _ store.Lease, old, seq uint64, m
 		return store.Edition{}, millrace.ErrConflict
 	}
 	if s.durable != nil {
-		if err := s.durable.Refresh(ctx, store.Lease{}, nil); err != nil {
+		if _, err := s.durable.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 			return store.Edition{}, err
 		}
 		if _, err := s.durable.Publish(ctx, store.Lease{}, old, 0, manifest); err != nil {

@@ -114,6 +114,7 @@ type Press struct {
 
 	progress func(done, total int)
 	busy     func() bool
+	part     int // entries of the site's log
 
 	publication atomic.Pointer[store.Publication]
 
@@ -148,7 +149,7 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 	}
 	p := &Press{
 		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
-		key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
+		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	p.publication.Store(&from.Publication)

@@ -38,7 +38,7 @@ func TestAnotherHolder(t *testing.T) {
 			if p.Current() != nil {
 				t.Error("published without the lease")
 			}
-			if _, err := other.advance(ctx, l); err != nil {
+			if _, _, err := other.advance(ctx, l); err != nil {
 				return err
 			}
 			time.Sleep(2 * time.Second)

@@ -26,7 +26,8 @@ func (p *Press) Refresh(ctx context.Context) error {
 		return p.mend(ctx)
 	case errors.Is(err, millrace.ErrNotFound):
 		_, failed := p.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
-			return p.refresh(ctx, l)
+			_, err := p.refresh(ctx, l)
+			return err
 		})
 		if failed != nil {
 			return fmt.Errorf("refresh publication: %w", failed)
@@ -142,42 +143,62 @@ func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context,
 // files, and reports whether that changed anything. It waits for another process
 // that builds an edition of the publication.
 func (p *Press) Publish(ctx context.Context) (changed bool, err error) {
-	if changed, _, err = p.publish(ctx, lease.Wait); err != nil {
-		return changed, err
+	for more := true; more; {
+		var did progress
+		if did, err = p.publish(ctx, lease.Wait); err != nil {
+			return changed, err
+		}
+		changed, more = changed || did.changed, did.more
 	}
 	if err := p.deferFiles(ctx, lease.Wait); err != nil {
 		return changed, fmt.Errorf("publish: %w", err)
 	}
 	if made := p.made(); !made.empty() {
 		changed = true
-		_, _, err = p.publish(ctx, lease.Wait)
+		_, err = p.publish(ctx, lease.Wait)
 	}
 	return changed, err
 }
 
-func (p *Press) publish(ctx context.Context, by holder) (changed, held bool, err error) {
+// progress is what one call of publish has done.
+type progress struct {
+	held    bool // no other process had the lease
+	changed bool // there is another edition
+	more    bool // the edition has a part of what was committed
+}
+
+func (p *Press) publish(ctx context.Context, by holder) (did progress, err error) {
 	p.building.Lock()
 	defer p.building.Unlock()
-	held, err = p.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
-		changed, err = p.advance(ctx, l)
+	did.held, err = p.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
+		did.changed, did.more, err = p.advance(ctx, l)
 		return err
 	})
 	if err != nil {
-		return false, held, fmt.Errorf("publish: %w", err)
+		return progress{held: did.held}, fmt.Errorf("publish: %w", err)
 	}
-	return changed, held, nil
+	return did, nil
 }
 
-// refresh brings the publication up to the site.
-func (p *Press) refresh(ctx context.Context, l store.Lease) error {
+// partEntries is how many changed pages an edition takes at least if more are
+// committed. The first edition takes all.
+const partEntries = 10_000
+
+// refresh brings the publication up to the site, or takes the next part of it.
+func (p *Press) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if p.progress != nil {
 		defer p.progress(0, 0)
 	}
-	return (*p.publication.Load()).Refresh(ctx, l, p.progress)
+	limit := p.part
+	if p.current.Load() == nil {
+		limit = 0
+	}
+	return (*p.publication.Load()).Refresh(ctx, l, limit, p.progress)
 }
 
 // place returns how far the site is. It notes when its oldest change was committed
-// that the current edition does not have.
+// that the current edition does not have; until the last part of it is published, that
+// of a long batch.
 func (p *Press) place(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := p.from.Site.Head(ctx)
 	if err != nil {
@@ -196,40 +217,44 @@ func (p *Press) place(ctx context.Context) (at millrace.Cursor, err error) {
 	return at, nil
 }
 
-// advance brings the publication up to the site, and publishes it.
-func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
+// advance brings the publication up to the site, or by a part if more is true, and
+// publishes it.
+func (p *Press) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
 	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	if err := p.refresh(ctx, l); err != nil {
-		return false, err
+	if more, err = p.refresh(ctx, l); err != nil {
+		return false, false, err
+	}
+	if more {
+		at = p.seen
 	}
 	old, prev, err := p.load(ctx)
 	complete := err == nil
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
-		return false, err
+		return false, false, err
 	}
 	head, err := (*p.publication.Load()).Head(ctx)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	p.doubted = p.damaged.Swap(false) || p.doubted
 	made := p.made()
 	if ed := p.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
-		return true, p.mend(ctx) // the edition is that of another process
+		return true, more, p.mend(ctx) // the edition is that of another process
 	}
 	if complete && !p.doubted && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
 		p.seen = at
 		p.waiting.Store(nil)
-		return false, nil
+		return false, more, nil
 	}
 	start := time.Now()
 	var next *manifest
 	var stored store.Edition
 	for range 3 {
 		if next, err = p.build(ctx, head, prev, made); err != nil {
-			return false, err
+			return false, false, err
 		}
 		if stored, err = p.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
 			break
@@ -237,10 +262,10 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 		p.doubted = true
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if err := p.put(head, next, stored.Number, false); err != nil {
-		return false, err
+		return false, false, err
 	}
 	p.published(made)
 	p.seen, p.doubted = at, false
@@ -251,7 +276,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 		p.log.Warn("could not delete old artifacts", "err", err)
 	}
 	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "large", len(next.Documents), "took", time.Since(start).Round(time.Millisecond))
-	return true, nil
+	return true, more, nil
 }
 
 // artifactsLease is the name of the lease that guards the artifacts of a store.

@@ -29,8 +29,9 @@ const (
 
 // Run publishes when the site has changed, when the manifest is due, and when
 // [Press.Changed] was called. Between the starts of two publications is a second,
-// or twice the processor time of the first if that is longer. While another process has the lease of the publication, it
-// follows the editions of that one. It returns when the context ends.
+// or twice the processor time of the first if that is longer. The parts of a long
+// batch follow each other at once. While another process has the lease of the
+// publication, it follows the editions of that one. It returns when the context ends.
 func (p *Press) Run(ctx context.Context) {
 	deferred := make(chan struct{})
 	go func() {
@@ -54,14 +55,18 @@ func (p *Press) Run(ctx context.Context) {
 			changed = p.changed
 		case <-changed:
 			start := time.Now()
-			var held bool
+			var did progress
 			var err error
-			spent := processorTime(func() { _, held, err = p.publish(ctx, lease.Hold) })
+			spent := processorTime(func() { did, err = p.publish(ctx, lease.Hold) })
 			rest := max(paceMin, pacePerWork*spent) - time.Since(start)
-			if !held && errors.Is(err, millrace.ErrConflict) {
+			if !did.held && errors.Is(err, millrace.ErrConflict) {
 				p.log.DebugContext(ctx, "another process builds the edition")
 				p.Changed() // it may not have all
 				rest, err = lookEvery, nil
+			}
+			if did.more {
+				p.Changed()
+				rest = 0
 			}
 			if err != nil && ctx.Err() == nil {
 				level := slog.LevelError

@@ -48,7 +48,9 @@ func (s *oneView) source() edition.Source {
 
 func (s *oneView) Name() string { return "one view" }
 
-func (s *oneView) Refresh(context.Context, store.Lease, func(done, total int)) error { return nil }
+func (s *oneView) Refresh(context.Context, store.Lease, int, func(done, total int)) (bool, error) {
+	return false, nil
+}
 
 func (s *oneView) Head(context.Context) (millrace.View, error) {
 	s.mu.Lock()

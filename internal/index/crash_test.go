@@ -52,7 +52,7 @@ func indexForever(dir string) error {
 		if _, err := site.Apply(ctx, origin, []millrace.Change{put(p)}); err != nil {
 			return err
 		}
-		if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+		if _, err := pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 			return err
 		}
 		v, err := pub.Head(ctx)

@@ -135,7 +135,7 @@ func (f *fixture) puts(paths ...string) {
 
 func (f *fixture) head() millrace.View {
 	f.Helper()
-	if err := f.pub.Refresh(f.Context(), store.Lease{}, nil); err != nil {
+	if _, err := f.pub.Refresh(f.Context(), store.Lease{}, 0, nil); err != nil {
 		f.Fatal(err)
 	}
 	v, err := f.pub.Head(f.Context())

@@ -66,7 +66,7 @@ func (s *shelf) apply(name string, changes ...millrace.Change) {
 	if _, err := s.sites[name].Apply(s.t.Context(), "a test", changes); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.pubs[name].Refresh(s.t.Context(), store.Lease{}, nil); err != nil {
+	if _, err := s.pubs[name].Refresh(s.t.Context(), store.Lease{}, 0, nil); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -38,7 +38,7 @@ type opened struct {
 
 // Head brings the publication up to the site.
 func (o *opened) Head(ctx context.Context) (millrace.View, error) {
-	if err := o.pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+	if _, err := o.pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 		return nil, err
 	}
 	return o.pub.Head(ctx)

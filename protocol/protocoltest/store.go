@@ -24,10 +24,10 @@ type queued struct {
 	mu sync.Mutex
 }
 
-func (q *queued) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+func (q *queued) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.Publication.Refresh(ctx, l, progress)
+	return q.Publication.Refresh(ctx, l, limit, progress)
 }
 
 // Apply applies changes, and brings the publication up to the site.
@@ -36,7 +36,8 @@ func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change
 	if err != nil {
 		return tally, err
 	}
-	return tally, s.Pub.Refresh(ctx, store.Lease{}, nil)
+	_, err = s.Pub.Refresh(ctx, store.Lease{}, 0, nil)
+	return tally, err
 }
 
 // Open makes a site below c.Base, and a publication of it. now is the clock of

@@ -325,7 +325,7 @@ func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 // Publish brings a publication up to its site, publishes it as an edition
 // without artifacts, and returns the view.
 func Publish(ctx context.Context, pub store.Publication) (millrace.View, error) {
-	if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+	if _, err := pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 		return nil, err
 	}
 	v, err := pub.Head(ctx)

@@ -172,29 +172,31 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 // Refresh implements [store.Publication]. It makes the next state outside of a
 // transaction and commits it in one: so its entries have the time from which they
 // are seen.
-func (p *publication) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
 	var next *state
 	var pages []*entry // of the site
 	var place, refreshed uint64
-	err := p.change(ctx, l, "refresh", func() error {
-		next, pages, place, refreshed = p.log.begin(), p.changed(), p.site.log.head().seq, p.refreshed
+	err = p.change(ctx, l, "refresh", func() error {
+		site := p.part(limit)
+		more = site != p.site.log.head()
+		next, pages, place, refreshed = p.log.begin(), p.changed(site), site.seq, p.refreshed
 		return nil
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if refreshed == 0 && len(p.log.earlier) > 0 {
 		next.seq++ // the configuration
 	}
 	for i, page := range pages {
 		if err := cmp.Or(ctx.Err(), p.show(next, page, refreshed == 0)); err != nil {
-			return err
+			return false, err
 		}
 		if progress != nil {
 			progress(i+1, len(pages))
 		}
 	}
-	return p.change(ctx, l, "refresh", func() error {
+	return more, p.change(ctx, l, "refresh", func() error {
 		if p.refreshed != refreshed {
 			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process refreshes it", millrace.ErrConflict))
 		}
@@ -204,11 +206,23 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, progress func(
 	})
 }
 
+// part returns the state of the site to which a Refresh with a limit goes.
+func (p *publication) part(limit int) *state {
+	if limit > 0 && p.refreshed > 0 && p.place >= p.site.log.horizon {
+		for _, s := range p.site.log.states {
+			if s.seq >= p.place+uint64(limit) {
+				return s
+			}
+		}
+	}
+	return p.site.log.head()
+}
+
 // changed returns the site's entries of the pages that may have changed: those
 // that its log names since the last Refresh; all, if that is before the horizon,
 // or there was none.
-func (p *publication) changed() []*entry {
-	since, site := p.place, p.site.log.head()
+func (p *publication) changed(site *state) []*entry {
+	since := p.place
 	if since < p.site.log.horizon {
 		since = 0
 	}

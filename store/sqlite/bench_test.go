@@ -85,7 +85,7 @@ func benchPublication(b testing.TB, site store.Site) store.Publication {
 // refreshed refreshes a publication and returns its head.
 func refreshed(b testing.TB, p store.Publication) millrace.View {
 	b.Helper()
-	if err := p.Refresh(b.Context(), store.Lease{}, nil); err != nil {
+	if _, err := p.Refresh(b.Context(), store.Lease{}, 0, nil); err != nil {
 		b.Fatal(err)
 	}
 	v, err := p.Head(b.Context())

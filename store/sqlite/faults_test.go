@@ -344,7 +344,8 @@ func TestDamage(t *testing.T) {
 			if _, err = site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(9, 9)), "b", 20, 2000)); err != nil {
 				return err
 			}
-			return pub.Refresh(ctx, store.Lease{}, nil)
+			_, err = pub.Refresh(ctx, store.Lease{}, 0, nil)
+			return err
 		}()
 		if err == nil {
 			continue

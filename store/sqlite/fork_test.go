@@ -27,7 +27,7 @@ func TestForkLost(t *testing.T) {
 	}
 	publish := func(t *testing.T, p store.Publication) {
 		t.Helper()
-		if err := p.Refresh(t.Context(), store.Lease{}, nil); err != nil {
+		if _, err := p.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		v, err := p.Head(t.Context())
@@ -97,7 +97,7 @@ func TestForkLost(t *testing.T) {
 					}
 				}
 				lose(t, w)
-				if err := fork.Refresh(t.Context(), store.Lease{}, nil); millrace.ErrorCode(err) != "log-dropped" {
+				if _, err := fork.Refresh(t.Context(), store.Lease{}, 0, nil); millrace.ErrorCode(err) != "log-dropped" {
 					t.Errorf("refresh: %v", err)
 				}
 				again := w.open()

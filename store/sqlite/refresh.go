@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -19,24 +20,23 @@ const (
 )
 
 // Refresh implements [store.Publication].
-func (p *Publication) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
-	err := p.touch(ctx)
-	if err == nil {
-		err = p.refresh(ctx, l, progress)
+func (p *Publication) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
+	if err = p.touch(ctx); err == nil {
+		more, err = p.refresh(ctx, l, limit, progress)
 	}
-	return explain("refresh "+p.what, err)
+	return more, explain("refresh "+p.what, err)
 }
 
-func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
 	r := &refresh{Publication: p, site: &log{store: p.store, id: p.log.site}, lease: l, target: -1}
 	for total, stale := 0, 0; !r.complete; {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
 		q := readQuerier{ctx, p.store.read}
 		g, err := p.row(q)
 		if err != nil {
-			return err
+			return false, err
 		}
 		site, err := r.site.state(q)
 		if err == nil && r.target < 0 {
@@ -44,7 +44,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(
 			err = q.row("SELECT coalesce(sum(pages), 0) FROM section WHERE log = ?", []any{r.site.id}, &total)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		switch {
 		case g.stage == copying:
@@ -54,14 +54,23 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(
 		case g.stage == comparing, g.place < site.horizon:
 			err = r.startComparing(ctx, g, site.seq)
 		default:
-			if r.done == 0 {
-				total = int(r.target - g.place)
+			if r.done == 0 && limit > 0 {
+				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.place + int64(limit)}, &r.target)
 			}
-			err = r.replay(ctx, q, g)
+			// What another Refresh has skipped on its way to a target comes up to there.
+			before, _ := strconv.ParseInt(g.after, 10, 64)
+			r.target = max(r.target, before)
+			if r.done == 0 {
+				total, more = int(r.target-g.place), limit > 0 && r.target < site.seq
+			}
+			if err == nil {
+				err = r.replay(ctx, q, g)
+			}
 		}
 		if errors.Is(err, errStale) && stale < 3 {
 			// Begin with what is there now.
 			stale++
+			limit, more = 0, false
 			if r.target = site.seq; g.stage == comparing {
 				err = r.startComparing(ctx, g, site.seq)
 			} else {
@@ -69,13 +78,13 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(
 			}
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if progress != nil && r.done > 0 {
 			progress(min(r.done, total), total)
 		}
 	}
-	return nil
+	return more, nil
 }
 
 // errStale is the error of reading what Compact has taken from the site's log.
@@ -113,7 +122,11 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 		if err := f(w); err != nil {
 			return err
 		}
-		if g.stage == replaying && g.place >= r.target {
+		switch {
+		case g.stage == replaying && g.place < r.target:
+			g.after = strconv.FormatInt(r.target, 10)
+		case g.stage == replaying:
+			g.after = ""
 			if g.head < w.seq && w.seq > 0 {
 				if err := w.mark(); err != nil {
 					return err

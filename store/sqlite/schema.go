@@ -68,7 +68,7 @@ CREATE TABLE publication ( -- one generation of it
 	forked      INTEGER NOT NULL DEFAULT 0, -- 1: another generation has been forked from it
 	published   INTEGER NOT NULL DEFAULT 0, -- published.id of its newest edition, 0 = none
 	stage       INTEGER NOT NULL,           -- see the constants
-	after       TEXT NOT NULL DEFAULT '',   -- the last page or tag that the stage has done
+	after       TEXT NOT NULL DEFAULT '',   -- the last page or tag that the stage has done; of replaying, the number in the site's log that it goes to
 	place       INTEGER NOT NULL DEFAULT 0, -- how far of the site's log it has come
 	head        INTEGER NOT NULL,           -- newest entry of the last completed Refresh, -1 = none
 	opened      INTEGER NOT NULL            -- last, Unix ms

@@ -51,7 +51,7 @@ func TestBodies(t *testing.T) {
 	pub := benchPublication(t, site)
 	publish := func() {
 		t.Helper()
-		if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+		if _, err := pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		head, err := pub.Head(ctx)

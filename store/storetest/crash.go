@@ -69,7 +69,7 @@ func WriteForever(ctx context.Context, s store.Store) error {
 }
 
 func publishUnder(ctx context.Context, p store.Publication, l store.Lease) error {
-	if err := p.Refresh(ctx, l, nil); err != nil {
+	if _, err := p.Refresh(ctx, l, 0, nil); err != nil {
 		return err
 	}
 	v, err := p.Head(ctx)

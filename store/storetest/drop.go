@@ -43,7 +43,8 @@ func dropCases() []testCase {
 			f.manifestsAre("after a day", two)
 			_, errHead := old.Head(t.Context())
 			_, _, errPublished := old.Published(t.Context())
-			for method, err := range map[string]error{"head": errHead, "published": errPublished, "refresh": old.Refresh(t.Context(), store.Lease{}, nil)} {
+			_, errRefresh := old.Refresh(t.Context(), store.Lease{}, 0, nil)
+			for method, err := range map[string]error{"head": errHead, "published": errPublished, "refresh": errRefresh} {
 				if !errors.Is(err, millrace.ErrConflict) {
 					t.Errorf("%s of a generation that was dropped: %v", method, err)
 				}

@@ -124,8 +124,9 @@ func leaseCases() []testCase {
 					put(article("/x", "x")), gone("/a"), {Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "x"}},
 				})
 				_, errPublish := f.pub.Publish(t.Context(), l, e.Number, head.Seq, []byte("stale"))
+				_, errRefresh := f.pub.Refresh(t.Context(), l, 0, nil)
 				errs := map[string]error{
-					"apply": err, "refresh": f.pub.Refresh(t.Context(), l, nil), "publish": errPublish, "compact": sink.Compact(t.Context(), 0, 0),
+					"apply": err, "refresh": errRefresh, "publish": errPublish, "compact": sink.Compact(t.Context(), 0, 0),
 				}
 				if f.usage != nil {
 					errs["tidy"] = f.usage.Tidy(t.Context(), l, siteName, f.clock().Add(time.Hour), f.clock())
@@ -148,7 +149,7 @@ func leaseCases() []testCase {
 				if _, err := f.site.Fenced(l).Apply(t.Context(), origin, []millrace.Change{put(article("/"+what, "text"))}); err != nil {
 					t.Errorf("%s: apply: %v", what, err)
 				}
-				if err := f.pub.Refresh(t.Context(), l, nil); err != nil {
+				if _, err := f.pub.Refresh(t.Context(), l, 0, nil); err != nil {
 					t.Errorf("%s: refresh: %v", what, err)
 				}
 				_, e := f.published(f.pub)
@@ -187,7 +188,7 @@ func leaseCases() []testCase {
 				return tag(s, p)
 			}
 			p := f.publication(c)
-			if err := p.Refresh(t.Context(), lease, nil); !errors.Is(err, millrace.ErrConflict) {
+			if _, err := p.Refresh(t.Context(), lease, 0, nil); !errors.Is(err, millrace.ErrConflict) {
 				t.Errorf("refresh: %v", err)
 			}
 			if _, err := p.Head(t.Context()); !errors.Is(err, millrace.ErrNotFound) {

@@ -116,7 +116,7 @@ func lifeCases() []testCase {
 				"Site":        func() error { _, err := f.store.Site(ctx, "another", base); return err },
 				"Site.Head":   func() error { _, err := f.site.Head(ctx); return err },
 				"Publication": func() error { _, err := f.site.Publication(ctx, store.Config{Base: localBase}); return err },
-				"Refresh":     func() error { return f.pub.Refresh(ctx, store.Lease{}, nil) },
+				"Refresh":     func() error { _, err := f.pub.Refresh(ctx, store.Lease{}, 0, nil); return err },
 				"Head":        func() error { _, err := f.pub.Head(ctx); return err },
 				"Published":   func() error { _, _, err := f.pub.Published(ctx); return err },
 				"Publish":     func() error { _, err := f.pub.Publish(ctx, store.Lease{}, 0, 1, nil); return err },
@@ -231,7 +231,7 @@ func concurrency(t *testing.T, f *fixture) {
 				default:
 				}
 				if reader == 0 {
-					if err := f.pub.Refresh(t.Context(), store.Lease{}, nil); err != nil {
+					if _, err := f.pub.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil {
 						t.Errorf("refresh: %v", err)
 						return
 					}

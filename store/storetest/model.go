@@ -230,8 +230,12 @@ func (g *generations) droppable(p *generation) bool {
 // update refreshes a publication that is open.
 func (g *generations) update(what string, p *generation) {
 	g.Helper()
-	if err := p.Refresh(g.Context(), store.Lease{}, nil); err != nil {
-		g.Fatalf("%srefresh: %v", what, err)
+	limit := max(0, g.rng.IntN(8)-4)
+	for more := true; more; {
+		var err error
+		if more, err = p.Refresh(g.Context(), store.Lease{}, limit, nil); err != nil {
+			g.Fatalf("%srefresh: %v", what, err)
+		}
 	}
 	v := g.headOf(p)
 	now := &seen{v, g.look(g.configs[p.config].Visibility)}
@@ -254,7 +258,7 @@ func (g *generations) cutOffAfter(p *generation, pages int64) {
 	defer cancel()
 	g.cancel = cancel
 	g.cut.Store(pages)
-	err := p.Refresh(ctx, store.Lease{}, nil)
+	_, err := p.Refresh(ctx, store.Lease{}, g.rng.IntN(2)*4, nil)
 	g.cut.Store(0)
 	p.used = g.clock()
 	switch {

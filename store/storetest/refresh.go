@@ -30,7 +30,7 @@ func (f *fixture) cutOff(c store.Config, n int) {
 		}
 		return tag(s, p)
 	}
-	if err := f.publication(c).Refresh(ctx, store.Lease{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := f.publication(c).Refresh(ctx, store.Lease{}, 0, nil); !errors.Is(err, context.Canceled) {
 		f.Fatalf("a canceled refresh: %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func refreshCases() []testCase {
 			}
 			refresh := func() (steps, all int) {
 				last := 0
-				err := f.pub.Refresh(t.Context(), store.Lease{}, func(done, total int) {
+				_, err := f.pub.Refresh(t.Context(), store.Lease{}, 0, func(done, total int) {
 					if steps++; done < last || done > total {
 						t.Errorf("%d of %d after %d", done, total, last)
 					}
@@ -258,7 +258,7 @@ func refreshCases() []testCase {
 				if pages++; pages%5 == 3 { // in the middle of the first one
 					f.puts("/late/", fmt.Sprint("/late", pages))
 					f.apply(put(article("/0/0", fmt.Sprint("edited ", pages)))) // its tag is computed already
-					if err := second.Refresh(t.Context(), store.Lease{}, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+					if _, err := second.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
 						t.Errorf("the second refresh: %v", err)
 					}
 					between = f.cursor(f.headOf(second))
@@ -270,7 +270,7 @@ func refreshCases() []testCase {
 				for j := range 5 {
 					f.puts(fmt.Sprint("/", i, "/", j))
 				}
-				if err := first.Refresh(t.Context(), store.Lease{}, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+				if _, err := first.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
 					t.Errorf("the first refresh: %v", err)
 				}
 				list, _ := f.changes(f.head(), between)

@@ -44,7 +44,7 @@ func Run(t *testing.T, e Engine) {
 	}{
 		{"site", slices.Concat(siteCases(), applyCases(), mergeCases(), nameCases(), originalCases(), weightCases())},
 		{"view", slices.Concat(both(viewCases()), both(logCases()))},
-		{"publication", slices.Concat(publicationCases(), refreshCases(), editionCases(), tagCases())},
+		{"publication", slices.Concat(publicationCases(), refreshCases(), partCases(), editionCases(), tagCases())},
 		{"generation", slices.Concat(generationCases(), dropCases())},
 		{"life", lifeCases()},
 		{"state", stateCases()},
@@ -213,7 +213,7 @@ func (f *fixture) siteHead() millrace.View {
 // refresh refreshes a publication and returns its head.
 func (f *fixture) refresh(p store.Publication) millrace.View {
 	f.Helper()
-	if err := p.Refresh(f.Context(), store.Lease{}, nil); err != nil {
+	if _, err := p.Refresh(f.Context(), store.Lease{}, 0, nil); err != nil {
 		f.Fatalf("refresh: %v", err)
 	}
 	return f.headOf(p)

@@ -1,0 +1,204 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// batchSite is a site in a store whose states are known.
+type batchSite struct {
+	store.Site
+	pages  map[string]string
+	all    map[string]bool     // pages that there were
+	states []map[string]string // after each batch
+}
+
+const batchBase = "https://example.com/"
+
+// apply applies a batch; an empty text deletes a page.
+func (s *batchSite) apply(t *testing.T, batch map[string]string) {
+	t.Helper()
+	var changes []millrace.Change
+	for url, text := range batch {
+		c := millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: url}}
+		if delete(s.pages, url); text != "" {
+			c.Kind, c.Page = millrace.Put, &millrace.Page{URL: url, Title: text, Known: millrace.FieldTitle}
+			s.pages[url] = text
+		}
+		s.all[url] = true
+		changes = append(changes, c)
+	}
+	if _, err := s.Apply(t.Context(), "test", changes); err != nil {
+		t.Fatal(err)
+	}
+	s.states = append(s.states, maps.Clone(s.pages))
+}
+
+// titleRoom has one list of titles, and remembers the views that it was made of.
+type titleRoom struct {
+	silent
+	views []millrace.View
+	built func() // called for each view; nil = nothing is
+}
+
+func (r *titleRoom) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		r.views = append(r.views, v)
+		if r.built != nil {
+			r.built()
+		}
+		titles, err := titlesOf(ctx, v)
+		l := lines(titles).parts()
+		yield(&millrace.Document{Path: "/list.txt", Large: true, Parts: l, Write: l.Write}, err)
+	}
+}
+
+func titlesOf(ctx context.Context, v millrace.View) (map[string]string, error) {
+	titles := make(map[string]string)
+	for page, err := range v.Scan(ctx, millrace.Scan{}) {
+		if err != nil {
+			return nil, err
+		}
+		titles[page.URL] = page.Title
+	}
+	return titles, nil
+}
+
+// batchPress returns a press of a site whose parts are 10 pages at least.
+func batchPress(t *testing.T, st store.Store, site store.Site, room *titleRoom, artifacts artifact.Store) *Press {
+	t.Helper()
+	pub, err := site.Publication(t.Context(), store.Config{Base: batchBase})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPress(Source{Store: st, Site: site, Publication: pub}, []Room{{Name: "titles", Publisher: room}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	p.part = 10
+	return p
+}
+
+// Many changed pages become visible in parts of whole batches, each change in one of
+// them, also if the process ends while it publishes any of them.
+func TestParts(t *testing.T) {
+	for end := range 4 { // 0 = it does not
+		t.Run(fmt.Sprint(end), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { publishInParts(t, end) })
+		})
+	}
+}
+
+func publishInParts(t *testing.T, end int) {
+	st, artifacts, room := memory.New(nil), newArtifacts(), &titleRoom{}
+	in, err := st.Site(t.Context(), batchBase, batchBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := &batchSite{Site: in, pages: map[string]string{}, all: map[string]bool{}}
+	change := func(from, to int, text string) {
+		batch := make(map[string]string)
+		for i := from; i < to; i++ {
+			batch[fmt.Sprintf("%sp%02d", batchBase, i)] = text
+		}
+		site.apply(t, batch)
+	}
+	p := batchPress(t, st, in, room, artifacts)
+	change(0, 20, "first")
+	change(20, 40, "first")
+	publish(t, p)
+	for i := range 6 { // 7 pages in each, of which it shares 3 with the last
+		change(4*i, 4*i+7, []string{"", "second", "third"}[i%3])
+		time.Sleep(time.Second)
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	room.built = func() {
+		if _, waiting := p.Lag(); end == 0 && waiting == 0 {
+			t.Error("nothing waits while a part is made")
+		}
+		if len(room.views) == end+1 {
+			kill()
+		}
+	}
+	publishAll := func(ctx context.Context, p *Press) {
+		ctx, stop := context.WithTimeout(ctx, time.Minute)
+		defer stop()
+		p.Run(ctx)
+	}
+	if end > 0 {
+		publishAll(ctx, p)
+		room.built = nil
+		p = batchPress(t, st, in, room, artifacts)
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	publishAll(t.Context(), p)
+	if _, waiting := p.Lag(); waiting != 0 {
+		t.Errorf("something waits for %v", waiting)
+	}
+	if at := p.Current().View.Site().Time; at.Sub(start) >= time.Second {
+		t.Errorf("the last part came after %v", at.Sub(start))
+	}
+
+	views := slices.CompactFunc(room.views, func(a, b millrace.View) bool { return a.Site().Seq == b.Site().Seq })
+	whole := []map[string]string{site.states[1], site.states[3], site.states[5], site.states[7]}
+	var titles []map[string]string
+	for i, v := range views {
+		got, err := titlesOf(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles = append(titles, got)
+		if i == 0 {
+			continue
+		}
+		last := views[i-1].Site()
+		exp := make(map[string]string) // what has changed
+		for url := range site.all {
+			if titles[i][url] != titles[i-1][url] {
+				exp[url] = titles[i][url]
+			}
+		}
+		for c, err := range v.Changes(t.Context(), last.At(last.Seq)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Kind == millrace.KindCheckpoint {
+				continue
+			}
+			if _, ok := exp[c.URL]; !ok {
+				t.Errorf("part %d shows a change of %s", i, c.URL)
+			}
+			delete(exp, c.URL)
+		}
+		if len(exp) > 0 {
+			t.Errorf("part %d does not show the changes of %v", i, exp)
+		}
+	}
+	if !slices.EqualFunc(titles, whole, maps.Equal) {
+		t.Errorf("%d editions with\n%v\nwant\n%v", len(titles), titles, whole)
+	}
+	if n := p.Current().stored; end == 0 && n != 4 {
+		t.Errorf("edition %d, want 4", n)
+	}
+	var list bytes.Buffer
+	if err := lines(site.pages).parts().Write(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, p, "GET", "/list.txt").Body.String(); got != list.String() {
+		t.Errorf("the list at the end: %s\nwant %s", got, &list)
+	}
+}
