@@ -33,7 +33,7 @@ func TestKillCosts(t *testing.T) {
 	defer site.Close()
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	booked := int64(0)
-	for range 2 {
+	for i := range int64(2) {
 		before := asked.Load()
 		c := asProcess(t.Context(), t, "pull", site.URL, "--store", file, "--via", "crawl", "--allow-private", "--quiet", "--delay", "100ms")
 		if err := c.Start(); err != nil {
@@ -55,7 +55,8 @@ func TestKillCosts(t *testing.T) {
 			t.Fatal("the pull has ended before it was killed")
 		}
 		var err error
-		if booked, err = accounts(t, file); err != nil || booked > asked.Load() || before == asked.Load() {
+		// One request of each pull may have been sent and not have come.
+		if booked, err = accounts(t, file); err != nil || booked > asked.Load()+i+1 || before == asked.Load() {
 			t.Fatalf("%d requests are booked of %d; %v", booked, asked.Load(), err)
 		}
 	}
