@@ -171,9 +171,8 @@ func directives(value string) (noIndex, noFollow bool) {
 	return noIndex, noFollow
 }
 
-// refresh returns what a meta refresh leads to within ten seconds, "" if it
-// leads nowhere else. For browsers without scripts (noscript) it does not
-// count.
+// refresh reads the target of a meta refresh within ten seconds, "" if it leads
+// nowhere else. For browsers without scripts (noscript) it does not count.
 func (m *meta) refresh(e *html.Node) {
 	if m.res.Refresh != "" || e.Parent != nil && e.Parent.DataAtom == atom.Noscript {
 		return

@@ -395,8 +395,8 @@ var languages = func() map[string]bool {
 	return m
 }()
 
-// codeTable returns the code element of a table that a highlighter made, with
-// the numbers in cells of their own; nil if the table is none.
+// codeTable reads the code of a table that a highlighter made, with the line
+// numbers in cells of their own. It reports whether the table is one.
 func (w *walker) codeTable(n *html.Node) bool {
 	cells := 0
 	var code *html.Node

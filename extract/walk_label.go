@@ -325,7 +325,7 @@ func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[s
 	}
 }
 
-// pairTabs returns the panels of a group their labels, if there is code in one.
+// pairTabs assigns labels to the panels of a group, if one of them has code.
 func (w *walker) pairTabs(tabs, shown []*html.Node, holds map[*html.Node]*html.Node) bool {
 	code := false
 	for _, p := range shown {
