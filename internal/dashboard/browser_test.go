@@ -279,7 +279,7 @@ func (w *window) look(name string) {
 	}
 }
 
-// dress returns the window a width and the system a theme.
+// dress sets the width of the window and the theme of the system.
 func (w *window) dress(width int64, theme string) {
 	w.t.Helper()
 	w.do(chromedp.EmulateViewport(width, 900))

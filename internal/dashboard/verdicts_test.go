@@ -116,8 +116,8 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	return h
 }
 
-// backdate returns the files of a folder that were written since seedTime a
-// time of the handbook's own.
+// backdate sets the time of the files of a folder that were written since
+// seedTime to a fixed one.
 func backdate(dir string, now time.Time) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
