@@ -191,7 +191,7 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
-// done returns the pass back. It may be called again.
+// done returns the pass. It may be called again.
 func (x *pass) done(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
