@@ -185,8 +185,8 @@ func (to *patient) WriteHeader(status int) {
 // slowPiece is how many bytes a client that is slow is given at once.
 const slowPiece = 16 << 10
 
-// Write returns the client time for each piece. A slow client gets smaller
-// pieces from then on, so that it is not cut off.
+// Write gives the client time for each piece. A slow client gets smaller pieces
+// from then on, so that it is not cut off.
 func (to *patient) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:]
@@ -241,7 +241,7 @@ func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
 // that its header allows.
 func (to *patient) broken() bool { return to.body != nil && to.body.broken.Load() }
 
-// reading returns the client time for each piece of the request's body.
+// reading wraps the request's body, so that the client has time for each piece.
 func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
 	return to.body
