@@ -93,7 +93,7 @@ func (o *original) options(rules *extract.Rules) *extract.Options {
 	return &extract.Options{ContentType: o.contentType, Robots: o.robots, Rules: rules, MaxBytes: maxPage}
 }
 
-// date returns a page a time if it has none of its own.
+// date sets the modification time of a page if it has none of its own.
 func (o *original) date(p *millrace.Page) {
 	if !p.Known.Has(millrace.FieldModified) && o.modified > 0 {
 		p.Modified = time.Unix(o.modified, 0).UTC()

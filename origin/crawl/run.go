@@ -219,7 +219,7 @@ func (r *run) allowed(u string) bool {
 	return r.o.IgnoreRobots || r.robots.Allowed(u[len(r.scope.origin):])
 }
 
-// dispatch returns the workers what they have room for.
+// dispatch hands the workers as many tasks as they can take.
 func (r *run) dispatch(ctx context.Context) error {
 	for {
 		t, ok, err := r.pick(ctx)

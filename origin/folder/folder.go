@@ -114,7 +114,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
-// Close returns the open folder back. No other method may be called after it.
+// Close closes the folder. No other method may be called after it.
 func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
 // Changes walks the whole folder in the bytewise order of the URLs, and holds

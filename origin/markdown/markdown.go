@@ -139,7 +139,7 @@ func (f *Folder) newest() *snapshot {
 	return cmp.Or(f.present.Load(), f.first)
 }
 
-// Close returns the open folder back. No other method may be called after it.
+// Close closes the folder. No other method may be called after it.
 func (f *Folder) Close() error {
 	if s := f.present.Load(); s != nil {
 		return s.root.Close()

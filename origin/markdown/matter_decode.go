@@ -123,8 +123,8 @@ func parseYAML(src []byte) (f *ast.File, err error) {
 
 var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)
 
-// tagged returns a tag without a value an empty one: the parser would give it
-// the next line.
+// tagged adds an empty value to each tag without a value: the parser would give
+// it the next line.
 func tagged(src []byte) []byte {
 	if !bytes.Contains(src, []byte("!")) {
 		return src

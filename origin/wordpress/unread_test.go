@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// zines returns the fake a type "zine" with n items. Those of closed have a
+// zines gives the fake a type "zine" with n items. Those of closed have a
 // page that says so, or leads elsewhere.
 func (f *fake) zines(n int, closed map[int]int) {
 	f.types = map[string]map[string]string{"zine": {"slug": "zine", "name": "Zines", "rest_base": "zines", "rest_namespace": "wp/v2"}}
