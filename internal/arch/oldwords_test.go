@@ -13,18 +13,18 @@ import (
 // oldWords are expressions that texts avoid, each with the number that the
 // module may still have. Lower a number when texts improve, never raise it.
 var oldWords = map[string]int{
-	"nobody":                 169,
-	"whoever":                99,
-	"anew":                   50,
+	"nobody":                 167,
+	"whoever":                96,
+	"anew":                   48,
 	"hardly":                 8,
 	"of late":                2,
 	"in vain":                3,
-	"is told":                98,
+	"is told":                92,
 	"are told":               26,
 	"lets go of":             1,
 	"stands for itself":      4,
 	"what is what":           1,
-	"there is none":          67,
+	"there is none":          66,
 	"as it does":             4,
 	"so that ... so that":    0,
 	"the one before goes on": 0,
