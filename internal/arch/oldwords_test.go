@@ -14,12 +14,12 @@ import (
 // module may still have. Lower a number when texts improve, never raise it.
 var oldWords = map[string]int{
 	"nobody":                 167,
-	"whoever":                96,
+	"whoever":                95,
 	"anew":                   48,
 	"hardly":                 8,
 	"of late":                2,
 	"in vain":                3,
-	"is told":                92,
+	"is told":                91,
 	"are told":               26,
 	"lets go of":             1,
 	"stands for itself":      4,

@@ -15,7 +15,7 @@ import (
 // policyRecord is what the State of a store has of the policy that it is published
 // with.
 type policyRecord struct {
-	Print   string    `json:"print"`   // of the block; "" = there is none any more
+	Print   string    `json:"print"`   // of the block; "" = the block was removed
 	Updated time.Time `json:"updated"` // when it became so
 }
 

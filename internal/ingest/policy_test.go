@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// All who publish a site with one block say the same, whoever comes first.
+// All processes that publish a site with one block say the same, in any order.
 func TestPolicyDatedOnce(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()
@@ -51,7 +51,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 	}
 }
 
-// Who changes the block and not its date is told.
+// A block that changes without its date is logged.
 func TestPolicyDateForgotten(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()
