@@ -68,7 +68,7 @@ func trusts(proxies []netip.Prefix, a netip.Addr) bool {
 // ParseAddress reads an IP address, which may have a port. A zone, which may be any
 // text, is left out.
 func ParseAddress(s string) netip.Addr {
-	// Recognize a port by its form: an error of the parser costs more.
+	// Recognise a port by its form: an error of the parser costs more.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {
 		a, _ := netip.ParseAddrPort(s) // the zero value is no address
 		return a.Addr().Unmap().WithZone("")

@@ -11,7 +11,7 @@ type Gate struct {
 	// FilesRateTotal all of them; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 	Classes                   []Class
-	Bots                      *bots.Table // nil recognizes no bot
+	Bots                      *bots.Table // nil recognises no bot
 }
 
 // Class is some bots, and what they get.

@@ -22,7 +22,9 @@ func (ed *Edition) Listing() []Listed {
 		size := d.Chunks.size()
 		l := Listed{Room: d.Room, Path: d.Path, Size: size, Least: size, Modified: d.Modified, Keyed: d.Keyed != nil}
 		if e := ed.large[keyAt(d.Path)]; e != nil {
-			l.Least = min(size, e.reps[gzipCoding].Load().size)
+			if r := e.reps[gzipCoding].Load(); r != nil {
+				l.Least = min(size, r.size)
+			}
 		}
 		out = append(out, l)
 	}

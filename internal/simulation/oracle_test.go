@@ -115,7 +115,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 			}
 			sum := sha256.Sum256(b.Bytes())
 			etag := d.ETag
-			if d.Parts != nil && d.ETag == "" {
+			if d.Parts != nil && d.ETag == "" && !d.Exact {
 				if etag, err = edition.ETag(ctx, d.Parts); err != nil {
 					return nil, err
 				}
