@@ -42,9 +42,15 @@ func (p *Press) runDeferred(ctx context.Context) {
 		for _, job := range []func(context.Context) error{
 			func(ctx context.Context) error { return p.deferFiles(ctx, lease.Hold) }, p.deferBrotli, p.deferDigests,
 		} {
-			start := time.Now()
 			var err error
+			if p.alone != nil {
+				p.alone.Lock()
+			}
+			start := time.Now()
 			spent := processorTime(func() { err = job(ctx) })
+			if p.alone != nil {
+				p.alone.Unlock()
+			}
 			rest := restPerWork*spent - time.Since(start)
 			if err != nil && ctx.Err() == nil && millrace.ErrorCode(err) != "lease-held" {
 				p.log.WarnContext(ctx, "deferred work failed; trying again", "err", err)

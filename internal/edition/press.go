@@ -52,6 +52,9 @@ type Options struct {
 	// called: until then, [Press.Run] does not begin with a part of the site. If
 	// there is an edition, it does not wait. If nil, the site never is.
 	Busy func() bool
+	// Alone is locked while deferred work is done, so that other work that takes much
+	// memory does not run beside it. If nil, nothing is locked.
+	Alone sync.Locker
 	// Search makes a view that can be searched of a published one; if nil, none can.
 	Search func(millrace.View) millrace.View
 	// Signer signs responses that have a document's bytes, whole; nil = nobody
@@ -114,6 +117,7 @@ type Press struct {
 
 	progress func(done, total int)
 	busy     func() bool
+	alone    sync.Locker
 	part     int // entries of the site's log
 
 	publication atomic.Pointer[store.Publication]
@@ -148,7 +152,7 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 		o = new(Options)
 	}
 	p := &Press{
-		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
+		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
 		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}

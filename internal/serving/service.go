@@ -29,7 +29,7 @@ type Options struct {
 	Config    store.Config // of the publication, but for Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // whether the content of a protocol needs a key; nil = none does
-	Edition   edition.Options        // but for Key, Search, Busy and Log
+	Edition   edition.Options        // but for Key, Search, Busy, Alone and Log
 	Artifacts artifact.Store
 	Index     string         // file of the search index; "" = none is made
 	Embedder  index.Embedder // nil = vectors are fitted to the words of the site
@@ -59,6 +59,7 @@ type Service struct {
 	tasks   []func(context.Context) error
 	closers []func() error // of what the gateway answers from
 
+	alone   sync.Mutex // indexing and deferred work, one at a time: each takes much memory
 	working sync.WaitGroup
 	rest    context.CancelFunc // ends the tasks
 	failed  chan error         // of a task
@@ -108,7 +109,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}
 	o.Origin.Expect()
-	o.Edition.Busy, o.Edition.Log = o.Origin.Busy, s.log
+	o.Edition.Busy, o.Edition.Alone, o.Edition.Log = o.Origin.Busy, &s.alone, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
 	s.Press = edition.NewPress(from, s.Rooms, o.Artifacts, &o.Edition)

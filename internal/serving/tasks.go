@@ -24,7 +24,9 @@ func (s *Service) updateIndex(ctx context.Context) error {
 	for {
 		moved := s.Press.Moved()
 		bar := s.o.Origin.Bar("indexing " + s.o.Origin.Title)
+		s.alone.Lock()
 		err := s.index.Update(ctx, s.Press.Current().View, bar.Show)
+		s.alone.Unlock()
 		bar.End()
 		if err != nil && ctx.Err() == nil && !failing {
 			s.log.Warn("search index is not up to date", "err", err)
@@ -53,11 +55,13 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	for {
 		wait := refit
 		if v := s.Press.Current().View; s.index.Wanted() && v.Site().Seq != seq {
+			s.alone.Lock()
 			start := time.Now()
 			err := s.index.Update(ctx, v, nil) // after the one under way
 			if err == nil {
 				err = s.index.Fit(ctx, nil)
 			}
+			s.alone.Unlock()
 			switch {
 			case ctx.Err() != nil:
 				return nil //nolint:nilerr // stopping is no failure
