@@ -26,7 +26,7 @@ type running struct {
 	settled <-chan error
 	at      net.Addr
 	certs   *gateway.Certificates    // nil = no TLS
-	ready   func(now *service) error // is told of the first edition
+	ready   func(now *service) error // called when the first edition is published
 }
 
 // asked gives the signals to read the configuration again; nil = there are none.
@@ -170,7 +170,7 @@ func (s *service) saveRules() func(ctx context.Context, keep, drop []string) err
 		return nil
 	}
 	return func(ctx context.Context, keep, drop []string) error {
-		// Whoever has begun to save does not leave it half done.
+		// A save goes on when the request ends, so that it is not left half done.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloading)
 		defer cancel()
 		if _, err := extract.NewRules(&extract.RulesOptions{Keep: keep, Drop: drop}); err != nil {

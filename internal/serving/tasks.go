@@ -55,13 +55,11 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	for {
 		wait := refit
 		if v := s.Press.Current().View; s.index.Wanted() && v.Site().Seq != seq {
-			s.alone.Lock()
 			start := time.Now()
 			err := s.index.Update(ctx, v, nil) // after the one under way
 			if err == nil {
 				err = s.index.Fit(ctx, nil)
 			}
-			s.alone.Unlock()
 			switch {
 			case ctx.Err() != nil:
 				return nil //nolint:nilerr // stopping is no failure
