@@ -107,7 +107,7 @@ func (c *configCommand) refuses(p *process) error {
 	s := &line.Serve
 	for _, check := range []func() error{
 		s.validate,
-		func() error { return s.agree(conf.Policy) },
+		func() error { return s.checkPolicy(conf.Policy) },
 		func() error { return s.sound(conf.Policy) },
 	} {
 		if err := check(); err != nil {

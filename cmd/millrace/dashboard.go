@@ -52,7 +52,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	site := &dashboard.Site{
 		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil && from.Files == nil, Pages: s.site, Press: s.Press,
 		Looked: from.looked, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
-		Gate: &dashboard.Gate{
+		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
@@ -67,7 +67,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	}
 	for _, rule := range c.Bot {
 		name, gets, _ := strings.Cut(rule, "=")
-		site.Gate.Classes = append(site.Gate.Classes, dashboard.Class{Name: strings.TrimSpace(name), Gets: strings.TrimSpace(gets)})
+		site.Access.BotRules = append(site.Access.BotRules, dashboard.BotRule{Name: strings.TrimSpace(name), Action: strings.TrimSpace(gets)})
 	}
 	rooms := all.Protocols()
 	for _, room := range s.Rooms {
@@ -76,7 +76,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		}
 	}
 	for _, room := range rooms {
-		if room.Public && c.closed(room.Name) {
+		if room.Public && c.needsKey(room.Name) {
 			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}
@@ -84,7 +84,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
-	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Doors: s.visitors, Verdicts: s.verdicts, Log: p.log})
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, Verdicts: s.verdicts, Log: p.log})
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if c.JSON && c.Listen == "" {
 		return usageError("--json: standard output has the protocol, and nothing else; it goes with --listen")
 	}
-	door := doors{RequireKey: c.RequireKey, Rate: c.Rate}
-	if err := door.validate(); err != nil {
+	access := accessFlags{RequireKey: c.RequireKey, Rate: c.Rate}
+	if err := access.validate(); err != nil {
 		return err
 	}
 	embedder, err := c.embedder(-1)
@@ -58,7 +58,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	ready := func() { tasks.Go(func() { lib.Follow(ctx) }) }
 	o := &mcp.Options{Version: buildVersion(), Logger: p.log}
 	if c.Listen != "" {
-		return c.listen(ctx, p, st, lib, o, &door, ready)
+		return c.listen(ctx, p, st, lib, o, &access, ready)
 	}
 	ready()
 	return mcp.New(lib, o).Run(ctx, p.stdin, p.stdout)
@@ -66,7 +66,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 
 // listen answers by HTTP. Everything about HTTP is the gateway's: keys, limits
 // and times.
-func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib *library.Library, o *mcp.Options, door *doors, ready func()) error {
+func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib *library.Library, o *mcp.Options, access *accessFlags, ready func()) error {
 	ln, err := listen(ctx, "--listen", c.Listen)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	// With a key nobody gets in by a browser that is led astray.
 	o.Local = !c.RequireKey
 	gateO := &gateway.Options{Log: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
-	if err := door.hold(ctx, p, st.Keys(), gateO); err != nil {
+	if err := access.apply(ctx, p, st.Keys(), gateO); err != nil {
 		return err
 	}
 	g, err := gateway.New(nil, gateO)
@@ -104,7 +104,7 @@ type agents struct {
 
 // answer adds to a gateway what answers agents: the site as it is published,
 // to those who may read the content of the protocols.
-func (c *agents) answer(p *process, policy *millrace.Policy, doors *doors, o *gateway.Options) {
+func (c *agents) answer(p *process, policy *millrace.Policy, access *accessFlags, o *gateway.Options) {
 	if c.NoMCP {
 		return
 	}
@@ -113,5 +113,5 @@ func (c *agents) answer(p *process, policy *millrace.Policy, doors *doors, o *ga
 		mo.Terms = []protocol.Terms{{Policy: policy}}
 	}
 	o.ServiceName = strings.TrimPrefix(mcp.Path, "/")
-	o.Service, o.ServiceGuarded = mcp.New(nil, mo), doors.closed(o.ServiceName)
+	o.Service, o.ServiceGuarded = mcp.New(nil, mo), access.needsKey(o.ServiceName)
 }

@@ -30,7 +30,7 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
 	}
 	for _, room := range all.Protocols() {
-		if len(c.Web.Hub) > 0 && room.Feeds && c.closed(room.Name) {
+		if len(c.Web.Hub) > 0 && room.Feeds && c.needsKey(room.Name) {
 			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + room.Name)
 		}
 	}

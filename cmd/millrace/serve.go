@@ -13,29 +13,29 @@ import (
 )
 
 type serveCommand struct {
-	common     `group:"General"`
-	remote     `group:"Reading the source"`
-	crawling   `group:"Reading the source"`
-	correcting `group:"Reading the source"`
-	publishing `group:"What is published"`
-	embedding  `group:"Search"`
-	doors      `group:"Who may read"`
-	agents     `group:"Search"`
-	transport  `group:"Server"`
-	pushing    `group:"Notifying others"`
-	fronting   `group:"Server"`
-	stamping   `group:"Who may read"`
-	recording  `group:"What machines read"`
-	exporting  `group:"What machines read"`
-	metering   `group:"What machines read"`
-	boarding   `group:"What machines read"`
-	Source     string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
-	Listen     string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
-	BaseURL    string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
-	As         string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
-	Store      string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)." group:"Reading the source"`
-	Site       string `placeholder:"URL" help:"Which site of a mirror that holds several." group:"Reading the source"`
-	AccessLog  string `placeholder:"FILE" help:"Write a line per request there; - is standard error." group:"Server"`
+	common      `group:"General"`
+	remote      `group:"Reading the source"`
+	crawling    `group:"Reading the source"`
+	correcting  `group:"Reading the source"`
+	publishing  `group:"What is published"`
+	embedding   `group:"Search"`
+	accessFlags `group:"Who may read"`
+	agents      `group:"Search"`
+	transport   `group:"Server"`
+	pushing     `group:"Notifying others"`
+	fronting    `group:"Server"`
+	stamping    `group:"Who may read"`
+	recording   `group:"What machines read"`
+	exporting   `group:"What machines read"`
+	metering    `group:"What machines read"`
+	boarding    `group:"What machines read"`
+	Source      string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Listen      string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
+	BaseURL     string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
+	As          string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
+	Store       string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)." group:"Reading the source"`
+	Site        string `placeholder:"URL" help:"Which site of a mirror that holds several." group:"Reading the source"`
+	AccessLog   string `placeholder:"FILE" help:"Write a line per request there; - is standard error." group:"Server"`
 }
 
 // serveReport is what `millrace serve --json` prints once it is ready.
@@ -101,7 +101,7 @@ func (c *serveCommand) validate() error {
 		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
 	}
 	_, err := c.rules()
-	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
+	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // accessLog opens what gets a line per request; nil = nothing does, or nothing is

@@ -35,7 +35,7 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if err := c.agree(p.policy); err != nil {
+	if err := c.checkPolicy(p.policy); err != nil {
 		return nil, err
 	}
 	if err := c.sound(p.policy); err != nil {
@@ -51,7 +51,7 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // lasting outlives a configuration that another one follows.
 type lasting struct {
 	metrics  *gateway.Metrics
-	visitors *dashboard.Doors    // who is logged in
+	sessions *dashboard.Sessions // who is logged in
 	verdicts *dashboard.Verdicts // of the checker, on the dashboard
 	agents   *webauth.Verifier   // of signatures; nil = nothing verifies them
 }
@@ -95,7 +95,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 			}
 		}
 	} else {
-		s.metrics, s.visitors, s.verdicts = gateway.NewMetrics(), dashboard.NewDoors(), dashboard.NewVerdicts()
+		s.metrics, s.sessions, s.verdicts = gateway.NewMetrics(), dashboard.NewSessions(), dashboard.NewVerdicts()
 	}
 	defer func() {
 		if err == nil {
@@ -136,7 +136,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err != nil {
 		return nil, err
 	}
-	so.Publisher, so.Closed = c.publisher(policy, l.out != "", l.embedder != nil), c.closed
+	so.Publisher, so.Closed = c.publisher(policy, l.out != "", l.embedder != nil), c.needsKey
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	}
 	s.OnClose(closeLog)
 	g.AccessLog = accessLog
-	if err := c.hold(ctx, p, o.Store.Keys(), g); err != nil {
+	if err := c.apply(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}
 	if g.Directory, err = c.directory(s.docs); err != nil {
@@ -194,7 +194,7 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, c.reached(o.Base, s.docs)...); err != nil {
 		return err
 	}
-	c.answer(p, so.Publisher.Policy, &c.doors, g)
+	c.answer(p, so.Publisher.Policy, &c.accessFlags, g)
 	if err := s.meter(g); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type Guard struct {
 	agents   Agents
 	proxies  []netip.Prefix
 	log      *slog.Logger
-	keys     *keyring // nil = there are none
+	keys     *keyCache // nil = there are none
 	limits   *limits
 	rate     *quota    // of requests for content; nil = no limit
 	guesses  *quota    // of keys that do not exist
@@ -83,7 +83,7 @@ func New(o *Options) (*Guard, error) {
 	g.crowd = NewPlaces(int(g.maxActive-g.maxActive/2), nil)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
-		g.keys = newKeyring(o.Keys)
+		g.keys = newKeyCache(o.Keys)
 	}
 	g.limits = newLimits()
 	if o.Now != nil {

@@ -38,15 +38,15 @@ func (k knock) RemoteAddr() net.Addr {
 func TestLimitOfOneAddress(t *testing.T) {
 	const most, few = 80, 5
 	proxy := netip.MustParseAddr("2001:db8:1::1")
-	var door knocks
-	l := Limit(&door, most, "", func(a netip.Addr) bool { return a == proxy })
+	var dials knocks
+	l := Limit(&dials, most, "", func(a netip.Addr) bool { return a == proxy })
 	var open []net.Conn
 	come := func(who string, n, want int, from func(i int) string) {
 		t.Helper()
 		for i := range n {
 			c, other := net.Pipe()
 			t.Cleanup(func() { _ = other.Close() })
-			door = append(door, knock{c, netip.MustParseAddr(from(i))})
+			dials = append(dials, knock{c, netip.MustParseAddr(from(i))})
 		}
 		before := len(open)
 		for c, err := l.Accept(); err == nil; c, err = l.Accept() {

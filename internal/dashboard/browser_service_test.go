@@ -23,9 +23,9 @@ func gated(t *testing.T, s *Site) *Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Gate = &Gate{
+	s.Access = &AccessSettings{
 		Rate: 5, FilesRate: 2e6, FilesRateTotal: 1e7, Bots: table,
-		Classes: []Class{{"training", "403"}, {"GPTBot", "2/s"}, {"unverified", "1/s"}},
+		BotRules: []BotRule{{"training", "403"}, {"GPTBot", "2/s"}, {"unverified", "1/s"}},
 	}
 	s.Off = []Off{{Protocol: protocol.Protocol{Name: scp.Name + "-x", Title: "Another one", Version: "1"}, Why: "It is off in this test."}}
 	return s

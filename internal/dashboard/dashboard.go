@@ -23,9 +23,9 @@ type Options struct {
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
-	// Doors has the sessions and counts attempts; nil = new ones. Given to the
+	// Sessions has the sessions and counts attempts; nil = new ones. Given to the
 	// next dashboard of the same site, it keeps people logged in.
-	Doors *Doors
+	Sessions *Sessions
 	// Verdicts are the checker's; nil = new ones. Given to the next dashboard of
 	// the same site, they are shown as those of the configuration before.
 	Verdicts *Verdicts
@@ -41,7 +41,7 @@ type Dashboard struct {
 	site     *Site
 	path     string
 	password password
-	doors    *Doors
+	sessions *Sessions
 	log      *slog.Logger
 	now      func() time.Time
 	hosts    []string // by which the site goes, lower case, without ports
@@ -58,7 +58,7 @@ type Dashboard struct {
 // New returns a dashboard. The error is [millrace.ErrInvalid].
 func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
-		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,
+		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Log, now: o.Now,
 		crossing: http.NewCrossOriginProtection(), verdicts: o.Verdicts,
 	}
 	if site.Coefficients == (savings.Coefficients{}) {
@@ -71,8 +71,8 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	if d.password, err = readPassword(o.Password); err != nil {
 		return nil, err
 	}
-	if d.doors == nil {
-		d.doors = NewDoors()
+	if d.sessions == nil {
+		d.sessions = NewSessions()
 	}
 	if d.verdicts == nil {
 		d.verdicts = NewVerdicts()

@@ -89,7 +89,7 @@ func (d *Dashboard) session(r *http.Request) *session {
 	if id == "" {
 		return nil
 	}
-	return d.doors.find(id, d.password.text, d.now())
+	return d.sessions.find(id, d.password.text, d.now())
 }
 
 // toLogin leads to the login, and from there back to a page.
@@ -126,7 +126,7 @@ func (d *Dashboard) askLogin(w http.ResponseWriter, r *http.Request, status int,
 	}
 	http.SetCookie(w, d.cookie(r, formCookie, value))
 	d.write(w, r, nil, "login", &reply{Status: status, Message: m, Data: &loginForm{
-		Token: d.doors.formToken(value), To: to, Plain: !d.encrypted(r) && !d.near(r),
+		Token: d.sessions.formToken(value), To: to, Plain: !d.encrypted(r) && !d.near(r),
 	}})
 }
 
@@ -139,7 +139,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	to, now := inside(r.PostForm.Get("to")), d.now()
 	cookie := sent(r, formCookie)
-	if cookie == "" || subtle.ConstantTimeCompare([]byte(d.doors.formToken(cookie)), []byte(r.PostForm.Get("csrf"))) != 1 {
+	if cookie == "" || subtle.ConstantTimeCompare([]byte(d.sessions.formToken(cookie)), []byte(r.PostForm.Get("csrf"))) != 1 {
 		d.askLogin(w, r, http.StatusForbidden, to, wrong("The form was too old, or the browser keeps no cookies. Try again."))
 		return
 	}
@@ -148,7 +148,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := client(r)
-	if wait := d.doors.attempt(from, now); wait > 0 {
+	if wait := d.sessions.attempt(from, now); wait > 0 {
 		d.log.Warn("too many attempts to log in to the dashboard", "address", from)
 		d.late(w, r, to, wait)
 		return
@@ -164,12 +164,12 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if old := d.session(r); old != nil {
-		d.doors.end(old)
+		d.sessions.end(old)
 	}
-	d.doors.letIn(from, now)
+	d.sessions.succeeded(from, now)
 	d.prepare(r.Context())
 	d.log.Info("somebody has logged in to the dashboard", "address", from)
-	http.SetCookie(w, d.cookie(r, sessionCookie, d.doors.begin(d.password.text, now)))
+	http.SetCookie(w, d.cookie(r, sessionCookie, d.sessions.begin(d.password.text, now)))
 	gone := d.cookie(r, formCookie, "")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
@@ -187,14 +187,14 @@ func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait
 // those who do, one is hashed for at a time.
 func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 	select {
-	case d.doors.waiting <- struct{}{}:
-		defer func() { <-d.doors.waiting }()
+	case d.sessions.waiting <- struct{}{}:
+		defer func() { <-d.sessions.waiting }()
 	default:
 		return false, false
 	}
 	select {
-	case d.doors.hashing <- struct{}{}:
-		defer func() { <-d.doors.hashing }()
+	case d.sessions.hashing <- struct{}{}:
+		defer func() { <-d.sessions.hashing }()
 	case <-r.Context().Done():
 		return false, false
 	}
@@ -216,8 +216,8 @@ func client(r *http.Request) netip.Addr {
 // logout ends the session: its cookie opens nothing any more.
 func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 	s := d.session(r)
-	if s != nil && s.mine(r.PostFormValue("csrf")) {
-		d.doors.end(s)
+	if s != nil && s.validToken(r.PostFormValue("csrf")) {
+		d.sessions.end(s)
 		for _, name := range []string{sessionCookie, formCookie} {
 			c := d.cookie(r, name, "")
 			c.MaxAge = -1

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// guest is a browser, as far as the doors are concerned.
+// guest is a browser, as far as logins are concerned.
 type guest struct {
 	t       *testing.T
 	d       *Dashboard
@@ -27,12 +27,12 @@ type guest struct {
 // clock is what a dashboard of a test goes by.
 type clock struct{ now time.Time }
 
-// doorway makes a dashboard without anything to show, and a guest of it.
-func doorway(t *testing.T, doors *Doors, hash string) (*guest, *clock) {
+// newGuest makes a dashboard without anything to show, and a guest of it.
+func newGuest(t *testing.T, sessions *Sessions, hash string) (*guest, *clock) {
 	t.Helper()
 	c := &clock{seedTime}
 	d, err := New(&Site{Name: "s", Base: "https://example.com/", Docs: "https://example.com/"}, &Options{
-		Path: boardPath, Password: hash, Doors: doors, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
+		Path: boardPath, Password: hash, Sessions: sessions, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ const secureSession = securePrefix + sessionCookie
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	v, _ := doorway(t, nil, cheap())
+	v, _ := newGuest(t, nil, cheap())
 	if w := v.ask(http.MethodGet, "/traffic?range=7d", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/dashboard/login?to=%2Ftraffic%3Frange%3D7d" {
 		t.Fatalf("without a session: %d %v", w.Code, w.Header())
 	}
@@ -151,8 +151,8 @@ func TestLogin(t *testing.T) {
 // sites.
 func TestForeignForms(t *testing.T) {
 	t.Parallel()
-	v, _ := doorway(t, nil, cheap())
-	other, _ := doorway(t, v.d.doors, cheap())
+	v, _ := newGuest(t, nil, cheap())
+	other, _ := newGuest(t, v.d.sessions, cheap())
 	for _, x := range []*guest{v, other} {
 		if w := x.logIn(boardPassword); w.Code != http.StatusSeeOther {
 			t.Fatal(w.Code)
@@ -194,7 +194,7 @@ func TestForeignForms(t *testing.T) {
 		}
 	}
 	// A login form of another browser's, or of none.
-	stranger, _ := doorway(t, v.d.doors, cheap())
+	stranger, _ := newGuest(t, v.d.sessions, cheap())
 	token := stranger.token("/login")
 	clear(stranger.cookies)
 	for _, cookies := range []map[string]string{{}, {securePrefix + formCookie: "planted"}} {
@@ -209,7 +209,7 @@ func TestForeignForms(t *testing.T) {
 // nothing leads out of the dashboard.
 func TestWays(t *testing.T) {
 	t.Parallel()
-	v, _ := doorway(t, nil, cheap())
+	v, _ := newGuest(t, nil, cheap())
 	for host, want := range map[string]int{
 		"https://example.com": 200, "https://EXAMPLE.com.:443": 200, "http://127.0.0.1:8080": 200, "http://[::1]:8080": 200, "http://localhost": 200, "http://10.0.0.1": 200,
 		"https://evil.example": 421, "http://127.0.0.1.evil.example": 421, "https://example.com.evil.example": 421, "https://www.example.com": 421,
@@ -267,7 +267,7 @@ func TestCookies(t *testing.T) {
 		{"http://example.com", nil, true, false},
 		{"http://127.0.0.1:8080", http.Header{"Origin": {"https://example.com"}}, true, true}, // a proxy has changed the host
 	} {
-		v, _ := doorway(t, nil, cheap())
+		v, _ := newGuest(t, nil, cheap())
 		v.host = tt.host
 		if origin := tt.header.Get("Origin"); origin != "" {
 			v.header.Set("Referer", origin+"/dashboard/login")
@@ -301,7 +301,7 @@ func TestCookies(t *testing.T) {
 // TLS, at an address that is not known to have it.
 func TestPlain(t *testing.T) {
 	t.Parallel()
-	v, _ := doorway(t, nil, cheap())
+	v, _ := newGuest(t, nil, cheap())
 	for _, tt := range []struct {
 		host, fetch string
 		asked       bool
@@ -329,7 +329,7 @@ func TestPlain(t *testing.T) {
 // need not wait for strangers.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
-	v, clock := doorway(t, nil, cheap())
+	v, clock := newGuest(t, nil, cheap())
 	for range clientBurst {
 		if w := v.logIn("wrong"); w.Code != http.StatusForbidden {
 			t.Fatal(w.Code)
@@ -338,7 +338,7 @@ func TestAttempts(t *testing.T) {
 	if w := v.logIn(boardPassword); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "15" {
 		t.Errorf("one more: %d, again after %q", w.Code, w.Header().Get("Retry-After"))
 	}
-	owner, _ := doorway(t, v.d.doors, cheap())
+	owner, _ := newGuest(t, v.d.sessions, cheap())
 	owner.from = "[2001:db8::1]:0"
 	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
 		t.Errorf("somebody else: %d", w.Code)
@@ -366,7 +366,7 @@ func TestAttempts(t *testing.T) {
 
 	// The number of requests that wait for a hash is bounded.
 	for range maxWaiting {
-		v.d.doors.waiting <- struct{}{}
+		v.d.sessions.waiting <- struct{}{}
 	}
 	if w := owner.ask(http.MethodGet, "/logout", nil); w.Code == http.StatusTooManyRequests {
 		t.Error("pages wait for hashes")
@@ -380,7 +380,7 @@ func TestAttempts(t *testing.T) {
 // Attempts by a million addresses take no more memory than by some.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
-	d := NewDoors()
+	d := NewSessions()
 	now := seedTime
 	for i := range 3 * maxClients {
 		a := [16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)}
@@ -390,7 +390,7 @@ func TestManyClients(t *testing.T) {
 		t.Errorf("%d clients are kept", len(d.attempts))
 	}
 	for i := range 3 * maxKnown {
-		d.letIn(addr([16]byte{0x20, 1, 9, byte(i)}), now.Add(time.Duration(i)*time.Second))
+		d.succeeded(addr([16]byte{0x20, 1, 9, byte(i)}), now.Add(time.Duration(i)*time.Second))
 	}
 	if len(d.known) > maxKnown {
 		t.Errorf("%d clients are known", len(d.known))
@@ -416,7 +416,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	hash := cheap()
 	begin := func() (*guest, *clock) {
-		v, c := doorway(t, nil, hash)
+		v, c := newGuest(t, nil, hash)
 		if w := v.logIn(boardPassword); w.Code != http.StatusSeeOther {
 			t.Fatal(w.Code)
 		}
@@ -440,7 +440,7 @@ func TestSessions(t *testing.T) {
 		t.Error("it was begun in the future")
 	}
 	v, _ = begin()
-	next, _ := doorway(t, v.d.doors, hash)
+	next, _ := newGuest(t, v.d.sessions, hash)
 	if next.cookies = v.cookies; !next.in() {
 		t.Error("a new configuration ends it")
 	}
@@ -448,7 +448,7 @@ func TestSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _ := doorway(t, v.d.doors, hash2)
+	other, _ := newGuest(t, v.d.sessions, hash2)
 	if other.cookies = v.cookies; other.in() {
 		t.Error("it lasts although the password is another one")
 	}
@@ -457,7 +457,7 @@ func TestSessions(t *testing.T) {
 // The theme is a choice of each browser's.
 func TestTheme(t *testing.T) {
 	t.Parallel()
-	v, _ := doorway(t, nil, cheap())
+	v, _ := newGuest(t, nil, cheap())
 	v.logIn(boardPassword)
 	for _, tt := range []struct{ theme, want string }{{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`}, {"auto", `<html lang="en">`}, {`"><script>`, `<html lang="en">`}} {
 		w := v.ask(http.MethodPost, "/theme", url.Values{"csrf": {v.token("/")}, "theme": {tt.theme}, "to": {"//evil.example"}})

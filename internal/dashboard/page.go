@@ -103,7 +103,7 @@ func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 				d.write(w, r, s, "error", &reply{Status: http.StatusBadRequest, Data: "The form cannot be read."})
 				return
 			}
-			if !s.mine(r.PostForm.Get("csrf")) {
+			if !s.validToken(r.PostForm.Get("csrf")) {
 				d.write(w, r, s, "error", &reply{Status: http.StatusForbidden, Data: "The form was not one of this session. Go back, load the page again, and send it once more."})
 				return
 			}
@@ -113,7 +113,7 @@ func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 			page = "error"
 		}
 		if a.To != "" {
-			d.doors.tell(s, a.Message)
+			d.sessions.setMessage(s, a.Message)
 			d.redirect(w, a.To)
 			return
 		}
@@ -158,7 +158,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	if s != nil {
 		f.CSRF, f.Nav = s.csrf, navigation()
 		if f.Message == nil {
-			f.Message = d.doors.told(s)
+			f.Message = d.sessions.takeMessage(s)
 		}
 	}
 	var b bytes.Buffer
@@ -216,7 +216,7 @@ func themeOf(r *http.Request) string {
 
 // theme notes which theme was chosen.
 func (d *Dashboard) theme(w http.ResponseWriter, r *http.Request) {
-	if s := d.session(r); s == nil || !s.mine(r.PostFormValue("csrf")) {
+	if s := d.session(r); s == nil || !s.validToken(r.PostFormValue("csrf")) {
 		d.redirect(w, "/login")
 		return
 	}

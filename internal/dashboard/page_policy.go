@@ -22,8 +22,8 @@ type policyPage struct {
 	Fields []policyField    // what it says, and by protocol what machines read of that
 	Heard  []heardPolicy
 	Texts  []policyText
-	Signal string // Content-Signal of answers; "" = none
-	Gate   *Gate  // nil: not known
+	Signal string          // Content-Signal of answers; "" = none
+	Access *AccessSettings // nil: not known
 	Refuse []refusedPurpose
 
 	Keys    []keyRow
@@ -74,15 +74,15 @@ func (d *Dashboard) policy(r *http.Request) (*reply, error) {
 }
 
 func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
-	p := &policyPage{Policy: d.site.Policy, Gate: d.site.Gate, HasKeys: d.site.Keys != nil}
+	p := &policyPage{Policy: d.site.Policy, Access: d.site.Access, HasKeys: d.site.Keys != nil}
 	if d.site.Press.Current() != nil {
 		d.hear(ctx, p)
 	}
 	p.compare()
-	if p.Gate != nil && p.Gate.Bots != nil {
+	if p.Access != nil && p.Access.Bots != nil {
 		for _, purpose := range purposes {
 			if p.Policy.Refuses(purpose) {
-				p.Refuse = append(p.Refuse, refusedPurpose{purpose, slices.DeleteFunc(p.Gate.Bots.Crawlers(purpose), p.Policy.Approves)})
+				p.Refuse = append(p.Refuse, refusedPurpose{purpose, slices.DeleteFunc(p.Access.Bots.Crawlers(purpose), p.Policy.Approves)})
 			}
 		}
 	}

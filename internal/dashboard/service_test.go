@@ -249,7 +249,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	}
 	before(0)
 	next, err := New(h.Site, &Options{
-		Path: boardPath, Password: cheap(), Doors: v.d.doors, Verdicts: v.d.verdicts,
+		Path: boardPath, Password: cheap(), Sessions: v.d.sessions, Verdicts: v.d.verdicts,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {

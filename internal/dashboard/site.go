@@ -35,7 +35,7 @@ type Site struct {
 	Key     func() string
 	Rooms   []protocol.Protocol // those that publish, in the order of the press
 	Off     []Off               // those that do not
-	Gate    *Gate               // who is let in; nil = it is not said
+	Access  *AccessSettings     // who is let in; nil = it is not said
 
 	// Looked returns the last look at the source; nil = there was none yet.
 	Looked func() *Look

@@ -2,20 +2,20 @@ package dashboard
 
 import "github.com/millrace/millrace/internal/bots"
 
-// Gate is who is let in, and how often, as it is configured.
-type Gate struct {
+// Access is who is let in, and how often, as it is configured.
+type AccessSettings struct {
 	RequireKey bool     // content needs a key
 	Open       []string // protocols that need none all the same
 	Rate       float64  // requests for content a second from one client; 0 = no limit
 	// FilesRate is how many bytes of large files a second one client is sent,
 	// FilesRateTotal all of them; 0 = no limit.
 	FilesRate, FilesRateTotal float64
-	Classes                   []Class
+	BotRules                  []BotRule
 	Bots                      *bots.Table // nil recognises no bot
 }
 
-// Class is some bots, and what they get.
-type Class struct {
-	Name string // a bot, an operator, a purpose, or bots, or unverified
-	Gets string // such as "403", or "2/s"
+// BotRule is some bots, and what they get.
+type BotRule struct {
+	Name   string // a bot, an operator, a purpose, or bots, or unverified
+	Action string // such as "403", or "2/s"
 }

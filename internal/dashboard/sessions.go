@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Doors are the sessions of a dashboard and the attempts to begin one. They are
+// Sessions are the sessions of a dashboard and the attempts to begin one. They are
 // kept in memory alone: a restart ends all of them. They outlive a dashboard
 // that a new configuration replaces.
-type Doors struct {
+type Sessions struct {
 	key [32]byte // of the tokens of login forms
 
 	// hashing is held while a password is hashed, and waiting by who waits for
@@ -54,9 +54,9 @@ const (
 	maxKnown                 = 64
 )
 
-// NewDoors returns a Doors without sessions.
-func NewDoors() *Doors {
-	d := &Doors{
+// NewSessions returns a Sessions without any session.
+func NewSessions() *Sessions {
+	d := &Sessions{
 		hashing: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), sessions: map[[sha256.Size]byte]*session{},
 		attempts: map[netip.Prefix]*bucket{}, known: map[netip.Prefix]time.Time{},
 	}
@@ -72,7 +72,7 @@ func token() string {
 }
 
 // begin begins a session, and returns the id, which is nowhere else.
-func (d *Doors) begin(hash string, now time.Time) string {
+func (d *Sessions) begin(hash string, now time.Time) string {
 	id := token()
 	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}
 	d.mu.Lock()
@@ -92,7 +92,7 @@ func (d *Doors) begin(hash string, now time.Time) string {
 
 // find returns the session of an id that lasts, or nil if none. One that
 // another password has begun is over.
-func (d *Doors) find(id, hash string, now time.Time) *session {
+func (d *Sessions) find(id, hash string, now time.Time) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[sha256.Sum256([]byte(id))]
@@ -108,20 +108,20 @@ func (d *Doors) find(id, hash string, now time.Time) *session {
 }
 
 // end ends a session.
-func (d *Doors) end(s *session) {
+func (d *Sessions) end(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.sessions, s.id)
 }
 
-// tell keeps a message for the next page of a session, and told gives it.
-func (d *Doors) tell(s *session, m *message) {
+// setMessage keeps a message for the next page of a session, and told gives it.
+func (d *Sessions) setMessage(s *session, m *message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.message = m
 }
 
-func (d *Doors) told(s *session) *message {
+func (d *Sessions) takeMessage(s *session) *message {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := s.message
@@ -129,13 +129,13 @@ func (d *Doors) told(s *session) *message {
 	return m
 }
 
-// mine reports whether a form's token is the session's.
-func (s *session) mine(csrf string) bool {
+// validToken reports whether a form's token is the session's.
+func (s *session) validToken(csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.csrf), []byte(csrf)) == 1
 }
 
 // formToken returns the token of a login form whose browser has a cookie.
-func (d *Doors) formToken(cookie string) string {
+func (d *Sessions) formToken(cookie string) string {
 	m := hmac.New(sha256.New, d.key[:])
 	m.Write([]byte(cookie))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
@@ -168,7 +168,7 @@ func network(a netip.Addr) netip.Prefix {
 
 // attempt counts an attempt of a client, or returns the time until the next
 // one. Attempts of unknown clients do not delay one that has logged in before.
-func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
+func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
 	client := network(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,9 +197,9 @@ func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
 	return d.all.take(now, allBurst, allEvery)
 }
 
-// letIn notes that a client has known the password: what it has tried is
+// succeeded notes that a client has known the password: what it has tried is
 // forgotten.
-func (d *Doors) letIn(from netip.Addr, now time.Time) {
+func (d *Sessions) succeeded(from netip.Addr, now time.Time) {
 	client := network(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()

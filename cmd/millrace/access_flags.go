@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// doors are the flags that say who may have what, and how often.
-type doors struct {
+// access are the flags that say who may have what, and how often.
+type accessFlags struct {
 	RequireKey bool     `help:"Show the content of every protocol only to those who have a key (see millrace help keys); SCP, which knows no keys, is off."`
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content is public all the same."`
 	Rate       float64  `placeholder:"N" help:"Most requests for content a second from one key or address, with bursts of twice as many (default: no limit)."`
@@ -50,7 +50,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // validate refuses values that would be taken for something else: a slip would
 // show what is to be kept.
-func (c *doors) validate() error {
+func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: write how many requests a second one client may make, such as 10; leave it out for no limit", c.Rate))
 	}
@@ -73,7 +73,7 @@ func (c *doors) validate() error {
 }
 
 // networks reads the addresses of the proxies.
-func (c *doors) networks() ([]netip.Prefix, error) {
+func (c *accessFlags) networks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range c.Proxies {
 		p, err := network("proxies", s, "every client could name itself as it likes")
@@ -104,14 +104,14 @@ func network(flag, s, all string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// closed reports whether the content of a protocol needs a key. Without doors,
+// needsKey reports whether the content of a protocol needs a key. Without doors,
 // every protocol is open.
-func (c *doors) closed(name string) bool {
+func (c *accessFlags) needsKey(name string) bool {
 	return c != nil && c.RequireKey && !slices.Contains(c.Open, name)
 }
 
-// hold gives the gateway what it needs to know of keys and limits.
-func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
+// apply gives the gateway what it needs to know of keys and limits.
+func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
 	o.Access.Keys, o.Access.Rate = keys, c.Rate
 	var err error
 	if o.Access.Proxies, err = c.networks(); err != nil {
@@ -131,8 +131,8 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 	return nil
 }
 
-// agree refuses a policy that allows what the server does not.
-func (c *doors) agree(p *millrace.Policy) error {
+// checkPolicy refuses a policy that allows what the server does not.
+func (c *accessFlags) checkPolicy(p *millrace.Policy) error {
 	if p == nil || c.Rate == 0 || p.Rate.PerSecond <= c.Rate {
 		return nil
 	}

@@ -192,7 +192,7 @@ func TestDoorsRefuse(t *testing.T) {
 			t.Errorf("%q: %d %s", args, code, errs)
 		}
 	}
-	nets, err := (&doors{Proxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::ffff:192.0.2.2"}}).networks()
+	nets, err := (&accessFlags{Proxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::ffff:192.0.2.2"}}).networks()
 	var got []string
 	for _, n := range nets {
 		got = append(got, n.String())

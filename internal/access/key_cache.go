@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keyring knows the keys of a store as they were at most a moment ago, so that
+// keyCache knows the keys of a store as they were at most a moment ago, so that
 // one that is revoked, by whichever process, opens nothing any more.
-type keyring struct {
+type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
 	own  atomic.Pointer[store.Key] // see OwnKey; nil if none
@@ -47,8 +47,8 @@ type lease struct {
 	end   context.CancelCauseFunc
 }
 
-func newKeyring(keys store.Keys) *keyring {
-	return &keyring{keys: keys, now: time.Now, leases: make(map[*lease]struct{})}
+func newKeyCache(keys store.Keys) *keyCache {
+	return &keyCache{keys: keys, now: time.Now, leases: make(map[*lease]struct{})}
 }
 
 // bucket is what of a hash finds its key. How long that takes tells at most
@@ -61,24 +61,24 @@ func bucket(h store.KeyHash) (n uint64) {
 }
 
 // find returns the key of a hash, whether it holds or not, or nil if none.
-func (k *keyring) find(ctx context.Context, hash store.KeyHash) (*store.Key, error) {
+func (k *keyCache) find(ctx context.Context, hash store.KeyHash) (*store.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.look(ctx, keysFor); err != nil {
+	if err := k.refresh(ctx, keysFor); err != nil {
 		return nil, err
 	}
-	if key := k.held(hash); key != nil {
+	if key := k.cached(hash); key != nil {
 		return key, nil
 	}
 	// It may be one that was given out a moment ago.
-	if err := k.look(ctx, max(keysNew, keysShare*k.took)); err != nil {
+	if err := k.refresh(ctx, max(keysNew, keysShare*k.took)); err != nil {
 		return nil, err
 	}
-	return k.held(hash), nil
+	return k.cached(hash), nil
 }
 
-// held is find in what is known. The lock is held.
-func (k *keyring) held(hash store.KeyHash) (found *store.Key) {
+// cached is find in what is known. The lock is held.
+func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	same := k.byHash[bucket(hash)]
 	for i := range same {
 		if subtle.ConstantTimeCompare(same[i].Hash[:], hash[:]) == 1 {
@@ -88,9 +88,9 @@ func (k *keyring) held(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// look asks the store unless it has done so no longer ago than that. The lock
+// refresh asks the store unless it has done so no longer ago than that. The lock
 // is held.
-func (k *keyring) look(ctx context.Context, ago time.Duration) error {
+func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()
 	if since := now.Sub(k.read); !k.read.IsZero() && since >= 0 && since < ago {
 		return k.err
@@ -114,7 +114,7 @@ func (k *keyring) look(ctx context.Context, ago time.Duration) error {
 
 // lease returns a context that ends when a key that was found holds no more.
 // Call done at the end.
-func (k *keyring) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
+func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &lease{key.Hash, scope, cancel}
 	k.mu.Lock()
@@ -132,19 +132,19 @@ func (k *keyring) lease(ctx context.Context, key *store.Key, scope millrace.Scop
 var ErrRevoked = fmt.Errorf("%w: the key holds no more", millrace.ErrForbidden)
 
 // sweep ends the leases whose keys hold no more.
-func (k *keyring) sweep(ctx context.Context) {
+func (k *keyCache) sweep(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.leases) == 0 {
 		k.failed = 0
 		return
 	}
-	if k.failed++; k.look(ctx, keysFor) == nil {
+	if k.failed++; k.refresh(ctx, keysFor) == nil {
 		k.failed = 0
 	}
 	now := k.now()
 	for l := range k.leases {
-		key := k.held(l.hash) // as far as is known, if the look has failed
+		key := k.cached(l.hash) // as far as is known, if the look has failed
 		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
 			l.end(ErrRevoked)
 		}
@@ -152,7 +152,7 @@ func (k *keyring) sweep(ctx context.Context) {
 }
 
 // run sweeps until the context ends.
-func (k *keyring) run(ctx context.Context) {
+func (k *keyCache) run(ctx context.Context) {
 	tick := time.NewTicker(keysFor)
 	defer tick.Stop()
 	for {
@@ -227,7 +227,7 @@ func bearer(h http.Header) (string, error) {
 
 // key finds the key that a request brings; an error is the answer to give
 // where one is needed. owned: it is a request of the site's owner.
-func (k *keyring) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
+func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
 	token, err := bearer(h)
 	switch {
 	case err != nil:

@@ -124,7 +124,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 	}
 	// What is known of a key still counts: it ends when it expires.
 	g.keys.failed = 0
-	key = g.keys.held(hash)
+	key = g.keys.cached(hash)
 	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
 	defer done()
 	if g.keys.sweep(t.Context()); ctx.Err() != nil {
