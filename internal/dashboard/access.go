@@ -2,7 +2,7 @@ package dashboard
 
 import "github.com/millrace/millrace/internal/bots"
 
-// Access is who is let in, and how often, as it is configured.
+// AccessSettings says who may read the site, and how often.
 type AccessSettings struct {
 	RequireKey bool     // content needs a key
 	Open       []string // protocols that need none all the same
@@ -14,7 +14,7 @@ type AccessSettings struct {
 	Bots                      *bots.Table // nil recognises no bot
 }
 
-// BotRule is some bots, and what they get.
+// BotRule is the action that some bots get.
 type BotRule struct {
 	Name   string // a bot, an operator, a purpose, or bots, or unverified
 	Action string // such as "403", or "2/s"
