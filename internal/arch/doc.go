@@ -1,8 +1,7 @@
-// Package arch holds no code: its tests keep ARCHITECTURE.md, the guide and
-// the house's habits true. They parse the files of the module themselves,
-// because what go list and go build say may come stale out of a cache.
+// Package arch holds no code. Its tests check the source, the documentation and the
+// tables in testdata against the rules in CONTRIBUTING.md. They parse the files of the
+// module themselves, because the output of go list may come from a stale cache.
 //
-// Every check is a function of a tree of files. It runs over the module, and
-// over each archive of testdata/fail, which holds one violation and says what
-// must be found.
+// Every check is a function of a tree of files. It runs over the module, and over each
+// archive in testdata/fail, which has one violation and the problems to report.
 package arch

@@ -7,15 +7,11 @@ import (
 	"strings"
 )
 
-// checkImports compares what packages import of this module with the table.
-func checkImports(t *tree) []string {
-	table, problems := permissions(t.text[page])
+// importRows returns what each package imports of this module. What only its tests
+// import has a prefix.
+func importRows(t *tree) map[string][]string {
+	rows := map[string][]string{}
 	for _, p := range t.sorted() {
-		row, ok := table[p.path]
-		if !ok {
-			problems = append(problems, fmt.Sprintf("%s: package %s has no row", page, p.path))
-			continue
-		}
 		code, tests := map[string]bool{}, map[string]bool{}
 		for _, f := range p.files {
 			for _, i := range f.imports {
@@ -23,39 +19,75 @@ func checkImports(t *tree) []string {
 				case i.local == "" || i.local == p.path || i.local == kit && (f.test || strings.HasSuffix(p.path, "test")): // every test may
 				case f.test:
 					tests[i.local] = true
-					if !slices.Contains(row.imports, i.local) && !slices.Contains(row.testOnly, i.local) {
-						problems = append(problems, t.at(i.pos, "the tests of %s may not import %s", p.path, i.local))
-					}
 				default:
 					code[i.local] = true
-					if !slices.Contains(row.imports, i.local) {
-						problems = append(problems, t.at(i.pos, "%s may not import %s", p.path, i.local))
-					}
 				}
 			}
 		}
-		for _, name := range row.imports {
+		rows[p.path] = slices.Sorted(maps.Keys(code))
+		for _, name := range slices.Sorted(maps.Keys(tests)) {
 			if !code[name] {
-				problems = append(problems, fmt.Sprintf("%s: %s does not import %s", page, p.path, name))
-			}
-		}
-		for _, name := range row.testOnly {
-			if !tests[name] || code[name] {
-				problems = append(problems, fmt.Sprintf("%s: %s is not what only the tests of %s import", page, name, p.path))
+				rows[p.path] = append(rows[p.path], "test:"+name)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if t.packages[name] == nil {
-			problems = append(problems, fmt.Sprintf("%s: there is no package %s", page, name))
-		}
-	}
-	return problems
+	return rows
 }
 
-// checkModules compares what comes from outside with its table and go.mod.
+// costRows returns the outside modules that each public package depends on.
+func costRows(t *tree) map[string][]string {
+	rows := map[string][]string{}
+	for _, p := range t.sorted() {
+		if isPublic(p.path) && p.name != "" {
+			inner, outer := map[string]bool{}, map[string]bool{}
+			t.pull(p.path, inner, outer)
+			rows[p.path] = slices.Sorted(maps.Keys(outer))
+		}
+	}
+	return rows
+}
+
+// pull adds a package and the packages and outside modules that it depends on.
+func (t *tree) pull(p string, inner, outer map[string]bool) {
+	if inner[p] || t.packages[p] == nil {
+		return
+	}
+	inner[p] = true
+	for _, f := range t.packages[p].files {
+		if f.test {
+			continue
+		}
+		for _, i := range f.imports {
+			switch {
+			case i.local != "":
+				t.pull(i.local, inner, outer)
+			case i.outside():
+				outer[moduleOf(i.path, t.required)] = true
+			}
+		}
+	}
+}
+
+// modulesFile lists the outside modules. "tests" stands for all tests.
+const modulesFile = tables + "modules.txt"
+
+// owners returns the packages that may import each outside module.
+func owners(t *tree) (map[string][]string, []string) {
+	var problems []string
+	out := readRows(t.text[modulesFile])
+	for m, words := range out {
+		n := slices.Index(append(words, "#"), "#")
+		if n >= len(words)-1 {
+			problems = append(problems, fmt.Sprintf("%s: %s has no reason", modulesFile, m))
+		}
+		out[m] = words[:n]
+	}
+	return out, problems
+}
+
+// checkModules compares outside imports with modulesFile and go.mod.
 func checkModules(t *tree) []string {
-	table, problems := owners(t.text[page])
+	table, problems := owners(t)
 	modules := slices.Sorted(maps.Keys(table))
 	used := map[string]map[string]bool{} // module -> packages
 	for _, m := range modules {
@@ -69,32 +101,32 @@ func checkModules(t *tree) []string {
 				}
 				m := moduleOf(i.path, modules)
 				if m == "" {
-					problems = append(problems, t.at(i.pos, "%s is of no module in %s", i.path, page))
+					problems = append(problems, t.at(i.pos, "%s is of no module in %s", i.path, modulesFile))
 					continue
 				}
 				used[m][p.path] = true
-				if !slices.Contains(table[m].packages, p.path) && (!f.test || !table[m].tests) {
+				if !slices.Contains(table[m], p.path) && (!f.test || !slices.Contains(table[m], "tests")) {
 					problems = append(problems, t.at(i.pos, "%s does not own %s", p.path, m))
 				}
 			}
 		}
 	}
 	for _, m := range modules {
-		for _, p := range table[m].packages {
-			if !used[m][p] {
-				problems = append(problems, fmt.Sprintf("%s: %s does not import %s", page, p, m))
+		for _, p := range table[m] {
+			if p != "tests" && !used[m][p] {
+				problems = append(problems, fmt.Sprintf("%s: %s does not import %s", modulesFile, p, m))
 			}
 		}
-		if len(used[m]) == 0 && len(table[m].packages) == 0 {
-			problems = append(problems, fmt.Sprintf("%s: nothing imports %s", page, m))
+		if len(used[m]) == 0 {
+			problems = append(problems, fmt.Sprintf("%s: nothing imports %s", modulesFile, m))
 		}
 		if !slices.Contains(t.direct, m) {
-			problems = append(problems, fmt.Sprintf("go.mod: %s is no direct requirement, but has a row in %s", m, page))
+			problems = append(problems, fmt.Sprintf("go.mod: %s is no direct requirement, but is in %s", m, modulesFile))
 		}
 	}
 	for _, m := range t.direct {
 		if _, ok := table[m]; !ok {
-			problems = append(problems, fmt.Sprintf("%s: no row for %s, which go.mod requires", page, m))
+			problems = append(problems, fmt.Sprintf("%s: no line for %s, which go.mod requires", modulesFile, m))
 		}
 	}
 	return problems

@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-const (
-	kit          = "internal/testkit" // its functions put a test in a tier
-	contributing = "CONTRIBUTING.md"
-)
+// kit has the functions that put a test in a tier.
+const kit = "internal/testkit"
 
 // calls maps each function of the module, as folder and name, to those that it
 // calls. Methods go by their names alone.
@@ -70,28 +68,26 @@ func reaching(calls map[string]map[string]bool, names ...string) map[string]bool
 	return found
 }
 
-// tiers lists the tests that the fast tier leaves out or shortens.
-func tiers(t *tree) string {
+// tierRows returns the tests that the fast tier leaves out or shortens: those over
+// real programs, those that run at full length only, and those that then take longer.
+func tierRows(t *tree) map[string][]string {
 	calls := t.calls()
-	columns := []map[string]bool{reaching(calls, "Real"), reaching(calls, "Soak"), reaching(calls, "Size", "Soaking")}
-	var out strings.Builder
-	out.WriteString("| package | over real programs | at full length only | longer at full length |\n|---|---|---|---|\n")
+	tiers := []struct {
+		name  string
+		tests map[string]bool
+	}{{"real:", reaching(calls, "Real")}, {"soak:", reaching(calls, "Soak")}, {"longer:", reaching(calls, "Size", "Soaking")}}
+	rows := map[string][]string{}
 	for _, p := range t.sorted() {
-		cells, any := make([]string, len(columns)), false
 		for _, name := range p.tests() {
-			for i, c := range columns {
-				if c[p.path+"."+name] && p.path != kit {
-					cells[i] += " `" + strings.TrimPrefix(name, "Test") + "`"
-					any = true
-					break // a test stands in the first column that it belongs to
+			for _, tier := range tiers {
+				if tier.tests[p.path+"."+name] && p.path != kit {
+					rows[p.path] = append(rows[p.path], tier.name+strings.TrimPrefix(name, "Test"))
+					break // a test belongs to its first tier
 				}
 			}
 		}
-		if any {
-			fmt.Fprintf(&out, "| `%s` |%s |\n", p.path, strings.Join(cells, " |"))
-		}
 	}
-	return out.String()
+	return rows
 }
 
 // tests returns the names of the tests of a package, sorted.
@@ -108,18 +104,8 @@ func (p *folder) tests() []string {
 	return out
 }
 
-func (t *tree) regenerateTiers() (string, error) {
-	return regenerate(t.text[contributing], func(kind, _ string) (string, error) {
-		if kind != "tiers" {
-			return "", fmt.Errorf("no part %q here", kind)
-		}
-		return tiers(t), nil
-	})
-}
-
-// checkTiers finds tests over real programs that -run Real does not select,
-// packages whose files and processes no Main cleans up, and a list of tiers that
-// is out of date.
+// checkTiers finds tests over real programs that -run Real does not select, and
+// packages whose files and processes no Main cleans up.
 func checkTiers(t *tree) []string {
 	var problems []string
 	calls := t.calls()
@@ -140,12 +126,5 @@ func checkTiers(t *tree) []string {
 			problems = append(problems, fmt.Sprintf("%s: tests that use files or processes need a TestMain that calls testkit.Main", p.path))
 		}
 	}
-	want, err := t.regenerateTiers()
-	if err != nil {
-		return append(problems, contributing+": "+err.Error())
-	}
-	if !strings.Contains(want, "<!-- tiers -->") {
-		return append(problems, contributing+": no part <!-- tiers -->")
-	}
-	return append(problems, stale(contributing, t.text[contributing], want, "go test ./internal/arch -run Tiers -update")...)
+	return problems
 }
