@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/serving"
+)
+
+// outsideFingerprint lists the flags of serve that change nothing that is stored
+// with a publication.
+var outsideFingerprint = map[string]string{
+	"how the process works": "json quiet log-level listen tls-cert tls-key access-log",
+	"which site it is; the name of a publication has its base":                "as store site rehost",
+	"how a source is read; the pages change, with versions of their own":      "allow-private delay user-agent contact max-pages max-depth max-time keep drop comments exclude-types",
+	"which requests are answered, and how":                                    "rate proxies bot bot-ranges files-rate files-rate-total web-bot-auth private-agents origin hosts origin-timeout",
+	"documents of the site, signatures and pages that are made at each start": "bots no-mcp sign-responses sign-directory dashboard dashboard-password metrics",
+	"whom the server notifies":                                                "indexnow indexnow-key indexnow-url events events-hash-queries events-to events-secret",
+	"search; embed-url decides whether there are embeddings":                  "embed-key embed-document-prefix embed-query-prefix embed-model",
+}
+
+// Every flag of serve changes the fingerprint of a publication, or is known not to
+// change a document of it.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	source := t.TempDir()
+	fingerprint := func(args ...string) string {
+		t.Helper()
+		p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+		line, _, _, err := p.parse(append([]string{"serve", source}, args...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &line.Serve
+		p.start(&c.common)
+		plan, err := c.plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, err := c.docs(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := c.configure(docs, docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, key, err := serving.Protocols(c.publisher(nil, false, plan.embedder != nil), c.closed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + key
+	}
+
+	p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+	_, _, k, err := p.parse([]string{"serve", source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := flagsOf(k.Selected())
+	values := map[string]string{
+		"also": "tct-03", "arc-listed": "/x", "base-url": "https://x.example/", "crawl-priority": "/x=0.5", "embed-url": "http://localhost:1/v1",
+		"exclude": "/x", "files-url": "https://x.example", "hide-kinds": "forum", "hub": "https://x.example/", "list-items": "7", "open": "tct-01", "sections": "/x",
+	}
+	var outside []string
+	for _, names := range outsideFingerprint {
+		outside = append(outside, strings.Fields(names)...)
+	}
+	plain := fingerprint()
+	for name, f := range flags {
+		if slices.Contains(outside, name) {
+			continue
+		}
+		given, without := []string{"--" + name + "=" + cmp.Or(values[name], "x")}, plain
+		switch {
+		case f.IsBool():
+			given = []string{fmt.Sprintf("--%s=%t", name, f.Default != "true")}
+		case f.Enum != "":
+			i := slices.IndexFunc(f.EnumSlice(), func(v string) bool { return v != "" && v != f.Default })
+			given = []string{"--" + name + "=" + f.EnumSlice()[i]}
+		}
+		switch name {
+		case "embed-url":
+			given = append(given, "--embed-model=x")
+		case "open":
+			given, without = append(given, "--require-key"), fingerprint("--require-key")
+		}
+		if fingerprint(given...) == without {
+			t.Errorf("%s changes no fingerprint: fill the options of the publisher with it, or list it as outside", given)
+		}
+	}
+	for _, name := range outside {
+		if flags[name] == nil {
+			t.Errorf("there is no flag --%s", name)
+		}
+	}
+}
