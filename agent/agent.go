@@ -97,7 +97,7 @@ type Agent struct {
 	o      Options
 	rules  *extract.Rules
 	shared *fetch.Client // the clients of all sites share its queues
-	seal   *webauth.Seal // has the keys of sites
+	verifier   *webauth.ResponseVerifier // has the keys of sites
 }
 
 // New returns an agent that mirrors sites into st. nil options are the zero
@@ -130,7 +130,7 @@ func New(st store.Store, o *Options) (*Agent, error) {
 		return nil, err
 	}
 	a.shared = fetch.New(a.clientOptions(nil))
-	a.seal = webauth.NewSeal(fetch.New(webauth.ClientOptions(a.clientOptions(nil))).HTTP())
+	a.verifier = webauth.NewResponseVerifier(fetch.New(webauth.ClientOptions(a.clientOptions(nil))).HTTP())
 	return a, nil
 }
 

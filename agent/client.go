@@ -26,12 +26,12 @@ func (a *Agent) robots() fetch.RobotsMemory {
 }
 
 // siteClient returns the client of one pull. All pulls share the queues of hosts,
-// and are together as polite as one. If seal is not nil, it verifies responses.
-func (a *Agent) siteClient(seal *webauth.Seal) *fetch.Client {
+// and are together as polite as one. If verifier is not nil, it verifies responses.
+func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.Beside, o.MaxReceived = a.shared, a.o.MaxBytes
-	if seal != nil {
-		o.Check = seal.Check
+	if verifier != nil {
+		o.Check = verifier.Check
 	}
 	return fetch.New(o)
 }
@@ -42,8 +42,8 @@ func (a *Agent) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.
 // checkSignatures returns an error if more signatures of the site are wrong than
 // before.
 func (s *sitePull) checkSignatures(before int64) error {
-	if s.seal.Sealed().Wrong > before {
-		return s.seal.Err()
+	if s.verifier.Counts().Wrong > before {
+		return s.verifier.Err()
 	}
 	return nil
 }

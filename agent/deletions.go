@@ -34,7 +34,7 @@ func (w *observed) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range w.Source.Changes(ctx, since) {
 			if err == nil {
-				err = w.look(ctx, c)
+				err = w.observe(ctx, c)
 			} else if w.full != nil && isSkip(err) {
 				err = cmp.Or(w.full(), err)
 			}
@@ -50,7 +50,7 @@ func isSkip(err error) bool {
 	return is
 }
 
-func (w *observed) look(ctx context.Context, c millrace.Change) error {
+func (w *observed) observe(ctx context.Context, c millrace.Change) error {
 	if c.Kind != millrace.KindCheckpoint {
 		w.changes = true
 		return nil

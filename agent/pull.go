@@ -28,7 +28,7 @@ type sitePull struct {
 	folder string // that is crawled if the site speaks no protocol
 	site   store.Site
 	client *fetch.Client
-	seal   *webauth.Seal
+	verifier   *webauth.ResponseVerifier
 	policy *policyEnforcer
 	budget *budget
 	costs  *costMeter
@@ -67,21 +67,21 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	if err != nil {
 		return err
 	}
-	seal := a.seal.Another()
-	client := a.siteClient(seal)
+	verifier := a.verifier.Another()
+	client := a.siteClient(verifier)
 	defer client.CloseIdleConnections()
 	start := time.Now()
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &sitePull{
-		Agent: a, root: root, folder: folder, site: site, client: client, seal: seal, r: r,
+		Agent: a, root: root, folder: folder, site: site, client: client, verifier: verifier, r: r,
 		costs: measure(ctx, a.store.Costs(), client, root, a.o.Logger, costsEvery),
 	}
 	defer func() {
 		s.settle(ctx, err != nil)
 		stats := client.Stats()
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
-		if c := seal.Sealed(); c.Verified+c.Wrong+c.Unverified > 0 {
+		if c := verifier.Counts(); c.Verified+c.Wrong+c.Unverified > 0 {
 			r.Signed = &c
 		}
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
@@ -159,7 +159,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if err != nil {
 		return err
 	}
-	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
+	before, wrong := s.client.Stats().Requests, s.verifier.Counts().Wrong
 	rep, err := mirror.Sync(ctx, from, &observed{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
 	err = cmp.Or(err, s.checkSignatures(wrong))
 	if pages, ok := src.Source.(ingest.Originals); ok && err == nil {
@@ -203,7 +203,7 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 		})
 	}
 	var rep *mirror.Report
-	wrong := s.seal.Sealed().Wrong
+	wrong := s.verifier.Counts().Wrong
 	if d == nil {
 		rep, err = sync(s.policy.reader(proto), new(observed))
 	} else {

@@ -36,7 +36,7 @@ type Report struct {
 	PolicyIgnored bool             `json:"policy_ignored,omitempty"`
 	GoOn          *time.Time       `json:"go_on_after,omitempty"` // when the site wants no more requests before
 	Quota         string           `json:"quota,omitempty"`       // that has ended it; the next pull goes on
-	Signed        *webauth.Sealed  `json:"signed,omitempty"`      // nil = the site signs nothing
+	Signed        *webauth.VerifyCounts  `json:"signed,omitempty"`      // nil = the site signs nothing
 	Error         string           `json:"error,omitempty"`
 	Code          string           `json:"code,omitempty"` // of the error, as millrace.ErrorCode has it
 

@@ -111,7 +111,7 @@ func (w *watch) watch(ctx context.Context, s *watchedSite) {
 		if err != nil {
 			return
 		}
-		w.look(ctx, s, hinted)
+		w.pull(ctx, s, hinted)
 		done()
 	}
 }
@@ -136,8 +136,8 @@ func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bo
 	}
 }
 
-// look pulls a site once, and settles when to do so again.
-func (w *watch) look(ctx context.Context, s *watchedSite, hinted bool) {
+// pull pulls a site once, and settles when to do so again.
+func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	select { // what the pull is going to see
 	case <-s.hints:
 	default:

@@ -98,18 +98,18 @@ func (w *ways) recall(ctx context.Context) error {
 	return nil
 }
 
-// look finds out what ways there are; brief: unless the best one is clear before.
-func (w *ways) look(ctx context.Context, brief bool) error {
+// probe finds out what ways there are; brief: unless the best one is clear before.
+func (w *ways) probe(ctx context.Context, quick bool) error {
 	options := w.policy.options
 	site, err := discover.Probe(ctx, w.showing(w.client), w.root, &discover.Options{
 		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Logger: w.o.Logger,
 		MaxBytes: w.o.MaxBytes / 4, // of a quota, most is for the pages
-		Quick:    brief, PolicyKnown: true,
+		Quick:    quick, PolicyKnown: true,
 	})
 	if err = cmp.Or(w.policy.ended(), err); err != nil {
 		return err
 	}
-	w.o.Logger.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Quick)
+	w.o.Logger.Debug("probed the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "quick", site.Quick)
 	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Failed: map[string]wayFailure{}}, true
 	for name, f := range w.before {
 		if f.rests(w.policy.now()) {
@@ -119,15 +119,15 @@ func (w *ways) look(ctx context.Context, brief bool) error {
 	return w.save(ctx)
 }
 
-// lookFor finds out what ways there are, in brief if nothing has failed before
+// find finds out what ways there are, in brief if nothing has failed before
 // and the ways by which the site was read before are among them.
-func (w *ways) lookFor(ctx context.Context, held []string) error {
-	if err := w.look(ctx, len(w.before) == 0); err != nil || !w.found.Site.Quick {
+func (w *ways) find(ctx context.Context, held []string) error {
+	if err := w.probe(ctx, len(w.before) == 0); err != nil || !w.found.Site.Quick {
 		return err
 	}
 	for _, name := range held {
 		if w.found.Site.Way(name) == nil {
-			return w.look(ctx, false)
+			return w.probe(ctx, false)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return err
 		}
 		if w.found.Site == nil {
-			if err := w.lookFor(ctx, held); err != nil {
+			if err := w.find(ctx, held); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
 			w.reportBroken()
@@ -260,7 +260,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		w.o.Logger.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Primary, "error", errorText(err, s.root, route.Primary))
 		if !w.fresh || w.was != nil || w.found.Site.Quick { // things may not be as they were, or as they seemed
 			w.was = nil
-			if err := w.look(ctx, false); err != nil {
+			if err := w.probe(ctx, false); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
 		}

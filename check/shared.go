@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// Look is the check of a rule on the data that the rules of a suite share.
-type Look[S any] func(ctx context.Context, s S, fail Fail) error
+// SiteCheck is the check of a rule on the data that the rules of a suite share.
+type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared builds the rules of one protocol, which share the result of Survey.
-// Survey is called once for a target.
+// Shared builds the rules of one protocol, which share the result of SiteContext.
+// SiteContext is called once for a target.
 type Shared[S any] struct {
 	Name   string // of the protocol
-	Survey func(ctx context.Context, t *Target) (S, error)
+	SiteContext func(ctx context.Context, t *Target) (S, error)
 }
 
 // Rule returns a rule; id is its ID without the protocol.
-func (r Shared[S]) Rule(id string, level Level, section, sentence string, f Look[S]) Rule {
+func (r Shared[S]) Rule(id string, level Level, section, sentence string, f SiteCheck[S]) Rule {
 	return Rule{
 		ID: r.Name + "/" + id, Level: level, Section: section, Sentence: sentence,
 		Check: func(ctx context.Context, t *Target, fail Fail) error {
-			s, err := Memo(ctx, t, r.Name+" survey", func(ctx context.Context) (S, error) { return r.Survey(ctx, t) })
+			s, err := Memo(ctx, t, r.Name+" site context", func(ctx context.Context) (S, error) { return r.SiteContext(ctx, t) })
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,7 @@ func (r Shared[S]) Rule(id string, level Level, section, sentence string, f Look
 
 // Each runs f on every element of a list; f reports whether the rule is about it.
 // An error of one element stops none of the others.
-func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail Fail) (bool, error)) Look[S] {
+func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail Fail) (bool, error)) SiteCheck[S] {
 	return func(ctx context.Context, s S, fail Fail) error {
 		applied := false
 		var first error
@@ -88,7 +88,7 @@ func JSONText(raw json.RawMessage) (string, bool) {
 }
 
 // All runs f on every element of a list; f reports whether the rule is about it.
-func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) Look[S] {
+func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) SiteCheck[S] {
 	return func(_ context.Context, s S, fail Fail) error {
 		applied := false
 		for _, e := range list(s) {

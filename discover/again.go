@@ -6,7 +6,7 @@ import (
 )
 
 // earlier returns a way as the previous look found it, or nil if it did not.
-func (l *look) earlier(name string) *Way {
+func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil
 	}
@@ -22,9 +22,9 @@ func (l *look) earlier(name string) *Way {
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
 }
 
-// stands returns the way of a room as it was at an earlier look, if its
+// confirm returns the way of a room as it was at an earlier look, if its
 // document is still there. nil: it has to be looked for.
-func (l *look) stands(ctx context.Context, name string) *Way {
+func (l *prober) confirm(ctx context.Context, name string) *Way {
 	was := l.earlier(name)
 	if was == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 
 // A look that knows of an earlier one asks whether the ways are still there, and
 // looks for what was not, or is no more.
-func TestLookAgain(t *testing.T) {
+func TestProbePrevious(t *testing.T) {
 	rooms := all.Protocols()
 	s := publish(t, 40, protocol.PublisherOptions{}, rooms...)
 	o := discover.Options{Protocols: rooms}
-	first := look(t, s.URL, &o)
+	first := probe(t, s.URL, &o)
 	asked, spent := s.requests(), first.Spent.Bytes
 	o.Previous = first
-	second := look(t, s.URL, &o)
+	second := probe(t, s.URL, &o)
 	if n := s.requests() - asked; n > 12 || second.Spent.Bytes*4 > spent {
 		t.Errorf("%d requests and %d bytes; %d bytes the first time", n, second.Spent.Bytes, spent)
 	}
@@ -31,7 +31,7 @@ func TestLookAgain(t *testing.T) {
 	other := *first
 	other.URL = "https://elsewhere.example/"
 	o.Previous = &other
-	if got := look(t, s.URL, &o); got.Measured != got.Time {
+	if got := probe(t, s.URL, &o); got.Measured != got.Time {
 		t.Errorf("measured %s, looked %s", got.Measured, got.Time)
 	}
 
@@ -46,7 +46,7 @@ func TestLookAgain(t *testing.T) {
 	})}, s.handlers...)
 	s.mu.Unlock()
 	o.Previous = first
-	if got := look(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
+	if got := probe(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
 		t.Errorf("after scp has gone: %+v", got.Ways)
 	}
 }

@@ -285,9 +285,9 @@ func (p *planner) quote(q *quote) {
 // page is worse than a few bytes: a way that reports deletions for less than a
 // full sync is asked each time.
 func (p *planner) deletions(q *quote) {
-	whole := loadOf(q.way.Offer.First)
-	least := p.weigh(whole)
-	more := load{}.add(whole, 1/float64(p.Sweep))
+	first := loadOf(q.way.Offer.First)
+	least := p.weigh(first)
+	more := load{}.add(first, 1/float64(p.Sweep))
 	for _, other := range p.open {
 		if other == q || !other.way.Deletions {
 			continue

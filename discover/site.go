@@ -62,7 +62,7 @@ type Site struct {
 	// Quick: the look ended when it had found enough ([Options].Quick). Rooms
 	// that it did not come to are neither in Ways nor in Absent, the root was not
 	// asked for, and the plain web is estimated by its sitemaps alone.
-	Quick bool `json:"brief,omitempty"`
+	Quick bool `json:"quick,omitempty"`
 	// Ways are those that the site has, or that something is wrong with; the
 	// plain web is the last one, and always there.
 	Ways   []Way    `json:"ways"`

@@ -45,7 +45,7 @@ func (c *counting) Read(p []byte) (int, error) {
 }
 
 // ask sends a request and returns the answer, which is a success.
-func (l *look) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
+func (l *prober) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
@@ -69,7 +69,7 @@ func (l *look) ask(ctx context.Context, u, accept string) (*http.Response, *coun
 }
 
 // get gets a page.
-func (l *look) get(ctx context.Context, u string) (*document, error) {
+func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	resp, count, err := l.ask(ctx, u, "text/html, */*;q=0.1")
 	if err != nil {
 		return nil, err
@@ -81,9 +81,9 @@ func (l *look) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// lookWeb returns the way of the pages and their links. rooms are the other
+// probeWeb returns the way of the pages and their links. rooms are the other
 // ways, which may know how many pages there are.
-func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
+func (l *prober) probeWeb(ctx context.Context, rooms []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
 	switch {
@@ -113,7 +113,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		}
 		return w
 	}
-	s := l.survey(ctx)
+	s := l.estimatePages(ctx)
 	l.see(s)
 	pages := s.pages
 	for _, r := range rooms {
@@ -133,7 +133,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 
 // webOffer estimates what some pages cost as HTML: how many bytes one has, and
 // what part of them has validators.
-func (l *look) webOffer(s survey, pages int, page int64, valid float64) *protocol.Offer {
+func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
 	again := int64(float64(n*page) * (1 - valid)) // pages that have no validators come whole
 	return &protocol.Offer{

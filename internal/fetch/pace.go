@@ -136,7 +136,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 	}()
 	for {
 		// What happens to the others meanwhile may put the turn off.
-		wait, err := p.look(h)
+		wait, err := p.remaining(h)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 	}
 }
 
-func (p *pacer) look(h *hostQueue) (time.Duration, error) {
+func (p *pacer) remaining(h *hostQueue) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

@@ -10,7 +10,7 @@
 //   - a directory of keys, which a robot's operator publishes at
 //     [DirectoryPath]: a [Directory] serves it, with a signature of each key.
 //   - the responses of a site, so that readers detect if an intermediary has
-//     changed them: [Stamp] signs them, [Seal] verifies them.
+//     changed them: [Stamp] signs them, [ResponseVerifier] verifies them.
 //
 // # The names of agents
 //

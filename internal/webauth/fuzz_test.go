@@ -29,8 +29,8 @@ func FuzzVerify(f *testing.F) {
 		if name, err := v.Verify(context.Background(), r); name != "" {
 			t.Errorf("%q has signed for another site, %v", name, err)
 		}
-		seal := NewSeal(nil)
-		_, _ = seal.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
+		verifier := NewResponseVerifier(nil)
+		_, _ = verifier.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
 	})
 }
 

@@ -83,7 +83,7 @@ func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	for i, k := range d.signers {
 		covered := components("content-digest")
 		covered.Items = append(covered.Items, with("@authority", "req", true))
-		input, value, err := k.seal(m, "binding"+strconv.Itoa(i), covered, now, now.Add(lifetime), directoryTag, "")
+		input, value, err := k.signMessage(m, "binding"+strconv.Itoa(i), covered, now, now.Add(lifetime), directoryTag, "")
 		if err != nil {
 			return nil, fmt.Errorf("signing the key directory: %w", err)
 		}

@@ -148,9 +148,9 @@ func with(name, param string, value any) httpsfv.Item {
 	return c
 }
 
-// seal signs a message, and returns the fields Signature-Input and Signature
+// signMessage signs a message, and returns the fields Signature-Input and Signature
 // for a label.
-func (k *Key) seal(m *message, label string, covered httpsfv.InnerList, created, expires time.Time, tag, nonce string) (input, value string, err error) {
+func (k *Key) signMessage(m *message, label string, covered httpsfv.InnerList, created, expires time.Time, tag, nonce string) (input, value string, err error) {
 	p := covered.Params
 	p.Add("created", created.Unix())
 	p.Add("expires", expires.Unix())

@@ -59,7 +59,7 @@ func (s *Signer) Sign(r *http.Request) error {
 		m.base = normalBase(r.URL.Scheme + "://" + r.Host)
 	}
 	now := s.now()
-	input, value, err := s.key.seal(m, botLabel, covered, now, now.Add(s.lifetime), botTag, base64.StdEncoding.EncodeToString(nonce))
+	input, value, err := s.key.signMessage(m, botLabel, covered, now, now.Add(s.lifetime), botTag, base64.StdEncoding.EncodeToString(nonce))
 	if err != nil {
 		return fmt.Errorf("signing a request: %w", err)
 	}

@@ -39,6 +39,6 @@ func (s *Stamp) Sign(target string, status int, h http.Header) (input, value str
 		covered = components(append(stamped[:len(stamped):len(stamped)], "content-encoding")...)
 	}
 	covered.Items = append(covered.Items, with("@path", "req", true), with("@query", "req", true))
-	input, value, err = s.key.seal(m, stampLabel, covered, now, now.Add(provenFor), stampTag, "")
+	input, value, err = s.key.signMessage(m, stampLabel, covered, now, now.Add(provenFor), stampTag, "")
 	return input, value, now.Add(provenNew), err
 }

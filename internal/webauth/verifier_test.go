@@ -343,7 +343,7 @@ func TestVerifyPath(t *testing.T) {
 		covered := components("@authority", "@path", "@query", "@request-target")
 		covered.Items = append(covered.Items, with("signature-agent", "key", botLabel))
 		m := &message{method: r.Method, base: siteBase, target: target, field: r.Header}
-		input, value, err := w.key.seal(m, botLabel, covered, w.clock.now(), w.clock.now().Add(time.Minute), botTag, "")
+		input, value, err := w.key.signMessage(m, botLabel, covered, w.clock.now(), w.clock.now().Add(time.Minute), botTag, "")
 		if err != nil {
 			t.Fatal(err)
 		}

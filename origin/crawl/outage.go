@@ -21,8 +21,8 @@ type outages struct {
 // a page is wholly other than before.
 const maxProbes = 20
 
-// look keeps how a page looks.
-func look(res *result) *soft {
+// softOf keeps how a page looks.
+func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
@@ -46,13 +46,13 @@ func (r *run) replaced(res *result) (bool, error) {
 		}
 		switch got := o.ask(task{url: u}); got.outcome {
 		case page:
-			o.answer = look(got)
+			o.answer = softOf(got)
 		case failed:
 			return false, fmt.Errorf("it says something wholly other than before, and it is not to be found out whether all pages do: %w", got.err)
 		default:
 			o.answer = &soft{}
 		}
-		o.other = look(res)
+		o.other = softOf(res)
 	}
 	return o.answer.matches(res), nil
 }
@@ -69,7 +69,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 		if !r.allowed(u) {
 			return nil
 		}
-		if got := r.outages.ask(task{url: u}); got.outcome == page && look(got).matches(res) {
+		if got := r.outages.ask(task{url: u}); got.outcome == page && softOf(got).matches(res) {
 			return r.sameEverywhere(res)
 		}
 		return nil

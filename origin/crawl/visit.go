@@ -61,10 +61,10 @@ const (
 // visit asks for one address, without following where it leads.
 func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buffer) *result {
 	r := &result{task: t, rules: rules}
-	err := c.look(ctx, r, buf)
+	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
-		err = c.look(ctx, r, buf) // once more: most come whole then
+		err = c.fetch(ctx, r, buf) // once more: most come whole then
 	}
 	if err != nil {
 		r.err = err
@@ -94,7 +94,7 @@ func outcomeOf(err error) outcome {
 	return failed
 }
 
-func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
+func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxLook is how many names Is looks at.
-const maxLook = 20_000
+// maxScan is how many names Is looks at.
+const maxScan = 20_000
 
 // Is reports whether a folder is a site in Markdown rather than a built one: it
 // has the configuration of a generator, or is the content of one, and there is
@@ -35,7 +35,7 @@ func Is(dir string) bool {
 	folders := starts(s.roots(), sub)
 	markdown, pages := 0, 0
 	for _, start := range folders {
-		left := maxLook
+		left := maxScan
 		_ = fs.WalkDir(root.FS(), start, func(name string, e fs.DirEntry, err error) error {
 			left--
 			if err != nil {
@@ -61,7 +61,7 @@ func Is(dir string) bool {
 			case ".html", ".htm", ".xhtml":
 				pages++
 				if path.Dir(name) == start && stemOf(path.Base(name)) == "index" {
-					pages = maxLook
+					pages = maxScan
 				}
 			}
 			return nil

@@ -105,7 +105,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if f.dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("markdown %s: %w", dir, err)
 	}
-	s, err := f.look()
+	s, err := f.openFolder()
 	if err != nil {
 		return nil, fmt.Errorf("markdown %s: %w", dir, err)
 	}
@@ -243,7 +243,7 @@ func (f *Folder) state(ctx context.Context) (*snapshot, error) {
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next, err := f.look()
+	next, err := f.openFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +259,8 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	return next, nil
 }
 
-// look opens the folder and reads its configuration.
-func (f *Folder) look() (*snapshot, error) {
+// openFolder opens the folder and reads its configuration.
+func (f *Folder) openFolder() (*snapshot, error) {
 	info, err := os.Stat(f.dir)
 	if err != nil {
 		return nil, tree.PathError(err)

@@ -163,8 +163,8 @@ type state struct {
 	Seq    uint64
 }
 
-// look reads a store: its state, and the suite's pages by name.
-func (f *fixture) look(path string) (s state, pages map[string]*millrace.Page) {
+// readStore reads a store: its state, and the suite's pages by name.
+func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Page) {
 	f.Helper()
 	ctx := f.Context()
 	p := &process{site: f.copies[path]}
@@ -207,9 +207,9 @@ func (f *fixture) check(path, when string) {
 	f.Helper()
 	fresh := f.place()
 	f.sync(fresh)
-	want, pages := f.look(fresh)
+	want, pages := f.readStore(fresh)
 	f.says(pages, when+", in a new copy")
-	got, _ := f.look(path)
+	got, _ := f.readStore(path)
 	if diff := cmp.Diff(want.Pages, got.Pages); diff != "" {
 		f.Fatalf("%s: the copy is not what a new one is (-new +copy):\n%s", when, diff)
 	}

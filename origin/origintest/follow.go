@@ -17,11 +17,11 @@ import (
 func unchanged(f *fixture) {
 	path := f.place()
 	f.sync(path)
-	before, pages := f.look(path)
+	before, pages := f.readStore(path)
 	f.says(pages, "after the first run")
 	for range 2 {
 		report := f.sync(path)
-		after, _ := f.look(path)
+		after, _ := f.readStore(path)
 		if diff := cmp.Diff(before, after); diff != "" || report.Added+report.Updated+report.Deleted > 0 {
 			f.Fatalf("nothing changed, and a run has written, %+v (-before +after):\n%s", report.Counts, diff)
 		}
@@ -78,13 +78,13 @@ func lostAll(f *fixture) {
 		f.must(f.site.Delete(name))
 	}
 	report := run()
-	_, pages := f.look(path)
+	_, pages := f.readStore(path)
 	if report.Doubted < size || report.Deleted > 0 || len(pages) != size {
 		f.Fatalf("everything is gone, and that is believed at once: %d pages are doubted, %d deleted, %d left",
 			report.Doubted, report.Deleted, len(pages))
 	}
 	run()
-	if _, pages = f.look(path); len(pages) > 0 {
+	if _, pages = f.readStore(path); len(pages) > 0 {
 		f.Fatalf("everything is gone for the second time, and %d pages are left", len(pages))
 	}
 	for name := range model {
@@ -132,7 +132,7 @@ func pageFails(f *fixture) {
 	f.put("page-14")
 	for run := range 3 {
 		report := f.sync(path)
-		_, pages := f.look(path)
+		_, pages := f.readStore(path)
 		f.says(pages, fmt.Sprintf("in run %d with a page that fails", run+1))
 		if run == 0 && report.SkippedN == 0 {
 			f.Error("a run says nothing of a page that fails")
@@ -157,7 +157,7 @@ func siteFails(f *fixture) {
 	for trouble, name := range map[Trouble]string{Down: "down", Hung: "hung"} {
 		path := f.place()
 		f.sync(path)
-		before, _ := f.look(path)
+		before, _ := f.readStore(path)
 		p := f.start(path)
 		if err := site.Trouble(trouble); errors.Is(err, errors.ErrUnsupported) {
 			continue
@@ -171,7 +171,7 @@ func siteFails(f *fixture) {
 			} else {
 				f.sentinel(err, "a start while the site is "+name)
 			}
-			after, _ := f.look(path)
+			after, _ := f.readStore(path)
 			if diff := cmp.Diff(before.Pages, after.Pages); diff != "" {
 				f.Fatalf("the site is %s, and its pages change (-before +after):\n%s", name, diff)
 			}
@@ -230,7 +230,7 @@ func meanwhile(f *fixture) {
 		if err != nil {
 			f.Fatalf("a run over a site that changes: %v", err)
 		}
-		_, pages := f.look(path)
+		_, pages := f.readStore(path)
 		f.invented(pages, fmt.Sprintf("in round %d over a site that changes", round+1))
 		f.sync(path)
 		f.check(path, "when it changes no more")

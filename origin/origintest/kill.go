@@ -87,7 +87,7 @@ func runKilled(f *fixture) {
 			if f.kill(path, 1+rng.IntN(c.steps), later) {
 				killed++
 			}
-			_, pages := f.look(path)
+			_, pages := f.readStore(path)
 			f.invented(pages, "after a run that was killed")
 		}
 		f.sync(path)

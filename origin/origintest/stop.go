@@ -150,7 +150,7 @@ func runCancelled(f *fixture) {
 		})
 		cancel()
 		f.noWorkers(before, "a run that was cancelled")
-		_, pages := f.look(path)
+		_, pages := f.readStore(path)
 		f.invented(pages, "after a run that was cancelled")
 	}
 	f.sync(path)
@@ -189,7 +189,7 @@ func runBroken(f *fixture) {
 			if broken++; broken > 20*size {
 				f.Fatalf("runs %s never end: %v", when, err)
 			}
-			_, pages := f.look(path)
+			_, pages := f.readStore(path)
 			f.invented(pages, "after a run that was broken off")
 		}
 		f.check(path, "after runs "+when+" that were broken off")

@@ -66,7 +66,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]stand{}}
 	again := was.Rules != r.f.rules
 	if !again {
-		r.is.Mapped, r.is.Looked = was.Mapped, was.Looked
+		r.is.Mapped, r.is.Scanned = was.Mapped, was.Scanned
 	}
 	for slug, st := range was.Types {
 		if again { // all pages come again; what is gone is known when they have
@@ -109,7 +109,7 @@ func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
 func (r *run) follow(ctx context.Context, t postType) error {
 	r.done, r.broken = r.done[:0], false
 	was, known := r.is.Types[t.slug]
-	now, err := r.look(ctx, r.f, t)
+	now, err := r.start(ctx, r.f, t)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) ||
 		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
 		// The type is listed, and its items are not for strangers, or the
@@ -170,7 +170,7 @@ func (r *run) all(ctx context.Context, t postType, from stand) error {
 }
 
 // modified yields the pages of a type that were modified since it was listed.
-func (r *run) modified(ctx context.Context, t postType, was stand, now look) error {
+func (r *run) modified(ctx context.Context, t postType, was stand, now typeScan) error {
 	newest := readTime(was.Newest)
 	if now.stand.Newest <= was.Newest || newest.IsZero() {
 		return nil
@@ -230,7 +230,7 @@ func (r *run) put(ctx context.Context, t postType, it item, at string, date time
 
 // names yields the items of a type without their pages, but for those that
 // have come with them.
-func (r *run) names(ctx context.Context, t postType, now look) error {
+func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	slices.Sort(r.done)
 	take := func(p part) error {
 		for _, it := range p.items {

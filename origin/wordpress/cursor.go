@@ -18,7 +18,7 @@ type cursor struct {
 	// Mapped are the types that the site's sitemap has shown when it was Looked
 	// at (RFC 3339); "" = it was not.
 	Mapped []string `json:"mapped,omitempty"`
-	Looked string   `json:"looked,omitempty"`
+	Scanned string   `json:"looked,omitempty"`
 }
 
 // stand is where the listing of a type stands.

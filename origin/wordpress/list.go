@@ -176,21 +176,21 @@ func tooMuch(err error) bool {
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout)
 }
 
-// look is a first look at a type.
-type look struct {
+// typeScan is a first look at a type.
+type typeScan struct {
 	part       // the items that were modified last, light
 	whole bool // these are all, by their ids
 	stand stand
 }
 
-// look asks what was modified last, and, if that is not all, what was published
+// start asks what was modified last, and, if that is not all, what was published
 // last.
-func (s *Site) look(ctx context.Context, f *site, t postType) (look, error) {
+func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error) {
 	items, r, err := s.newest(ctx, f, t, "modified")
 	if err != nil {
-		return look{}, err
+		return typeScan{}, err
 	}
-	l := look{part: part{items: items, date: r.date}, whole: r.total == len(items), stand: stand{Total: r.total}}
+	l := typeScan{part: part{items: items, date: r.date}, whole: r.total == len(items), stand: stand{Total: r.total}}
 	for _, it := range items {
 		l.stand.Newest = max(l.stand.Newest, it.Modified)
 	}
@@ -201,7 +201,7 @@ func (s *Site) look(ctx context.Context, f *site, t postType) (look, error) {
 	} else {
 		published, _, err := s.newest(ctx, f, t, "date")
 		if err != nil {
-			return look{}, err
+			return typeScan{}, err
 		}
 		digest(h, published, false, func(it item) string { return it.Date })
 	}

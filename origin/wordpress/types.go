@@ -65,7 +65,7 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 
 // public reports whether the items of a type have pages. A plugin may give a
 // type a place in the API although only its own parts are made of it.
-func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
+func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error) {
 	if t.builtin() || len(now.items) == 0 {
 		return true, nil
 	}
@@ -75,7 +75,7 @@ func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
 		if err != nil || it.hidden() {
 			continue
 		}
-		if asked == maxLooks {
+		if asked == maxProbes {
 			break
 		}
 		asked++
@@ -86,9 +86,9 @@ func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
 	return asked == 0, nil
 }
 
-// maxLooks is how many items of a type are looked at: one that leads elsewhere
+// maxProbes is how many items of a type are looked at: one that leads elsewhere
 // or is closed says nothing about the others.
-const maxLooks = 3
+const maxProbes = 3
 
 // shown reports whether the link of an item leads to a page of its own.
 func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {

@@ -28,14 +28,14 @@ var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$
 // former; it is asked once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
-	looked, err := time.Parse(time.RFC3339, r.is.Looked)
-	if age := now.Sub(looked); err != nil || age < 0 || age >= mapAge {
+	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)
+	if age := now.Sub(scanned); err != nil || age < 0 || age >= mapAge {
 		names, ok := r.mapped(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if ok {
-			r.is.Looked, r.is.Mapped = now.Format(time.RFC3339), names
+			r.is.Scanned, r.is.Mapped = now.Format(time.RFC3339), names
 		}
 	}
 	unread := slices.DeleteFunc(slices.Clone(r.is.Mapped), func(slug string) bool {

@@ -88,17 +88,17 @@ func Rules() []check.Rule {
 	)
 }
 
-// look is a rule's function over what the rules share.
-type look = check.Look[*survey]
+// siteCheck is a rule's function over what the rules share.
+type siteCheck = check.SiteCheck[*siteContext]
 
-var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
-	s := &survey{Site: kit.NewSite(t)}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
+	s := &siteContext{Site: kit.NewSite(t)}
 	return s, s.run(ctx)
 })
 
 // onList runs f on the list.
-func onList(f func(l *seenList, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenList {
+func onList(f func(l *seenList, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenList {
 		if s.list.fields == nil {
 			return nil
 		}
@@ -108,8 +108,8 @@ func onList(f func(l *seenList, fail check.Fail)) look {
 
 // onEntries runs f on every entry of the list; f gives what is wrong with it
 // and what it should be, "" if nothing is, and whether the rule is about it.
-func onEntries(f func(e *seenEntry) (got, want string, about bool)) look {
-	return check.All(func(s *survey) []*seenEntry { return s.list.entries }, func(s *survey, e *seenEntry, fail check.Fail) bool {
+func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
+	return check.All(func(s *siteContext) []*seenEntry { return s.list.entries }, func(s *siteContext, e *seenEntry, fail check.Fail) bool {
 		got, want, about := f(e)
 		if about && got != "" {
 			fail(s.list.url, e.at+": "+kit.Short(got), want)
@@ -120,8 +120,8 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) look {
 
 // inPublic leaves a rule about the public list alone where the list is that of
 // those who have a key (E.6).
-func inPublic(f look) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
+func inPublic(f siteCheck) siteCheck {
+	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.Target.Partners(s.list.resp) {
 			return fmt.Errorf("the list is that of those who have a key: look again without: %w", check.ErrNotApplicable)
 		}
@@ -131,8 +131,8 @@ func inPublic(f look) look {
 
 // onPages runs f on every sampled page; f reports whether the rule is about it.
 // A page that could not be looked at stops none of the others.
-func onPages(f func(p *seenPage, fail check.Fail) bool) look {
-	return check.Each(func(s *survey) []*seenPage { return s.pages }, func(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func onPages(f func(p *seenPage, fail check.Fail) bool) siteCheck {
+	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if check.Unsure(p.err) {
 			return false, p.err
 		}

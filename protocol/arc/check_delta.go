@@ -13,7 +13,7 @@ const large = 5000
 
 // newest gives the delta of the day when the list was generated, nil if there
 // is none.
-func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
+func (s *siteContext) newest(ctx context.Context) (*seenList, string, error) {
 	day, ok := s.list.generated()
 	if s.list.fields == nil || !ok {
 		return nil, "", check.ErrNotApplicable
@@ -30,7 +30,7 @@ func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
 	return l, u, nil
 }
 
-func checkDeltas(ctx context.Context, s *survey, fail check.Fail) error {
+func checkDeltas(ctx context.Context, s *siteContext, fail check.Fail) error {
 	d, u, err := s.newest(ctx)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func checkDeltas(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkDelta wants of a delta what a reader wants of a list.
-func checkDelta(ctx context.Context, s *survey, fail check.Fail) error {
+func checkDelta(ctx context.Context, s *siteContext, fail check.Fail) error {
 	d, u, err := s.newest(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func checkDelta(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkDeltaParity(ctx context.Context, s *survey, fail check.Fail) error {
+func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) error {
 	d, u, err := s.newest(ctx)
 	if err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 
 // checkJSON is about the list, and about what is broken in a place where clients
 // look before it.
-func checkJSON(_ context.Context, s *survey, fail check.Fail) error {
+func checkJSON(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, l := range s.broken {
 		fail(l.url, l.why, "one JSON object, with arc_sitemap_version and pages")
 	}
 	return nil
 }
 
-func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
+func checkContentType(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.fields == nil || s.list.yaml {
 		return check.ErrNotApplicable
 	}
@@ -66,7 +66,7 @@ func checkPages(l *seenList, fail check.Fail) {
 	}
 }
 
-func checkNull(_ context.Context, s *survey, fail check.Fail) error {
+func checkNull(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.fields == nil {
 		return check.ErrNotApplicable
 	}
@@ -130,7 +130,7 @@ func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got,
 	}
 }
 
-func checkPast(_ context.Context, s *survey, fail check.Fail) error {
+func checkPast(_ context.Context, s *siteContext, fail check.Fail) error {
 	generated := kit.Text(s.list.fields["generated_at"])
 	made := parseTime(generated)
 	if made.IsZero() {
@@ -146,7 +146,7 @@ func checkPast(_ context.Context, s *survey, fail check.Fail) error {
 	return check.Applied(about)
 }
 
-func checkSameSite(_ context.Context, s *survey, fail check.Fail) error {
+func checkSameSite(_ context.Context, s *siteContext, fail check.Fail) error {
 	about := false
 	for _, e := range s.list.entries {
 		if u := e.text("url"); isURI(u) {
@@ -159,7 +159,7 @@ func checkSameSite(_ context.Context, s *survey, fail check.Fail) error {
 	return check.Applied(about)
 }
 
-func checkOnce(_ context.Context, s *survey, fail check.Fail) error {
+func checkOnce(_ context.Context, s *siteContext, fail check.Fail) error {
 	first := map[string]string{}
 	for _, e := range s.list.entries {
 		if e.url == "" {

@@ -245,7 +245,7 @@ func (p *seenPage) source() int {
 // checkChecksum finds out what the checksums are of, by those that can be made
 // again. If there is such a source, a checksum that is of none is of a page
 // that has changed since.
-func checkChecksum(_ context.Context, s *survey, fail check.Fail) error {
+func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	count := make([]int, len(sources))
 	var none []*seenPage
 	for _, p := range s.pages {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.data) == 0 || s.list.fields == nil {
 		return check.ErrNotApplicable
 	}
@@ -34,12 +34,12 @@ func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // place gives the list that is at one of the well-known names, nil if none is.
-func (s *survey) place(ctx context.Context, name string) (*seenList, error) {
+func (s *siteContext) place(ctx context.Context, name string) (*seenList, error) {
 	l, _, err := s.seeList(ctx, s.At(name))
 	return l, err
 }
 
-func checkPlace(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPlace(ctx context.Context, s *siteContext, fail check.Fail) error {
 	for _, name := range []string{pathList, pathWellKnown} {
 		if l, err := s.place(ctx, name); l != nil || err != nil {
 			return err
@@ -52,7 +52,7 @@ func checkPlace(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkSame(ctx context.Context, s *survey, fail check.Fail) error {
+func checkSame(ctx context.Context, s *siteContext, fail check.Fail) error {
 	var both []*seenList
 	for _, name := range []string{pathList, pathWellKnown} {
 		l, err := s.place(ctx, name)
@@ -98,7 +98,7 @@ func (e *seenEntry) state() string {
 	return strings.TrimSpace(e.text("ai_checksum") + " " + e.text("lastmod") + " " + string(e.fields["ai_indexable"]))
 }
 
-func checkTwin(ctx context.Context, s *survey, fail check.Fail) error {
+func checkTwin(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.fields == nil || s.list.yaml {
 		return check.ErrNotApplicable
 	}
@@ -119,7 +119,7 @@ func checkTwin(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkNamed(ctx context.Context, s *survey, fail check.Fail) error {
+func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.named) == 0 {
 		fail(s.At("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
 	}
@@ -143,8 +143,8 @@ func checkValidator(l *seenList, fail check.Fail) {
 }
 
 // askProbe runs f on the list.
-func askProbe(f kit.Condition) look {
-	return kit.Probes(func(s *survey) []*kit.Probe {
+func askProbe(f kit.Condition) siteCheck {
+	return kit.Probes(func(s *siteContext) []*kit.Probe {
 		if s.list.fields == nil {
 			return nil
 		}
@@ -159,7 +159,7 @@ func askProbe(f kit.Condition) look {
 // packet.
 const small = 1400
 
-func checkGzip(ctx context.Context, s *survey, fail check.Fail) error {
+func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
 	l := s.list
 	if l.fields == nil || len(l.resp.Body) < small {
 		return check.ErrNotApplicable
@@ -175,7 +175,7 @@ func checkGzip(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // policy gives the answer at the policy's place, nil if there is none.
-func (s *survey) policy(ctx context.Context) (*check.Response, error) {
+func (s *siteContext) policy(ctx context.Context) (*check.Response, error) {
 	resp, err := s.Target.Get(ctx, s.At(pathPolicy))
 	if err != nil || !readable(resp) {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *survey) policy(ctx context.Context) (*check.Response, error) {
 	return resp, nil
 }
 
-func checkPolicy(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPolicy(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err == nil && resp == nil {
 		fail(s.At(pathPolicy), "no policy", "the policy, as JSON")
@@ -191,7 +191,7 @@ func checkPolicy(ctx context.Context, s *survey, fail check.Fail) error {
 	return err
 }
 
-func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPolicyJSON(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
 
 // checkPolicySays looks for the three things by the names that members may
 // have, since the specification gives none.
-func checkPolicySays(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPolicySays(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func checkPolicySays(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkRobotsTxt(_ context.Context, s *survey, fail check.Fail) error {
+func checkRobotsTxt(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.robots == nil {
 		return check.ErrNotApplicable
 	}

@@ -31,7 +31,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       millrace.Tagger{Protocol: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Probe:        appraise,
+		Probe:        probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 		},

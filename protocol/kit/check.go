@@ -19,15 +19,15 @@ import (
 
 // Rule returns the function that makes the rules of a protocol. What they share of a
 // site is seen once.
-func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S, error)) func(section, word string, level check.Level, sentence string, f check.Look[S]) check.Rule {
-	shared := check.Shared[S]{Name: name, Survey: see}
-	return func(section, word string, level check.Level, sentence string, f check.Look[S]) check.Rule {
+func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S, error)) func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
+	shared := check.Shared[S]{Name: name, SiteContext: see}
+	return func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
 		return shared.Rule(section+"/"+word, level, section, sentence, f)
 	}
 }
 
 // On runs f on what a site has once, unless it is nil.
-func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.Look[S] {
+func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[S] {
 	return func(_ context.Context, s S, fail check.Fail) error {
 		t := of(s)
 		if t == nil {

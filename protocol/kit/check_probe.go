@@ -28,7 +28,7 @@ type Probe struct {
 type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
 
 // Probes returns the check of a condition on documents.
-func Probes[S any](of func(S) []*Probe, f Condition) check.Look[S] {
+func Probes[S any](of func(S) []*Probe, f Condition) check.SiteCheck[S] {
 	return check.Each(of, func(ctx context.Context, _ S, p *Probe, fail check.Fail) (bool, error) { return f(ctx, p, fail) })
 }
 

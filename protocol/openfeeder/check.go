@@ -130,10 +130,10 @@ func Rules() []check.Rule {
 	}
 }
 
-// look is a rule's function over what the rules share.
-type look = check.Look[*survey]
+// siteCheck is a rule's function over what the rules share.
+type siteCheck = check.SiteCheck[*siteContext]
 
-var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
-	s := &survey{Site: kit.NewSite(t)}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
+	s := &siteContext{Site: kit.NewSite(t)}
 	return s, s.run(ctx)
 })

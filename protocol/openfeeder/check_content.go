@@ -14,14 +14,14 @@ import (
 )
 
 // checkSiteOrigin is about a site.url that is a URL: another rule is about others.
-func checkSiteOrigin(_ context.Context, s *survey, fail check.Fail) error {
+func checkSiteOrigin(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.feed.Alias != "" {
 		fail(s.found.url, "site.url: "+s.feed.Alias, canon.Origin(s.feed.Home))
 	}
 	return nil
 }
 
-func checkItemURL(_ context.Context, s *survey, fail check.Fail) error {
+func checkItemURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.items) == 0 {
 		return check.ErrNotApplicable
 	}
@@ -32,7 +32,7 @@ func checkItemURL(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 // isPage takes the URLs of pages that the reader takes.
-func (s *survey) isPage() kit.Kind {
+func (s *siteContext) isPage() kit.Kind {
 	return kit.TextKind("a path or URL of the site", func(u string) bool {
 		_, err := s.feed.url(s.Root(), u)
 		return err == nil
@@ -41,7 +41,7 @@ func (s *survey) isPage() kit.Kind {
 
 // checkPageURL is about the page that was asked for, but for the slash at the
 // end.
-func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
+func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {
 		if !p.page() {
@@ -58,7 +58,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 
 // checkChunkID is about pages, and about what a question finds: chunks of
 // several pages are in one response there.
-func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
+func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	seen := map[string]bool{}
 	unique := func(p *said, i int, c object, fail check.Fail) {
 		id := kit.Text(c["id"])
@@ -88,7 +88,7 @@ func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkTotal(ctx context.Context, s *survey, fail check.Fail) error {
+func checkTotal(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		chunks, _ := objects(p.body["chunks"])
 		if n, ok := kit.Number(p.body.at("meta", "total_chunks")); !ok || int(n) < len(chunks) {
@@ -97,7 +97,7 @@ func checkTotal(ctx context.Context, s *survey, fail check.Fail) error {
 	})(ctx, s, fail)
 }
 
-func checkReturned(ctx context.Context, s *survey, fail check.Fail) error {
+func checkReturned(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		chunks, ok := objects(p.body["chunks"])
 		if n, is := kit.Number(p.body.at("meta", "returned_chunks")); ok && (!is || int(n) != len(chunks)) {
@@ -109,7 +109,7 @@ func checkReturned(ctx context.Context, s *survey, fail check.Fail) error {
 // address is an e-mail address.
 var address = regexp.MustCompile(`[^\s@<>]+@[^\s@<>]+\.[A-Za-z]{2,}`)
 
-func checkAuthor(ctx context.Context, s *survey, fail check.Fail) error {
+func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		if found := address.FindString(kit.Text(p.body["author"])); found != "" {
 			fail(p.url, "author has the address "+found, "a display name")
@@ -118,7 +118,7 @@ func checkAuthor(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // found gives the answer to a question that the site has an answer to.
-func (s *survey) question(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) question(ctx context.Context, pairs ...string) (*said, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *survey) question(ctx context.Context, pairs ...string) (*said, error) {
 	return s.ask(ctx, append([]string{"q", s.word}, pairs...)...)
 }
 
-func checkQuestion(ctx context.Context, s *survey, fail check.Fail) error {
+func checkQuestion(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.question(ctx)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func checkQuestion(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkRelevance is about answers to a question.
-func checkRelevance(ctx context.Context, s *survey, fail check.Fail) error {
+func checkRelevance(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.question(ctx)
 	if err != nil {
 		return err

@@ -43,8 +43,8 @@ func judge(k kit.Kind, u string, o object, fail check.Fail, where string, path .
 	}
 }
 
-func aboutField(k kit.Kind, path ...string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func aboutField(k kit.Kind, path ...string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.found.body == nil || s.found.resp.Status >= 300 {
 			return check.ErrNotApplicable
 		}
@@ -53,8 +53,8 @@ func aboutField(k kit.Kind, path ...string) look {
 	}
 }
 
-func indexField(k kit.Kind, path ...string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func indexField(k kit.Kind, path ...string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.index == nil || !s.index.ok() {
 			return check.ErrNotApplicable
 		}
@@ -63,8 +63,8 @@ func indexField(k kit.Kind, path ...string) look {
 	}
 }
 
-func itemField(k kit.Kind, name string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func itemField(k kit.Kind, name string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if len(s.items) == 0 {
 			return check.ErrNotApplicable
 		}
@@ -75,18 +75,18 @@ func itemField(k kit.Kind, name string) look {
 	}
 }
 
-func pageField(k kit.Kind, path ...string) look {
+func pageField(k kit.Kind, path ...string) siteCheck {
 	return onPages(func(p *said, fail check.Fail) { judge(k, p.url, p.body, fail, "", path...) })
 }
 
-func chunkField(k kit.Kind, name string) look {
+func chunkField(k kit.Kind, name string) siteCheck {
 	return onChunks(func(p *said, i int, c object, fail check.Fail) {
 		judge(k, p.url, c, fail, fmt.Sprintf("chunks/%d/", i), name)
 	})
 }
 
-func syncField(k kit.Kind, path ...string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func syncField(k kit.Kind, path ...string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {
 			return check.ErrNotApplicable
 		}
@@ -95,8 +95,8 @@ func syncField(k kit.Kind, path ...string) look {
 	}
 }
 
-func errorField(k kit.Kind, path ...string) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
+func errorField(k kit.Kind, path ...string) siteCheck {
+	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		a, err := s.missing(ctx)
 		if err != nil {
 			return err
@@ -113,8 +113,8 @@ func errorField(k kit.Kind, path ...string) look {
 }
 
 // onPages runs f on every sampled page.
-func onPages(f func(p *said, fail check.Fail)) look {
-	return check.All(func(s *survey) []*said { return s.pages }, func(_ *survey, p *said, fail check.Fail) bool {
+func onPages(f func(p *said, fail check.Fail)) siteCheck {
+	return check.All(func(s *siteContext) []*said { return s.pages }, func(_ *siteContext, p *said, fail check.Fail) bool {
 		if p.page() {
 			f(p, fail)
 		}
@@ -123,8 +123,8 @@ func onPages(f func(p *said, fail check.Fail)) look {
 }
 
 // onChunks runs f on every chunk of every sampled page.
-func onChunks(f func(p *said, i int, c object, fail check.Fail)) look {
-	return check.All(func(s *survey) []*said { return s.pages }, func(_ *survey, p *said, fail check.Fail) bool {
+func onChunks(f func(p *said, i int, c object, fail check.Fail)) siteCheck {
+	return check.All(func(s *siteContext) []*said { return s.pages }, func(_ *siteContext, p *said, fail check.Fail) bool {
 		chunks, _ := objects(p.body.at("chunks"))
 		if !p.page() {
 			return false

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-func checkWellKnown(_ context.Context, s *survey, fail check.Fail) error {
+func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found == s.about {
 		return nil
 	}
@@ -33,7 +33,7 @@ func checkWellKnown(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkPublic(_ context.Context, s *survey, fail check.Fail) error {
+func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, a := range []*said{s.about, s.found} {
 		if a.err == nil && (a.resp.Status == http.StatusUnauthorized || a.resp.Status == http.StatusForbidden) {
 			fail(a.url, a.resp.Said(), "200 OK for everybody")
@@ -43,7 +43,7 @@ func checkPublic(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkStatus(_ context.Context, s *survey, fail check.Fail) error {
+func checkStatus(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
 		return check.ErrNotApplicable // the rules before this one say so
 	}
@@ -53,7 +53,7 @@ func checkStatus(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
+func checkContentType(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
 		return check.ErrNotApplicable
 	}
@@ -61,7 +61,7 @@ func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkObject(_ context.Context, s *survey, fail check.Fail) error {
+func checkObject(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
 		return check.ErrNotApplicable
 	}
@@ -71,7 +71,7 @@ func checkObject(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkEndpoint(_ context.Context, s *survey, fail check.Fail) error {
+func checkEndpoint(_ context.Context, s *siteContext, fail check.Fail) error {
 	switch {
 	case s.found.body == nil, s.closed():
 		return check.ErrNotApplicable
@@ -84,7 +84,7 @@ func checkEndpoint(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkAuth is about the endpoint and about what the document says of it.
-func checkAuth(_ context.Context, s *survey, fail check.Fail) error {
+func checkAuth(_ context.Context, s *siteContext, fail check.Fail) error {
 	if !s.closed() {
 		return check.ErrNotApplicable
 	}
@@ -96,7 +96,7 @@ func checkAuth(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkBearer(_ context.Context, s *survey, fail check.Fail) error {
+func checkBearer(_ context.Context, s *siteContext, fail check.Fail) error {
 	if !s.closed() || s.index.resp.Status != http.StatusUnauthorized {
 		return check.ErrNotApplicable
 	}
@@ -109,7 +109,7 @@ func checkBearer(_ context.Context, s *survey, fail check.Fail) error {
 
 // missing asks for a page that no site has; of a closed endpoint the answer
 // without a key is an error as well.
-func (s *survey) missing(ctx context.Context) (*said, error) {
+func (s *siteContext) missing(ctx context.Context) (*said, error) {
 	if s.closed() {
 		return s.index, nil
 	}
@@ -119,7 +119,7 @@ func (s *survey) missing(ctx context.Context) (*said, error) {
 	return s.ask(ctx, "url", "/millrace-check/there-is-no-such-page")
 }
 
-func checkNotFound(ctx context.Context, s *survey, fail check.Fail) error {
+func checkNotFound(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.closed() {
 		return check.ErrNotApplicable
 	}
@@ -134,7 +134,7 @@ func checkNotFound(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // answers gives what the endpoint has answered well.
-func (s *survey) answers() []*said {
+func (s *siteContext) answers() []*said {
 	var out []*said
 	if s.index != nil && s.index.ok() {
 		out = append(out, s.index)
@@ -147,7 +147,7 @@ func (s *survey) answers() []*said {
 	return out
 }
 
-func checkVersionField(_ context.Context, s *survey, fail check.Fail) error {
+func checkVersionField(_ context.Context, s *siteContext, fail check.Fail) error {
 	return s.eachHeader(versionHead, func(a *said, got string) {
 		if got != version {
 			fail(a.url, "X-OpenFeeder: "+got, "X-OpenFeeder: "+version)
@@ -155,7 +155,7 @@ func checkVersionField(_ context.Context, s *survey, fail check.Fail) error {
 	})
 }
 
-func checkCacheField(_ context.Context, s *survey, fail check.Fail) error {
+func checkCacheField(_ context.Context, s *siteContext, fail check.Fail) error {
 	return s.eachHeader(cacheHead, func(a *said, got string) {
 		if got != "HIT" && got != "MISS" {
 			fail(a.url, cacheHead+": "+got, "HIT or MISS")
@@ -165,7 +165,7 @@ func checkCacheField(_ context.Context, s *survey, fail check.Fail) error {
 
 // eachHeader gives the field of every answer of a server; a plain host of files
 // has none.
-func (s *survey) eachHeader(name string, f func(a *said, got string)) error {
+func (s *siteContext) eachHeader(name string, f func(a *said, got string)) error {
 	answers := s.answers()
 	if len(answers) == 0 || s.feed.Static {
 		return check.ErrNotApplicable
@@ -182,7 +182,7 @@ var private = []string{
 	"account", "my-account", "admin", "wp-admin", "administrator", "dashboard", "checkout", "cart", "basket", "login", "wp-login.php", "signin", "logout", "password-reset",
 }
 
-func checkExclusions(_ context.Context, s *survey, fail check.Fail) error {
+func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.items) == 0 {
 		return check.ErrNotApplicable
 	}
@@ -202,7 +202,7 @@ func checkExclusions(_ context.Context, s *survey, fail check.Fail) error {
 
 // checkRobots checks the documents that a reader begins with, a question and a
 // page. Both are refused by a rule for questions.
-func checkRobots(ctx context.Context, s *survey, fail check.Fail) error {
+func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {
 		urls = append(urls, s.feed.Endpoint)

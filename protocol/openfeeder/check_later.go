@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-func checkIndexLimit(ctx context.Context, s *survey, fail check.Fail) error {
+func checkIndexLimit(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func checkIndexLimit(ctx context.Context, s *survey, fail check.Fail) error {
 
 // last returns the URL of the last page of the index, and its document; nil
 // without one.
-func (s *survey) last(ctx context.Context) (string, *said, error) {
+func (s *siteContext) last(ctx context.Context) (string, *said, error) {
 	items := s.items
 	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {
 		a, err := s.ask(ctx, "page", strconv.Itoa(int(total)))
@@ -59,7 +59,7 @@ func (s *survey) last(ctx context.Context) (string, *said, error) {
 
 // rare returns the longest of the words of a page that none of the sampled
 // others has; "" if there is no such word.
-func (s *survey) rare(u string, page *said) (word string) {
+func (s *siteContext) rare(u string, page *said) (word string) {
 	var others strings.Builder
 	for i, p := range s.pages {
 		if plainURL(s.asked[i]) != plainURL(u) && p.ok() {
@@ -79,7 +79,7 @@ func (s *survey) rare(u string, page *said) (word string) {
 
 // checkQuestionLater asks for a word of the last page of the index: a search is
 // of the whole site.
-func checkQuestionLater(ctx context.Context, s *survey, fail check.Fail) error {
+func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) error {
 	plain, err := s.question(ctx)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func checkQuestionLater(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // lists reports whether one of the lists of an answer has an object with a URL.
-func (s *survey) lists(a *said, u string, names ...string) bool {
+func (s *siteContext) lists(a *said, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
 		for _, it := range list {
@@ -127,7 +127,7 @@ func (s *survey) lists(a *said, u string, names ...string) bool {
 }
 
 // absolute returns the URL of a page that the feed names, as a reader takes it.
-func (s *survey) absolute(ref string) string {
+func (s *siteContext) absolute(ref string) string {
 	if u, err := s.feed.url(s.Root(), ref); err == nil {
 		return u
 	}
@@ -136,7 +136,7 @@ func (s *survey) absolute(ref string) string {
 
 // checkSinceUpdated asks for the changes since shortly before the last update of
 // a page that was published before that.
-func checkSinceUpdated(ctx context.Context, s *survey, fail check.Fail) error {
+func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	var at time.Time
 	var u string
 	for i, p := range s.pages {
@@ -161,8 +161,8 @@ func checkSinceUpdated(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkInvalidated comes a second time, and looks at the pages that the site
-// says have changed: those since the survey, else the last ones before it.
-func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
+// says have changed: those since the first read, else the last ones before it.
+func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable
 	}
@@ -174,15 +174,15 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 	if isReply(second) {
 		reply = second
 	}
-	looked := 0
+	checked := 0
 	for _, name := range []string{"added", "updated"} {
 		list, _ := objects(reply.body[name])
 		for _, it := range list {
 			want := parseTime(kit.Text(it["updated"]))
-			if looked == maxLooked || want.IsZero() {
+			if checked == maxChecked || want.IsZero() {
 				continue
 			}
-			looked++
+			checked++
 			a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(kit.Text(it["url"])))), nil)
 			if err != nil {
 				return err
@@ -192,19 +192,19 @@ func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 		}
 	}
-	return check.Applied(looked > 0)
+	return check.Applied(checked > 0)
 }
 
-// maxLooked is how many changed pages are fetched again.
-const maxLooked = 3
+// maxChecked is how many changed pages are fetched again.
+const maxChecked = 3
 
-func (s *survey) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
+func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
 	resp, err := s.Fresh(ctx, http.MethodGet, target, header)
 	return s.answer(ctx, target, resp, err)
 }
 
 // checkIntent asks as a client that says what it wants to know.
-func checkIntent(ctx context.Context, s *survey, fail check.Fail) error {
+func checkIntent(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func checkIntent(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkCookies(_ context.Context, s *survey, fail check.Fail) error {
+func checkCookies(_ context.Context, s *siteContext, fail check.Fail) error {
 	answers := s.answers()
 	if len(answers) == 0 {
 		return check.ErrNotApplicable

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-func checkURLParameter(_ context.Context, s *survey, fail check.Fail) error {
+func checkURLParameter(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.pages) == 0 {
 		return check.ErrNotApplicable
 	}
@@ -22,7 +22,7 @@ func checkURLParameter(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkPageParameter asks for the second of as many pages as there can be.
-func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
+func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func checkPageParameter(ctx context.Context, s *survey, fail check.Fail) error {
 
 // long gives a page with at least so many chunks, and its URL; nil if the
 // sample has none.
-func (s *survey) long(n int) (string, *said) {
+func (s *siteContext) long(n int) (string, *said) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
 		if total, ok := kit.Number(p.body.at("meta", "total_chunks")); p.ok() && (len(chunks) >= n || ok && int(total) >= n) {
@@ -60,7 +60,7 @@ func (s *survey) long(n int) (string, *said) {
 }
 
 // limited asks for a page with a limit.
-func (s *survey) limited(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
+func (s *siteContext) limited(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
@@ -85,15 +85,15 @@ func status2(a *said) string {
 	return a.resp.Said()
 }
 
-func checkLimit(ctx context.Context, s *survey, fail check.Fail) error {
+func checkLimit(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return s.limited(ctx, 2, "1", 1, fail)
 }
 
-func checkLimitMax(ctx context.Context, s *survey, fail check.Fail) error {
+func checkLimitMax(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return s.limited(ctx, 1, "1000", maxLimit, fail)
 }
 
-func checkLimitDefault(_ context.Context, s *survey, fail check.Fail) error {
+func checkLimitDefault(_ context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil || len(s.pages) == 0 {
 		return check.ErrNotApplicable
 	}
@@ -108,7 +108,7 @@ func checkLimitDefault(_ context.Context, s *survey, fail check.Fail) error {
 // strict is a relevance that few chunks have.
 const strict = "0.9999"
 
-func checkMinScore(ctx context.Context, s *survey, fail check.Fail) error {
+func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.question(ctx, "min_score", strict)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func checkMinScore(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkMinScoreAlone compares a page with and without a score.
-func checkMinScoreAlone(ctx context.Context, s *survey, fail check.Fail) error {
+func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}

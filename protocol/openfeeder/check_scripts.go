@@ -24,7 +24,7 @@ var sample = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
 // checkScripts is about markup that was left in the text. Code may have it, and
 // so may a text that shows it: then the page itself shows it to its readers.
-func checkScripts(ctx context.Context, s *survey, fail check.Fail) error {
+func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {
 		if !p.page() {
@@ -54,7 +54,7 @@ var unseen = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</styl
 
 // shows reports whether a page of the site has markup in the text that its
 // readers see. Where the lines end, and how the code is coloured, is no matter.
-func (s *survey) shows(ctx context.Context, pageURL, markup string) (bool, error) {
+func (s *siteContext) shows(ctx context.Context, pageURL, markup string) (bool, error) {
 	if !s.Near(pageURL) {
 		return false, nil // no other site hears of the checker
 	}

@@ -16,14 +16,14 @@ func isReply(a *said) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
 
 // window asks for changes; the rules about it say nothing of a site whose
 // since has none.
-func (s *survey) window(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) window(ctx context.Context, pairs ...string) (*said, error) {
 	if s.sync == nil || !isReply(s.sync) {
 		return nil, check.ErrNotApplicable
 	}
 	return s.ask(ctx, pairs...)
 }
 
-func checkSinceDate(_ context.Context, s *survey, fail check.Fail) error {
+func checkSinceDate(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil {
 		return check.ErrNotApplicable
 	}
@@ -33,7 +33,7 @@ func checkSinceDate(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkSinceToken(ctx context.Context, s *survey, fail check.Fail) error {
+func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if !isToken(s.token()) {
 		return check.ErrNotApplicable // 3.4/sync-token
 	}
@@ -48,7 +48,7 @@ func checkSinceToken(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // token gives the token of the reply, "" if there is none.
-func (s *survey) token() string {
+func (s *siteContext) token() string {
 	if s.sync == nil {
 		return ""
 	}
@@ -64,7 +64,7 @@ func isToken(token string) bool {
 	return err == nil && isDate.OK(objectOf(raw)["t"])
 }
 
-func checkToken(_ context.Context, s *survey, fail check.Fail) error {
+func checkToken(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) {
 		return check.ErrNotApplicable
 	}
@@ -74,7 +74,7 @@ func checkToken(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkCounts(_ context.Context, s *survey, fail check.Fail) error {
+func checkCounts(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) {
 		return check.ErrNotApplicable
 	}
@@ -88,8 +88,8 @@ func checkCounts(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkChanged is about a list of page objects.
-func checkChanged(name string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func checkChanged(name string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {
 			return check.ErrNotApplicable
 		}
@@ -104,8 +104,8 @@ func checkChanged(name string) look {
 	}
 }
 
-func checkTombstones(name string, k kit.Kind) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
+func checkTombstones(name string, k kit.Kind) siteCheck {
+	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {
 			return check.ErrNotApplicable
 		}
@@ -121,7 +121,7 @@ func checkTombstones(name string, k kit.Kind) look {
 }
 
 // checkUntil asks for a window that ends before it has anything.
-func checkUntil(ctx context.Context, s *survey, fail check.Fail) error {
+func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "since", "1990-01-01T00:00:00Z", "until", "1990-01-02T00:00:00Z")
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func checkUntil(ctx context.Context, s *survey, fail check.Fail) error {
 // early is before anything on the web, so that the replies are short.
 const early = "1990-01-02T00:00:00Z"
 
-func checkUntilAlone(ctx context.Context, s *survey, fail check.Fail) error {
+func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "until", early)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func checkUntilAlone(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkUntilDeleted(ctx context.Context, s *survey, fail check.Fail) error {
+func checkUntilDeleted(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "until", early)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func checkUntilDeleted(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkUntilToken(ctx context.Context, s *survey, fail check.Fail) error {
+func checkUntilToken(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if !isToken(s.token()) {
 		return check.ErrNotApplicable
 	}
@@ -190,7 +190,7 @@ func checkUntilToken(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkUntilBefore(ctx context.Context, s *survey, fail check.Fail) error {
+func checkUntilBefore(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "since", "1990-01-03T00:00:00Z", "until", early)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func checkUntilBefore(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkQWins compares an answer to a question with and without dates.
-func checkQWins(ctx context.Context, s *survey, fail check.Fail) error {
+func checkQWins(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if _, err := s.window(ctx, "until", early); err != nil {
 		return err
 	}

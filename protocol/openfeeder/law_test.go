@@ -25,7 +25,7 @@ func TestLawStatic(t *testing.T) {
 	protocoltest.Run(t, p)
 }
 
-func FuzzLook(f *testing.F) {
-	protocoltest.FuzzLook(f, openfeeder.Protocol(),
+func FuzzProbe(f *testing.F) {
+	protocoltest.FuzzProbe(f, openfeeder.Protocol(),
 		`{"version":"1.0","feed":{"endpoint":"/f","type":"static"},"schema":"openfeeder/1.0","page":1,"total_pages":9000000000000000000,"items":[{"url":"/a","document":"/a.json"}],"url":"/a","chunks":[],"meta":{"total_chunks":9000000000000000000}}`, `{"version":"1.0","feed":{"endpoint":"/f","type":"paginated"},"schema":"openfeeder/1.0","total_pages":9000000000000000000,"items":[{"url":"/a"}],"url":"/a","chunks":[],"meta":{"total_chunks":9000000000000000000},"sync":{"sync_token":"a"}}`)
 }

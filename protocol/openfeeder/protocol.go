@@ -30,7 +30,7 @@ func Protocol() protocol.Protocol {
 		Tagger:   millrace.Tagger{Protocol: Name, Format: 2, Tag: tag},
 
 		Rules:        Rules,
-		Probe:        appraise,
+		Probe:        probe,
 		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})

@@ -30,7 +30,7 @@ type ReaderOptions struct {
 type reader struct {
 	kit.Reader
 	o    ReaderOptions
-	look *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
+	probeCost *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
 
 	mu   sync.Mutex
 	feed feed // that was found last; the zero value: none
@@ -305,8 +305,8 @@ type got struct {
 // of it (8); with it, there may have been no response.
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
 	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
-	if r.look != nil {
-		r.look.Requests++
+	if r.probeCost != nil {
+		r.probeCost.Requests++
 	}
 	if err != nil {
 		return nil, nil, err
@@ -325,21 +325,21 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		}
 		return head, nil, err
 	}
-	if r.look == nil {
+	if r.probeCost == nil {
 		body, err := fetch.ReadBody(resp, pageLimits.Size)
 		if err != nil {
 			return nil, nil, err
 		}
 		return head, body, nil
 	}
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, probeBytes)
 	if err != nil {
 		return nil, nil, err
 	}
 	if head.size = max(b.Size, b.Read); !b.Whole {
-		return nil, nil, fmt.Errorf("%s: it is longer than the %d bytes that are looked at: %w", target, lookBytes, millrace.ErrTooLarge)
+		return nil, nil, fmt.Errorf("%s: it is longer than the %d bytes that are looked at: %w", target, probeBytes, millrace.ErrTooLarge)
 	}
-	r.look.Bytes += head.size
+	r.probeCost.Bytes += head.size
 	return head, b.Content, nil
 }
 

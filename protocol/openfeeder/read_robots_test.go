@@ -78,7 +78,7 @@ func TestRobotsTxt(t *testing.T) {
 			if c.may && slices.Contains(asked, "/") {
 				t.Errorf("asked for %q", asked)
 			}
-			if _, err := appraise(t.Context(), client, srv.URL, nil); (err == nil) != c.may {
+			if _, err := probe(t.Context(), client, srv.URL, nil); (err == nil) != c.may {
 				t.Errorf("look: %v", err)
 			}
 			target, err := check.NewTarget(srv.URL, srv.Client(), &check.TargetOptions{Decode: fetch.Decode})

@@ -16,7 +16,7 @@ import (
 //
 // A rule judges only what other rules have nothing against: the checksum of a
 // file that cannot be decompressed is nobody's concern. So one fault is one
-// finding. Few files are looked into, the smallest ones: see survey.
+// finding. Few files are looked into, the smallest ones: see siteContext.
 //
 // Sentences without a rule, and why:
 //
@@ -62,8 +62,8 @@ func Rules() []check.Rule { return rules(nil) }
 // rules are the rules under limits of the files, nil for the specification's.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
-		s := &survey{Site: kit.NewSite(t), limits: o.resolve()}
+	rule := check.Shared[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
+		s := &siteContext{Site: kit.NewSite(t), limits: o.resolve()}
 		return s, s.run(ctx)
 	}}.Rule
 	line := func(id string, section, sentence string) check.Rule {
@@ -187,5 +187,5 @@ func rules(o *OpenOptions) []check.Rule {
 	})
 }
 
-// look is a rule's function over what the rules share.
-type look = check.Look[*survey]
+// siteCheck is a rule's function over what the rules share.
+type siteCheck = check.SiteCheck[*siteContext]

@@ -16,7 +16,7 @@ func maxAge(r *check.Response) int {
 	return -1
 }
 
-func checkPublic(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkPublic(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	d := kit.Directives(c.resp)
 	if _, ok := d["public"]; d != nil && !ok {
 		fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), "public")
@@ -39,7 +39,7 @@ func interval(frequency string) int {
 	return 0
 }
 
-func checkMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
+func checkMaxAge(s *siteContext, c *seenFile, fail check.Fail) bool {
 	if c.ref.delta || kit.Directives(c.resp) == nil {
 		return false
 	}
@@ -55,7 +55,7 @@ func checkMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
 	return false
 }
 
-func checkDeltaMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
+func checkDeltaMaxAge(s *siteContext, c *seenFile, fail check.Fail) bool {
 	if !c.ref.delta || kit.Directives(c.resp) == nil {
 		return false
 	}
@@ -71,7 +71,7 @@ func checkDeltaMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
 	return false
 }
 
-func checkMustRevalidate(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkMustRevalidate(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	d := kit.Directives(c.resp)
 	if !c.ref.delta || d == nil {
 		return false

@@ -12,8 +12,8 @@ const otherTag = `"` + hashPrefix + noSum + `"`
 
 // askProbes runs f on every file, or on the smallest one alone, which may come several
 // times.
-func askProbes(all bool, f kit.Condition) look {
-	return askFiles(func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+func askProbes(all bool, f kit.Condition) siteCheck {
+	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !all && c != s.smallest() {
 			return false, nil
 		}
@@ -31,7 +31,7 @@ func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, 
 }
 
 // smallest gives the file that may come several times, nil if there is none.
-func (s *survey) smallest() (best *seenFile) {
+func (s *siteContext) smallest() (best *seenFile) {
 	for _, f := range s.files {
 		if f.ok() && (best == nil || len(f.resp.Coded) < len(best.resp.Coded)) {
 			best = f

@@ -72,7 +72,7 @@ func (c *content) note(rule, got, want string) {
 	}
 }
 
-func (s *survey) fetch(ctx context.Context, r *reference) (*seenFile, error) {
+func (s *siteContext) fetch(ctx context.Context, r *reference) (*seenFile, error) {
 	f := &seenFile{ref: r, header: http.Header{"Accept-Encoding": {"identity"}}}
 	if f.named, f.suffix = suffixOf(r.url); f.named != "" {
 		f.header.Set("Accept-Encoding", f.named)
@@ -85,7 +85,7 @@ func (s *survey) fetch(ctx context.Context, r *reference) (*seenFile, error) {
 }
 
 // study reads the files, from the oldest to the newest collection.
-func (s *survey) study(ctx context.Context) {
+func (s *siteContext) study(ctx context.Context) {
 	var order []*seenFile
 	for _, f := range s.files {
 		if f.ok() {
@@ -94,7 +94,7 @@ func (s *survey) study(ctx context.Context) {
 	}
 	slices.SortStableFunc(order, func(a, b *seenFile) int { return a.ref.generated.Compare(b.ref.generated) })
 	for i, f := range order {
-		b := &bench{survey: s, content: &content{about: map[string]bool{}, modified: map[uint64]int64{}}, file: f, before: order[:i]}
+		b := &bench{siteContext: s, content: &content{about: map[string]bool{}, modified: map[uint64]int64{}}, file: f, before: order[:i]}
 		b.run(ctx)
 		f.content = b.content
 		for _, g := range order[:i] {
@@ -114,7 +114,7 @@ func (s *survey) study(ctx context.Context) {
 
 // bench is a file under examination.
 type bench struct {
-	*survey
+	*siteContext
 	*content
 	file   *seenFile
 	before []*seenFile // of collections that are older
@@ -210,8 +210,8 @@ func codingName(coding string) string {
 }
 
 // onContent gives what was found about a rule in the files.
-func onContent(rule string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func onContent(rule string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
 		var limited error
 		for _, f := range s.files {

@@ -12,16 +12,16 @@ import (
 
 // onFiles runs f on every file with a whole answer; f reports whether the rule
 // is about it.
-func onFiles(f func(s *survey, c *seenFile, fail check.Fail) bool) look {
-	return askFiles(func(_ context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+func onFiles(f func(s *siteContext, c *seenFile, fail check.Fail) bool) siteCheck {
+	return askFiles(func(_ context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		return f(s, c, fail), nil
 	})
 }
 
 // askFiles is onFiles for rules that send requests. A file that could not be
 // looked at stops none of the others.
-func askFiles(f func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error)) look {
-	return check.Each(func(s *survey) []*seenFile { return s.files }, func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+func askFiles(f func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error)) siteCheck {
+	return check.Each(func(s *siteContext) []*seenFile { return s.files }, func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !c.ok() {
 			return false, c.unsure()
 		}
@@ -29,12 +29,12 @@ func askFiles(f func(ctx context.Context, s *survey, c *seenFile, fail check.Fai
 	})
 }
 
-func checkContentType(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkContentType(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	kit.MediaType(c.ref.url, c.resp, contentType, fail)
 	return true
 }
 
-func checkContentEncoding(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkContentEncoding(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if !c.suffix {
 		return false
 	}
@@ -49,7 +49,7 @@ func checkContentEncoding(_ *survey, c *seenFile, fail check.Fail) bool {
 	return true
 }
 
-func checkContentLength(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkContentLength(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if got := c.resp.Header.Get("Content-Length"); got != strconv.Itoa(len(c.resp.Coded)) {
 		fail(c.ref.url, "Content-Length: "+got, "Content-Length: "+strconv.Itoa(len(c.resp.Coded)))
 	}
@@ -57,8 +57,8 @@ func checkContentLength(_ *survey, c *seenFile, fail check.Fail) bool {
 }
 
 // hasField is a rule that wants a header field.
-func hasField(name, want string) look {
-	return onFiles(func(_ *survey, c *seenFile, fail check.Fail) bool {
+func hasField(name, want string) siteCheck {
+	return onFiles(func(_ *siteContext, c *seenFile, fail check.Fail) bool {
 		if c.resp.Header.Get(name) == "" {
 			fail(c.ref.url, "no "+name, name+": "+want)
 		}
@@ -66,7 +66,7 @@ func hasField(name, want string) look {
 	})
 }
 
-func checkTagIsSum(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkTagIsSum(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	got := c.resp.Header.Get("ETag")
 	if c.content == nil || c.meta.Checksum == "" || got == "" {
 		return false
@@ -77,7 +77,7 @@ func checkTagIsSum(_ *survey, c *seenFile, fail check.Fail) bool {
 	return true
 }
 
-func checkLastModified(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkLastModified(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	got := c.resp.Header.Get("Last-Modified")
 	if c.content == nil || c.meta.Generated.IsZero() || got == "" {
 		return false

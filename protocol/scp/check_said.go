@@ -11,7 +11,7 @@ import (
 )
 
 // checkThere fetches nothing anew but what failed.
-func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
+func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {
 		if err := f.unsure(); err != nil {
@@ -42,8 +42,8 @@ func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
 
 // asSaid compares what the sitemap says of a file with what it is. f gives
 // both, "" for what cannot be compared.
-func asSaid(f func(c *seenFile) (is, said string)) look {
-	return askFiles(func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
+	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {
 			return false, nil
 		}
@@ -103,7 +103,7 @@ func sinceSaid(c *seenFile) (is, said string) {
 }
 
 // checkUniqueID wants one collection for each id.
-func checkUniqueID(_ context.Context, s *survey, fail check.Fail) error {
+func checkUniqueID(_ context.Context, s *siteContext, fail check.Fail) error {
 	first := map[string]*seenFile{}
 	for _, f := range s.files {
 		if f.content == nil || f.meta.ID == "" {
@@ -120,7 +120,7 @@ func checkUniqueID(_ context.Context, s *survey, fail check.Fail) error {
 	return check.Applied(len(first) > 0)
 }
 
-func checkSum(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkSum(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if c.content == nil || c.checksum == "" || c.checksum == "none" {
 		return false
 	}
@@ -130,7 +130,7 @@ func checkSum(_ *survey, c *seenFile, fail check.Fail) bool {
 	return true
 }
 
-func checkReading(_ *survey, c *seenFile, fail check.Fail) bool {
+func checkReading(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if c.content == nil || c.checksum == "" || c.checksum == "none" || c.checksum == "bad" {
 		return false
 	}
@@ -141,7 +141,7 @@ func checkReading(_ *survey, c *seenFile, fail check.Fail) bool {
 	return true
 }
 
-func checkSuffix(_ *survey, r *reference) (string, bool) {
+func checkSuffix(_ *siteContext, r *reference) (string, bool) {
 	if _, ok := suffixOf(r.url); !ok && r.url != "" {
 		return "another end of the name", true
 	}

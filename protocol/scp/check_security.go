@@ -10,7 +10,7 @@ import (
 )
 
 // checkHTTPS is about what the sitemap names, whether it is fetched or not.
-func checkHTTPS(_ context.Context, s *survey, fail check.Fail) error {
+func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, r := range s.refs {
 		if r.url == "" || kit.Loopback(r.url) {
@@ -29,7 +29,7 @@ func checkHTTPS(_ context.Context, s *survey, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-func checkSitemapHTTPS(_ context.Context, s *survey, fail check.Fail) error {
+func checkSitemapHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	if kit.Loopback(s.list.resp.URL) {
 		return check.ErrNotApplicable
 	}
@@ -40,7 +40,7 @@ func checkSitemapHTTPS(_ context.Context, s *survey, fail check.Fail) error {
 }
 
 // checkAccess asks for some of the pages as anybody would.
-func checkAccess(ctx context.Context, s *survey, fail check.Fail) error {
+func checkAccess(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {
 		if f.content == nil || f.ref.delta {

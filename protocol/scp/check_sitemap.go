@@ -12,8 +12,8 @@ import (
 )
 
 // onElements runs f on the elements that it is about; f gives what is wrong.
-func onElements(want string, f func(s *survey, e *seenElement) (got string, about bool), names ...string) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func onElements(want string, f func(s *siteContext, e *seenElement) (got string, about bool), names ...string) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
 		for _, e := range s.list.elements {
 			if len(names) > 0 && !slices.Contains(names, e.name) {
@@ -30,8 +30,8 @@ func onElements(want string, f func(s *survey, e *seenElement) (got string, abou
 }
 
 // onAttribute runs a test on one attribute of elements, where it is there.
-func onAttribute(name, want string, ok func(value string) bool, elements ...string) look {
-	return onElements(want, func(_ *survey, e *seenElement) (string, bool) {
+func onAttribute(name, want string, ok func(value string) bool, elements ...string) siteCheck {
+	return onElements(want, func(_ *siteContext, e *seenElement) (string, bool) {
 		value, there := e.attr[name]
 		if !there || ok(value) {
 			return "", there
@@ -41,8 +41,8 @@ func onAttribute(name, want string, ok func(value string) bool, elements ...stri
 }
 
 // all runs several functions as one rule.
-func allOf(fs ...look) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
+func allOf(fs ...siteCheck) siteCheck {
+	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		some := false
 		for _, f := range fs {
 			switch err := f(ctx, s, fail); err {
@@ -57,21 +57,21 @@ func allOf(fs ...look) look {
 	}
 }
 
-func checkNamespace(_ *survey, e *seenElement) (string, bool) {
+func checkNamespace(_ *siteContext, e *seenElement) (string, bool) {
 	if e.space != namespace {
 		return fmt.Sprintf("%s is in the namespace %q", e.name, e.space), true
 	}
 	return "", true
 }
 
-func checkParent(_ *survey, e *seenElement) (string, bool) {
+func checkParent(_ *siteContext, e *seenElement) (string, bool) {
 	if e.parent != "urlset" {
 		return fmt.Sprintf("%s is in a %s", e.name, e.parent), true
 	}
 	return "", true
 }
 
-func checkRequired(_ *survey, e *seenElement) (string, bool) {
+func checkRequired(_ *siteContext, e *seenElement) (string, bool) {
 	var lacks []string
 	for _, name := range e.attributes() {
 		if _, ok := e.attr[name]; !ok {
@@ -84,7 +84,7 @@ func checkRequired(_ *survey, e *seenElement) (string, bool) {
 	return "", len(e.attributes()) > 0
 }
 
-func checkDeclared(_ *survey, e *seenElement) (string, bool) {
+func checkDeclared(_ *siteContext, e *seenElement) (string, bool) {
 	known := e.attributes()
 	if known == nil {
 		return "an element " + e.name, true
@@ -105,7 +105,7 @@ func checkDeclared(_ *survey, e *seenElement) (string, bool) {
 	return "", true
 }
 
-func checkVersion(_ *survey, e *seenElement) (string, bool) {
+func checkVersion(_ *siteContext, e *seenElement) (string, bool) {
 	major, minor, _ := strings.Cut(e.text, ".")
 	if !isDigits(major) || !isDigits(minor) {
 		return fmt.Sprintf("version is %q", e.text), true
@@ -122,7 +122,7 @@ func isCodings(s string) bool {
 	return true
 }
 
-func checkCompression(_ *survey, e *seenElement) (string, bool) {
+func checkCompression(_ *siteContext, e *seenElement) (string, bool) {
 	if !isCodings(e.text) {
 		return fmt.Sprintf("compression is %q", e.text), true
 	}
@@ -130,7 +130,7 @@ func checkCompression(_ *survey, e *seenElement) (string, bool) {
 }
 
 // checkOffered wants the codings of all collections in the list of them.
-func checkOffered(s *survey, e *seenElement) (string, bool) {
+func checkOffered(s *siteContext, e *seenElement) (string, bool) {
 	if !isCodings(e.text) {
 		return "", false
 	}
@@ -158,7 +158,7 @@ func isCount(s string) bool {
 func isAbsolute(s string) bool { return isURI(s) && isWeb(s) }
 
 // checkKnownSection wants collections to be of a section that is declared.
-func checkKnownSection(s *survey, e *seenElement) (string, bool) {
+func checkKnownSection(s *siteContext, e *seenElement) (string, bool) {
 	section, ok := e.attr["section"]
 	if !ok || slices.ContainsFunc(s.list.elements, func(d *seenElement) bool { return d.name == "section" && d.attr["name"] == section }) {
 		return "", ok
@@ -167,7 +167,7 @@ func checkKnownSection(s *survey, e *seenElement) (string, bool) {
 }
 
 // checkSnapshot wants a snapshot of each section.
-func checkSnapshot(s *survey, e *seenElement) (string, bool) {
+func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	name, ok := e.attr["name"]
 	if !ok || slices.ContainsFunc(s.refs, func(r *reference) bool { return !r.delta && r.section == name }) {
 		return "", ok
@@ -176,8 +176,8 @@ func checkSnapshot(s *survey, e *seenElement) (string, bool) {
 }
 
 // onReferences runs f on what the sitemap offers; f gives what is wrong.
-func onReferences(want string, f func(s *survey, r *reference) (got string, about bool)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
+func onReferences(want string, f func(s *siteContext, r *reference) (got string, about bool)) siteCheck {
+	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
 		for _, r := range s.refs {
 			got, about := f(s, r)
@@ -190,7 +190,7 @@ func onReferences(want string, f func(s *survey, r *reference) (got string, abou
 	}
 }
 
-func checkExpires(_ *survey, r *reference) (string, bool) {
+func checkExpires(_ *siteContext, r *reference) (string, bool) {
 	if r.generated.IsZero() || r.expires.IsZero() {
 		return "", false
 	}
@@ -200,7 +200,7 @@ func checkExpires(_ *survey, r *reference) (string, bool) {
 	return "", true
 }
 
-func checkExpired(s *survey, r *reference) (string, bool) {
+func checkExpired(s *siteContext, r *reference) (string, bool) {
 	if r.expires.IsZero() || r.expires.Before(r.generated) {
 		return "", false
 	}
@@ -210,7 +210,7 @@ func checkExpired(s *survey, r *reference) (string, bool) {
 	return "", true
 }
 
-func checkSinceBefore(_ *survey, r *reference) (string, bool) {
+func checkSinceBefore(_ *siteContext, r *reference) (string, bool) {
 	if !r.delta || r.since.IsZero() || r.generated.IsZero() {
 		return "", false
 	}
@@ -220,7 +220,7 @@ func checkSinceBefore(_ *survey, r *reference) (string, bool) {
 	return "", true
 }
 
-func checkFuture(s *survey, r *reference) (string, bool) {
+func checkFuture(s *siteContext, r *reference) (string, bool) {
 	if r.generated.IsZero() {
 		return "", false
 	}
@@ -230,14 +230,14 @@ func checkFuture(s *survey, r *reference) (string, bool) {
 	return "", true
 }
 
-func checkFileSize(s *survey, r *reference) (string, bool) {
+func checkFileSize(s *siteContext, r *reference) (string, bool) {
 	if r.size > s.limits.MaxFile {
 		return fmt.Sprintf("%d bytes", r.size), true
 	}
 	return "", r.size >= 0
 }
 
-func checkSitemapName(_ context.Context, s *survey, fail check.Fail) error {
+func checkSitemapName(_ context.Context, s *siteContext, fail check.Fail) error {
 	path, _, _ := strings.Cut(s.list.url, "?")
 	if !strings.HasSuffix(path, sitemapPath) {
 		fail(s.list.url, "the elements of SCP are here", "in "+strings.TrimPrefix(sitemapPath, "/"))
@@ -245,7 +245,7 @@ func checkSitemapName(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkSitemapValid(_ context.Context, s *survey, fail check.Fail) error {
+func checkSitemapValid(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.err != nil {
 		fail(s.list.url, s.list.err.Error(), "a sitemap")
 	}

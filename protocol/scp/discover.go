@@ -135,8 +135,8 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	}
 	have.Set(header)
 	resp, err := r.get(ctx, at, header)
-	if r.look != nil {
-		r.look.Requests++
+	if r.probeCost != nil {
+		r.probeCost.Requests++
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
@@ -187,14 +187,14 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 
 // body gives the content of a sitemap, or how it begins if that is enough.
 func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
-	if r.look == nil {
+	if r.probeCost == nil {
 		return fetch.Decode(resp)
 	}
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, probeBytes)
 	if err != nil {
 		return nil, err
 	}
 	f.size = max(b.Size, b.Read)
-	r.look.Bytes += f.size
+	r.probeCost.Bytes += f.size
 	return io.NopCloser(bytes.NewReader(b.Content)), nil
 }

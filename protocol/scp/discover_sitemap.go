@@ -201,7 +201,7 @@ func (r *offerReader) broken(at string, err error) error {
 	switch {
 	case r.err != nil:
 		return r.err
-	case r.elements > 0 && ends && r.look != nil:
+	case r.elements > 0 && ends && r.probeCost != nil:
 		return nil // the beginning is enough
 	case r.elements > 0 && r.after > 0 && ends:
 		r.Note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())

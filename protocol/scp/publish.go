@@ -100,7 +100,7 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%s: sections: %w", Name, err)
 	}
-	if err := pl.look(ctx); err != nil {
+	if err := pl.plan(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
 	}
 	// A sitemap without the snapshot of a section would read as a smaller site. Clients
@@ -137,7 +137,7 @@ func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time
 	}
 	pl, err := p.plan(ctx, v, now, s)
 	if err == nil {
-		err = pl.look(ctx)
+		err = pl.plan(ctx)
 	}
 	if err == nil {
 		err = pl.snapshots(ctx, func(s *section) bool { return s.touched })

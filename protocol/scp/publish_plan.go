@@ -154,8 +154,8 @@ func (pl *plan) in(absolute string) []*section {
 	return out
 }
 
-// look finds the sections whose snapshot is not the state of the view.
-func (pl *plan) look(ctx context.Context) error {
+// plan finds the sections whose snapshot is not the state of the view.
+func (pl *plan) plan(ctx context.Context) error {
 	var since *moment
 	for _, s := range pl.sections {
 		if s.snapshot == nil {

@@ -127,7 +127,7 @@ type run struct {
 	hosts map[string]bool // of collections that were noted
 	again bool            // something was passed over: the next run has another look
 	told  time.Time       // when the oldest collection that was taken was generated
-	look  *protocol.Cost  // of discovery, which is all that is done; nil: it is not
+	probeCost  *protocol.Cost  // of discovery, which is all that is done; nil: it is not
 }
 
 // Changes yields the pages of the collections that are new since a cursor, and

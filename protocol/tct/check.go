@@ -8,7 +8,7 @@ import (
 )
 
 // siteRule is a rule's function over what the rules share.
-type siteRule = check.Look[*siteContext]
+type siteRule = check.SiteCheck[*siteContext]
 
 // newRule makes a rule: [draft.Rule].
 type newRule func(section, word string, level check.Level, sentence string, f siteRule) check.Rule

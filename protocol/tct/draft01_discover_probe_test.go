@@ -86,7 +86,7 @@ func TestLook(t *testing.T) {
 }
 
 // A site whose documents cannot be had has none to offer, and says why.
-func TestLookAtBrokenDocuments(t *testing.T) {
+func TestProbeBrokenDocuments(t *testing.T) {
 	for name, c := range map[string]struct {
 		with string
 		want error

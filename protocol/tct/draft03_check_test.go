@@ -20,9 +20,9 @@ const (
 	pagePath03 = "/post/tct.json"
 )
 
-// sealed edits the body of a document, whose ETag, digest and length follow. If it
+// signed edits the body of a document, whose ETag, digest and length follow. If it
 // is a page, the hint of the list follows, too.
-func sealed(path string, f func(body string) string) protocoltest.Breaker {
+func signed(path string, f func(body string) string) protocoltest.Breaker {
 	return func(h http.Handler) http.Handler {
 		plain := func(r *http.Request, path string) *httptest.ResponseRecorder {
 			r = r.Clone(r.Context())
@@ -65,7 +65,7 @@ func sealed(path string, f func(body string) string) protocoltest.Breaker {
 
 // changed03 changes what a document has as JSON, which stays canonical.
 func changed03(path string, f func(m map[string]any)) protocoltest.Breaker {
-	return sealed(path, func(body string) string {
+	return signed(path, func(body string) string {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(body), &m); err != nil {
 			panic(err)
@@ -151,10 +151,10 @@ func faults03() (out []protocoltest.Fault) {
 		profile := map[string]string{"list": listProfile03, "page": pageProfile03}[section]
 		in := func(word, name string, b protocoltest.Breaker) { out = append(out, fault03(section+"/"+word, name, b)) }
 		in("content-type", "charset", field03(path, "Content-Type", contentType))
-		in("utf-8", "byte order mark", sealed(path, func(b string) string { return "\uFEFF" + b }))
+		in("utf-8", "byte order mark", signed(path, func(b string) string { return "\uFEFF" + b }))
 		in("profile", "another kind", with03(path, "profile", indexProfileOf(section)))
-		in("jcs", "white space", sealed(path, func(b string) string { return b + "\n" }))
-		in("jcs", "another order", sealed(path, func(b string) string {
+		in("jcs", "white space", signed(path, func(b string) string { return b + "\n" }))
+		in("jcs", "another order", signed(path, func(b string) string {
 			return `{"profile":"` + profile + `",` + strings.Replace(strings.TrimPrefix(b, "{"), `"profile":"`+profile+`",`, "", 1)
 		}))
 		in("etag-is-body-hash", "weak", header03(path, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) }))
@@ -220,7 +220,7 @@ func faults03() (out []protocoltest.Fault) {
 		fault03("list/stable", "counts", func(h http.Handler) http.Handler {
 			n := 0
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				sealed(listPath03, func(b string) string {
+				signed(listPath03, func(b string) string {
 					if r.Method == http.MethodGet && !gzipped(r) {
 						n++
 					}
@@ -229,8 +229,8 @@ func faults03() (out []protocoltest.Fault) {
 			})
 		}),
 
-		fault03("page/json", "cut", sealed(pagePath03, func(b string) string { return b[:len(b)-1] })),
-		fault03("page/object", "an array", sealed(pagePath03, func(b string) string { return "[" + b + "]" })),
+		fault03("page/json", "cut", signed(pagePath03, func(b string) string { return b[:len(b)-1] })),
+		fault03("page/object", "an array", signed(pagePath03, func(b string) string { return "[" + b + "]" })),
 		fault03("page/canonical-url", "another page", with03(pagePath03, "canonical_url", "https://example.com/x/")),
 		fault03("page/title", "missing", without03(pagePath03, "title")),
 		fault03("page/content", "a number", with03(pagePath03, "content", 5)),
@@ -271,7 +271,7 @@ func faults03() (out []protocoltest.Fault) {
 		fault03("page/no-empty-object", "there", with03(pagePath03, "image", map[string]any{})),
 		fault03("page/no-empty-object", "a list by number", with03(pagePath03, "image", map[string]any{"0": "a", "1": "b"})),
 		fault03("page/no-u2028", "in the content", with03(pagePath03, "content", "a\u2028b")),
-		fault03("page/no-u2028", "escaped", sealed(pagePath03, func(b string) string { return strings.Replace(b, `"content":"`, `"content":"\u2028`, 1) })),
+		fault03("page/no-u2028", "escaped", signed(pagePath03, func(b string) string { return strings.Replace(b, `"content":"`, `"content":"\u2028`, 1) })),
 	)
 }
 

@@ -102,31 +102,31 @@ func Rules() []check.Rule {
 	}
 }
 
-// look is a rule's function over what the rules share.
-type look = check.Look[*survey]
+// siteCheck is a rule's function over what the rules share.
+type siteCheck = check.SiteCheck[*siteContext]
 
-var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*survey, error) {
-	s := &survey{Site: kit.NewSite(t)}
+var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
+	s := &siteContext{Site: kit.NewSite(t)}
 	return s, s.run(ctx)
 })
 
 // askPages runs f on every page of the sample; f reports whether the rule is
 // about it. A page that could not be looked at stops none of the others.
-func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error)) look {
-	return check.Each(func(s *survey) []*seenPage { return s.pages }, f)
+func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteCheck {
+	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, f)
 }
 
-func onLLMs(f func(l *seenLLMs, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenLLMs { return s.llms }, f)
+func onLLMs(f func(l *seenLLMs, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenLLMs { return s.llms }, f)
 }
 
-func onAtom(f func(a *seenAtom, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenAtom { return s.atom }, f)
+func onAtom(f func(a *seenAtom, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenAtom { return s.atom }, f)
 }
 
 // onFeed is onAtom for what can be read.
-func onFeed(f func(a *seenAtom, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenAtom {
+func onFeed(f func(a *seenAtom, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenAtom {
 		if s.atom == nil || s.atom.feed == nil {
 			return nil
 		}
@@ -134,21 +134,21 @@ func onFeed(f func(a *seenAtom, fail check.Fail)) look {
 	}, f)
 }
 
-func onJSONFeed(f func(j *seenJSONFeed, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenJSONFeed { return s.json }, f)
+func onJSONFeed(f func(j *seenJSONFeed, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenJSONFeed { return s.json }, f)
 }
 
-func onSitemaps(f func(m *seenSitemap, fail check.Fail)) look {
-	return check.All(func(s *survey) []*seenSitemap { return s.sitemaps }, func(_ *survey, m *seenSitemap, fail check.Fail) bool {
+func onSitemaps(f func(m *seenSitemap, fail check.Fail)) siteCheck {
+	return check.All(func(s *siteContext) []*seenSitemap { return s.sitemaps }, func(_ *siteContext, m *seenSitemap, fail check.Fail) bool {
 		f(m, fail)
 		return true
 	})
 }
 
-func onRobots(f func(r *seenRobots, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenRobots { return s.robots }, f)
+func onRobots(f func(r *seenRobots, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenRobots { return s.robots }, f)
 }
 
-func onCatalog(f func(c *seenCatalog, fail check.Fail)) look {
-	return kit.On(func(s *survey) *seenCatalog { return s.catalog }, f)
+func onCatalog(f func(c *seenCatalog, fail check.Fail)) siteCheck {
+	return kit.On(func(s *siteContext) *seenCatalog { return s.catalog }, f)
 }

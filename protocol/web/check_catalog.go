@@ -73,7 +73,7 @@ func checkCatalogProfile(c *seenCatalog, fail check.Fail) {
 	}
 }
 
-func checkCatalogHead(ctx context.Context, s *survey, fail check.Fail) error {
+func checkCatalogHead(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.catalog == nil {
 		return check.ErrNotApplicable
 	}

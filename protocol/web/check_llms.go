@@ -55,7 +55,7 @@ func checkLLMsSize(l *seenLLMs, fail check.Fail) {
 	}
 }
 
-func checkLLMsLinks(ctx context.Context, s *survey, fail check.Fail) error {
+func checkLLMsLinks(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.llms == nil || s.llms.doc == nil || len(s.llms.doc.Links) == 0 {
 		return check.ErrNotApplicable
 	}

@@ -34,7 +34,7 @@ func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 	return len(forms) > 0, nil
 }
 
-func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkAlternate(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.at == "" {
 		if p.said == "" {
 			return false, nil
@@ -51,7 +51,7 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 	return true, nil
 }
 
-func checkDescribed(_ context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkDescribed(_ context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if s.llms == nil {
 		return false, nil
 	}
@@ -62,7 +62,7 @@ func checkDescribed(_ context.Context, s *survey, p *seenPage, fail check.Fail) 
 	return true, nil
 }
 
-func checkMarkdownType(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkMarkdownType(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return onForms(p, func(r *check.Response) {
 		mt, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if mt != "text/markdown" {
@@ -71,7 +71,7 @@ func checkMarkdownType(_ context.Context, _ *survey, p *seenPage, fail check.Fai
 	})
 }
 
-func checkCharset(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkCharset(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	applies := false
 	_, err := onForms(p, func(r *check.Response) {
 		mt, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -85,7 +85,7 @@ func checkCharset(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (b
 	return applies, err
 }
 
-func checkMarkdownUTF8(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkMarkdownUTF8(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	applies := false
 	_, err := onForms(p, func(r *check.Response) {
 		_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -99,7 +99,7 @@ func checkMarkdownUTF8(_ context.Context, _ *survey, p *seenPage, fail check.Fai
 	return applies, err
 }
 
-func checkCanonical(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkCanonical(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.md == nil {
 		return false, nil
 	}
@@ -124,7 +124,7 @@ func sameResource(p *seenPage, to string) bool {
 	return slices.ContainsFunc(p.links, func(l weblink.Link) bool { return l.Is("canonical", "") && l.URL == to })
 }
 
-func checkValidator(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkValidator(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return onForms(p, func(r *check.Response) {
 		if r.Header.Get("ETag") == "" && r.Header.Get("Last-Modified") == "" {
 			fail(r.URL, "neither ETag nor Last-Modified", "a validator")
@@ -133,8 +133,8 @@ func checkValidator(_ context.Context, _ *survey, p *seenPage, fail check.Fail) 
 }
 
 // askForms runs f on each answer that is a page's Markdown.
-func askForms(f kit.Condition) look {
-	return kit.Probes(func(s *survey) (out []*kit.Probe) {
+func askForms(f kit.Condition) siteCheck {
+	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
 		for _, page := range s.pages {
 			for _, r := range page.forms() {
 				p := &kit.Probe{Target: s.Target, URL: r.URL, Was: r, Tag: r.Header.Get("ETag")}
@@ -148,7 +148,7 @@ func askForms(f kit.Condition) look {
 	}, f)
 }
 
-func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkVary(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.own == nil {
 		return false, nil
 	}
@@ -161,7 +161,7 @@ func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool
 }
 
 // negotiated asks for a page with some Accept, and gives whether Markdown came.
-func (p *seenPage) negotiated(ctx context.Context, s *survey, accept string) (bool, *check.Response, error) {
+func (p *seenPage) negotiated(ctx context.Context, s *siteContext, accept string) (bool, *check.Response, error) {
 	resp, err := s.Target.Do(ctx, http.MethodGet, p.url, http.Header{"Accept": {accept}})
 	if err != nil {
 		return false, nil, err
@@ -169,7 +169,7 @@ func (p *seenPage) negotiated(ctx context.Context, s *survey, accept string) (bo
 	return isMarkdownType(resp.Header.Get("Content-Type")), resp, nil
 }
 
-func checkPreference(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkPreference(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.own == nil {
 		return false, nil
 	}
@@ -185,15 +185,15 @@ func checkPreference(ctx context.Context, s *survey, p *seenPage, fail check.Fai
 	return true, nil
 }
 
-func checkNever(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkNever(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return s.never(ctx, p, "text/markdown;q=0, */*;q=0.1", fail)
 }
 
-func checkAnything(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkAnything(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	return s.never(ctx, p, "*/*", fail)
 }
 
-func (s *survey) never(ctx context.Context, p *seenPage, accept string, fail check.Fail) (bool, error) {
+func (s *siteContext) never(ctx context.Context, p *seenPage, accept string, fail check.Fail) (bool, error) {
 	if p.own == nil {
 		return false, nil
 	}
@@ -204,7 +204,7 @@ func (s *survey) never(ctx context.Context, p *seenPage, accept string, fail che
 	return true, err
 }
 
-func checkOtherTag(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkOtherTag(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.own == nil {
 		return false, nil
 	}

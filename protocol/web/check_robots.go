@@ -53,7 +53,7 @@ func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
 	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, kit.Short(l.text)), want)
 }
 
-func checkRobotsReachable(_ context.Context, s *survey, fail check.Fail) error {
+func checkRobotsReachable(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.noRobots != nil {
 		fail(s.noRobots.URL, s.noRobots.Said(), "200 OK, or 404 Not Found where there is none")
 	}

@@ -189,14 +189,14 @@ func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-func checkPagesThere(_ context.Context, s *survey, fail check.Fail) error {
+func checkPagesThere(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, r := range s.failed {
 		fail(r.URL, r.Said(), "200 OK, or no entry in a sitemap")
 	}
 	return check.Applied(len(s.sitemaps) > 0)
 }
 
-func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
+func checkSitemapsThere(_ context.Context, s *siteContext, fail check.Fail) error {
 	applies := false
 	var closed error
 	for _, n := range s.named {

@@ -244,7 +244,7 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 	if fetch.CheckStatus(resp) != nil {
 		return false
 	}
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, probeBytes)
 	return err == nil && decodeLLMs(b.Content) != nil
 }
 

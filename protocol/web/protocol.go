@@ -29,7 +29,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       millrace.Tagger{Protocol: Name, Format: 4, Tag: tag, Rivals: rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Probe:        appraise,
+		Probe:        probe,
 		NewReader:    NewReader,
 	}
 }

@@ -112,7 +112,7 @@ func TestReadNothing(t *testing.T) {
 				t.Errorf("%d requests: %v", len(s.asked), s.asked)
 			}
 			s.asked = nil
-			if _, err := appraise(t.Context(), m.reader().Client, goodSite, nil); !errors.Is(err, millrace.ErrNotFound) {
+			if _, err := probe(t.Context(), m.reader().Client, goodSite, nil); !errors.Is(err, millrace.ErrNotFound) {
 				t.Errorf("a look: %v", err)
 			}
 			if len(s.asked) > 13 {

@@ -23,19 +23,19 @@ import (
 // What a look may take, and how far its figures may be from what reading then
 // takes: by a factor, and by what a small site has beside its pages.
 const (
-	lookRequests = 12
-	lookFactor   = 1.6
+	probeRequests = 12
+	probeFactor   = 1.6
 	slackBytes   = 2 << 10
 	slackAsked   = 2
 )
 
-// Look tests what a protocol says of a site before it is read, against what
+// Probe tests what a protocol says of a site before it is read, against what
 // reading takes, and that a server which means harm costs little. The options
 // are those of the publisher.
-func Look(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
-	t.Run("costs", func(t *testing.T) { lookCosts(t, p, o) })
+func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
+	t.Run("costs", func(t *testing.T) { probeCosts(t, p, o) })
 	for name, h := range hostile() {
-		t.Run(name, func(t *testing.T) { lookHostile(t, p, h) })
+		t.Run(name, func(t *testing.T) { probeHostile(t, p, h) })
 	}
 }
 
@@ -116,7 +116,7 @@ func revise(pages []*millrace.Page, n int, at time.Time) []*millrace.Page {
 	return out
 }
 
-func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
+func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 	const n, changed = 240, 6
 	client := fetch.New(&fetch.Options{AllowPrivate: true})
 	t.Cleanup(client.CloseIdleConnections)
@@ -159,7 +159,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 	}
 	first, still := sync(), sync()
 	t.Logf("a look takes %+v and finds %+v", took, *offer)
-	if took.Requests > lookRequests || took.Bytes > first.Bytes/2 {
+	if took.Requests > probeRequests || took.Bytes > first.Bytes/2 {
 		t.Errorf("a look takes %+v, reading everything %+v", took, first)
 	}
 	known, carried := millrace.Fields(0), 0
@@ -197,7 +197,7 @@ func near(t *testing.T, what string, said, is protocol.Cost) {
 		t.Errorf("%s: it says %d requests, and it takes %d", what, said.Requests, is.Requests)
 	}
 	a, b := float64(said.Bytes)+slackBytes, float64(is.Bytes)+slackBytes
-	if a > lookFactor*b || b > lookFactor*a {
+	if a > probeFactor*b || b > probeFactor*a {
 		t.Errorf("%s: it says %d bytes, and it takes %d", what, said.Bytes, is.Bytes)
 	}
 }
@@ -263,8 +263,8 @@ func brokenOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// lookHostile: an error, soon, after a bounded number of bytes and requests.
-func lookHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
+// probeHostile: an error, soon, after a bounded number of bytes and requests.
+func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true})
 	t.Cleanup(client.CloseIdleConnections)
 	srv := httptest.NewServer(h)
@@ -283,9 +283,9 @@ func lookHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	}
 }
 
-// FuzzLook looks at servers that answer everything with the same body: whatever
+// FuzzProbe looks at servers that answer everything with the same body: whatever
 // it is, figures are such as can be added up.
-func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
+func FuzzProbe(f *testing.F, p protocol.Protocol, bodies ...string) {
 	for i, b := range append(bodies, "{}", "<urlset>") {
 		f.Add([]byte(b), uint8(i), int64(-1))
 		f.Add([]byte(b), uint8(i+1), int64(1)<<60)

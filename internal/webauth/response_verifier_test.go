@@ -60,9 +60,9 @@ func newSignedSite(t *testing.T) *signedSite {
 }
 
 // read gets a document as a reader does who looks at signatures.
-func (s *signedSite) read(t *testing.T, seal *Seal, path string) error {
+func (s *signedSite) read(t *testing.T, verifier *ResponseVerifier, path string) error {
 	t.Helper()
-	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Check: seal.Check}).HTTP()
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Check: verifier.Check}).HTTP()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -75,99 +75,99 @@ func (s *signedSite) read(t *testing.T, seal *Seal, path string) error {
 	return err
 }
 
-func (s *signedSite) seal() *Seal {
-	seal := NewSeal(fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP())
-	seal.now, seal.dirs.now = s.clock.now, s.clock.now
-	return seal
+func (s *signedSite) verifier() *ResponseVerifier {
+	verifier := NewResponseVerifier(fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP())
+	verifier.now, verifier.dirs.now = s.clock.now, s.clock.now
+	return verifier
 }
 
-func TestSeal(t *testing.T) {
+func TestResponseVerifier(t *testing.T) {
 	s := newSignedSite(t)
-	seal := s.seal()
+	verifier := s.verifier()
 	for _, path := range []string{"/docs/a", "/docs/b?c=d%20e&f", "/docs/%2e%2Fx", "/docs/a"} {
-		if err := s.read(t, seal, path); err != nil {
+		if err := s.read(t, verifier, path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := s.read(t, seal, "/docs/plain"); err != nil {
+	if err := s.read(t, verifier, "/docs/plain"); err != nil {
 		t.Error(err)
 	}
-	if d := cmp.Diff(Sealed{Verified: 4, Unsigned: 1, Keys: []string{s.key.ID()}}, seal.Sealed()); d != "" || seal.Err() != nil {
-		t.Errorf("%v (-want +got):\n%s", seal.Err(), d)
+	if d := cmp.Diff(VerifyCounts{Verified: 4, Unsigned: 1, Keys: []string{s.key.ID()}}, verifier.Counts()); d != "" || verifier.Err() != nil {
+		t.Errorf("%v (-want +got):\n%s", verifier.Err(), d)
 	}
-	if d := cmp.Diff(Sealed{}, seal.Another().Sealed()); d != "" {
+	if d := cmp.Diff(VerifyCounts{}, verifier.Another().Counts()); d != "" {
 		t.Errorf("another one counts on: %s", d)
 	}
 }
 
 // What somebody on the way may do to a response.
-func TestSealAttacks(t *testing.T) {
+func TestResponseVerifierAttacks(t *testing.T) {
 	swap := func(h http.Header, name, from, to string) {
 		h.Set(name, strings.Replace(h.Get(name), from, to, 1))
 	}
 	for name, tt := range map[string]struct {
 		spoil func(http.Header, []byte) []byte
 		pass  time.Duration
-		want  Sealed
+		want  VerifyCounts
 		err   bool // the document is not taken
 	}{
-		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: Sealed{Wrong: 1}, err: true},
-		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: Sealed{Wrong: 1}, err: true},
+		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: VerifyCounts{Wrong: 1}, err: true},
+		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: VerifyCounts{Wrong: 1}, err: true},
 		"with its digest": {
 			spoil: func(h http.Header, _ []byte) []byte {
 				h.Set("Content-Digest", canon.Digest([]byte("lies")))
 				return []byte("lies")
-			}, want: Sealed{Wrong: 1}, err: true,
+			}, want: VerifyCounts{Wrong: 1}, err: true,
 		},
-		"another type":     {spoil: func(h http.Header, b []byte) []byte { h.Set("Content-Type", "text/html"); return b }, want: Sealed{Wrong: 1}, err: true},
-		"without a digest": {spoil: func(h http.Header, b []byte) []byte { h.Del("Content-Digest"); return b }, want: Sealed{Wrong: 1}, err: true},
+		"another type":     {spoil: func(h http.Header, b []byte) []byte { h.Set("Content-Type", "text/html"); return b }, want: VerifyCounts{Wrong: 1}, err: true},
+		"without a digest": {spoil: func(h http.Header, b []byte) []byte { h.Del("Content-Digest"); return b }, want: VerifyCounts{Wrong: 1}, err: true},
 		"less covered": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", `"content-digest" `, "")
 			return b
-		}, want: Sealed{Wrong: 1}, err: true},
+		}, want: VerifyCounts{Wrong: 1}, err: true},
 		"for any path": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", `"@path";req `, "")
 			return b
-		}, want: Sealed{Wrong: 1}, err: true},
+		}, want: VerifyCounts{Wrong: 1}, err: true},
 		"made newer": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", "expires=18", "expires=19")
 			return b
-		}, want: Sealed{Wrong: 1}, err: true},
-		"an old one":     {pass: -provenFor - sealSkew - time.Second, want: Sealed{Wrong: 1}, err: true},
-		"a little old":   {pass: -provenFor - sealSkew, want: Sealed{Verified: 1}},
-		"one to come":    {pass: sealSkew + time.Second, want: Sealed{Wrong: 1}, err: true},
-		"of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: Sealed{Unverified: 1}},
+		}, want: VerifyCounts{Wrong: 1}, err: true},
+		"an old one":     {pass: -provenFor - verifySkew - time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		"a little old":   {pass: -provenFor - verifySkew, want: VerifyCounts{Verified: 1}},
+		"one to come":    {pass: verifySkew + time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		"of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: VerifyCounts{Unverified: 1}},
 		"stripped": {spoil: func(h http.Header, b []byte) []byte {
 			h.Del("Signature")
 			h.Del("Signature-Input")
 			return b
-		}, want: Sealed{Unsigned: 1}},
+		}, want: VerifyCounts{Unsigned: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSignedSite(t)
-			seal := s.seal()
+			verifier := s.verifier()
 			// The site is ahead of the reader, or behind.
 			site := s.clock.now()
-			seal.now = func() time.Time { return site.Add(-tt.pass) }
+			verifier.now = func() time.Time { return site.Add(-tt.pass) }
 			s.spoil = tt.spoil
-			err := s.read(t, seal, "/docs/a")
+			err := s.read(t, verifier, "/docs/a")
 			if (err != nil) != tt.err || err != nil && !errors.Is(err, millrace.ErrInvalid) {
 				t.Errorf("got %v", err)
 			}
-			got := seal.Sealed()
+			got := verifier.Counts()
 			got.Keys = nil
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
-			if no, is := errors.AsType[*SealError](seal.Err()); is != (tt.want.Wrong > 0) || is && !strings.HasPrefix(no.URL, s.URL) {
-				t.Errorf("Err = %v", seal.Err())
+			if no, is := errors.AsType[*VerifyError](verifier.Err()); is != (tt.want.Wrong > 0) || is && !strings.HasPrefix(no.URL, s.URL) {
+				t.Errorf("Err = %v", verifier.Err())
 			}
 		})
 	}
 }
 
 // A document in the place of another one, with its own signature.
-func TestSealSwapped(t *testing.T) {
+func TestResponseVerifierSwapped(t *testing.T) {
 	s := newSignedSite(t)
 	stamp := NewStamp(s.key, "")
 	stamp.now = s.clock.now
@@ -181,24 +181,24 @@ func TestSealSwapped(t *testing.T) {
 		h["Signature-Input"], h["Signature"] = []string{input}, []string{value}
 		return body
 	}
-	seal := s.seal()
-	if err := s.read(t, seal, "/docs/b"); err != nil {
+	verifier := s.verifier()
+	if err := s.read(t, verifier, "/docs/b"); err != nil {
 		t.Error(err)
 	}
 	for _, path := range []string{"/docs/a", "/docs/b?x=1", "/docs/"} {
-		if err := s.read(t, seal, path); !errors.Is(err, millrace.ErrInvalid) {
+		if err := s.read(t, verifier, path); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if no, ok := errors.AsType[*SealError](seal.Err()); !ok || no.URL != s.URL+"/docs/a" {
-		t.Errorf("Err = %v", seal.Err())
+	if no, ok := errors.AsType[*VerifyError](verifier.Err()); !ok || no.URL != s.URL+"/docs/a" {
+		t.Errorf("Err = %v", verifier.Err())
 	}
 }
 
-// Responses without the content of a document are none of a seal's.
-func TestSealOthers(t *testing.T) {
+// Responses without the content of a document are not counted.
+func TestResponseVerifierOthers(t *testing.T) {
 	s := newSignedSite(t)
-	seal := s.seal()
+	verifier := s.verifier()
 	req := httptest.NewRequest(http.MethodGet, s.URL+"/docs/a", http.NoBody)
 	for _, resp := range []*http.Response{
 		{StatusCode: http.StatusNotModified, Request: req},
@@ -207,7 +207,7 @@ func TestSealOthers(t *testing.T) {
 		{StatusCode: http.StatusOK, Request: httptest.NewRequest(http.MethodHead, s.URL, http.NoBody)},
 		{StatusCode: http.StatusOK},
 	} {
-		if _, err := seal.Check(resp); err != nil {
+		if _, err := verifier.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}
@@ -216,11 +216,11 @@ func TestSealOthers(t *testing.T) {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
 			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},
 		}}
-		if _, err := seal.Check(resp); err != nil {
+		if _, err := verifier.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}
-	if d := cmp.Diff(Sealed{Unsigned: 3}, seal.Sealed()); d != "" {
+	if d := cmp.Diff(VerifyCounts{Unsigned: 3}, verifier.Counts()); d != "" {
 		t.Error(d)
 	}
 }

@@ -28,11 +28,11 @@ const (
 	maxLists  = 6         // that are read in all
 	maxLinks  = 2000      // of the root, that are counted
 	sampleOf  = 3         // of the pages, and of the sitemaps of an index
-	keptNames = 64        // of the pages of a list
+	sampleSize = 64        // of the pages of a list
 )
 
-// survey is what is known of the pages without asking for them.
-type survey struct {
+// pageEstimate is what is known of the pages without asking for them.
+type pageEstimate struct {
 	pages int           // -1 if unknown
 	lists protocol.Cost // of the sitemaps
 	still int64         // bytes of those that have no validators
@@ -41,16 +41,16 @@ type survey struct {
 	basis string
 }
 
-// survey counts the pages by the sitemaps, else by the links of the root.
-func (l *look) survey(ctx context.Context) survey {
+// estimatePages counts the pages by the sitemaps, else by the links of the root.
+func (l *prober) estimatePages(ctx context.Context) pageEstimate {
 	var named []string
 	for _, ref := range l.robots.Sitemaps() {
 		if u, err := canon.Resolve(l.root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(named, u) {
 			named = append(named, u)
 		}
 	}
-	c := &counter{look: l, here: l.aliases()}
-	var t tally
+	c := &counter{prober: l, here: l.aliases()}
+	var t listCounts
 	if len(named) > 0 {
 		t = c.count(ctx, named, 0)
 	} else {
@@ -63,11 +63,11 @@ func (l *look) survey(ctx context.Context) survey {
 	switch {
 	case t.pages >= 1:
 	case l.home == nil:
-		return survey{pages: -1}
+		return pageEstimate{pages: -1}
 	default:
 		return l.fromLinks()
 	}
-	s := survey{
+	s := pageEstimate{
 		pages: int(math.Round(min(t.pages, 1e9))), urls: t.urls,
 		lists: load{t.lists, t.bytes}.cost(), still: int64(t.still),
 	}
@@ -91,7 +91,7 @@ func sitemapsText(n float64) string {
 
 // aliases returns the origins whose addresses are the site's: its own, under
 // http and https, and the one that its root says that it has.
-func (l *look) aliases() []string {
+func (l *prober) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}
 	if l.home == nil {
@@ -105,15 +105,15 @@ func (l *look) aliases() []string {
 	return out
 }
 
-// tally is what some lists have, as far as it is known or estimated.
-type tally struct {
+// listCounts is what some lists have, as far as it is known or estimated.
+type listCounts struct {
 	pages, lists, bytes, still float64
 	urls                       []string
 }
 
 // counter counts the pages of sitemaps.
 type counter struct {
-	look *look
+	prober *prober
 	here []string // origins that count
 	read int      // lists
 	cut  bool     // one of them was not read to its end
@@ -121,8 +121,8 @@ type counter struct {
 }
 
 // count estimates what lists name, by some of them.
-func (c *counter) count(ctx context.Context, lists []string, depth int) tally {
-	var sum tally
+func (c *counter) count(ctx context.Context, lists []string, depth int) listCounts {
+	var sum listCounts
 	read := 0.0
 	for _, u := range spread(lists) {
 		if c.read == maxLists {
@@ -130,7 +130,7 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) tally {
 		}
 		t, children, err := c.list(ctx, u)
 		if err != nil {
-			c.look.Logger.Debug("a sitemap that is none", "url", u, "error", err)
+			c.prober.Logger.Debug("a sitemap that is none", "url", u, "error", err)
 			continue
 		}
 		read++
@@ -145,19 +145,19 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) tally {
 		sum.urls = append(sum.urls, t.urls...)
 	}
 	if read == 0 {
-		return tally{}
+		return listCounts{}
 	}
 	more := float64(len(lists)) / read
 	if len(lists) <= sampleOf {
 		more = 1 // what is missing cannot be read
 	}
-	return tally{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
+	return listCounts{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
 }
 
 // list reads one sitemap, or as much as an estimate needs.
-func (c *counter) list(ctx context.Context, u string) (t tally, children []string, err error) {
+func (c *counter) list(ctx context.Context, u string) (t listCounts, children []string, err error) {
 	c.read++
-	resp, count, err := c.look.ask(ctx, u, "application/xml, text/xml, text/plain, */*;q=0.5")
+	resp, count, err := c.prober.ask(ctx, u, "application/xml, text/xml, text/plain, */*;q=0.5")
 	if err != nil {
 		return t, nil, err
 	}
@@ -169,7 +169,7 @@ func (c *counter) list(ctx context.Context, u string) (t tally, children []strin
 	}
 	defer func() { _ = content.Close() }()
 	at := resp.Request.URL
-	urls := &kept{}
+	urls := &urlSample{}
 	cut := false
 	for e, err := range sitemap.Parse(content, nil) {
 		if err != nil {
@@ -188,7 +188,7 @@ func (c *counter) list(ctx context.Context, u string) (t tally, children []strin
 			}
 		case slices.Contains(c.here, canon.Origin(abs)):
 			urls.add(abs)
-			if !c.look.disallows(abs) {
+			if !c.prober.disallows(abs) {
 				t.pages++
 			}
 		}
@@ -225,39 +225,39 @@ func spread(list []string) []string {
 	return out
 }
 
-// kept are some names of a list, evenly spread, however long it is.
-type kept struct {
+// urlSample are some names of a list, evenly spread, however long it is.
+type urlSample struct {
 	urls   []string
 	stride int
 	seen   int
 }
 
-func (k *kept) add(u string) {
+func (k *urlSample) add(u string) {
 	k.stride = max(1, k.stride)
 	if k.seen++; (k.seen-1)%k.stride != 0 {
 		return
 	}
-	if k.urls = append(k.urls, u); len(k.urls) < keptNames {
+	if k.urls = append(k.urls, u); len(k.urls) < sampleSize {
 		return
 	}
-	for i := range k.urls[:keptNames/2] {
+	for i := range k.urls[:sampleSize/2] {
 		k.urls[i] = k.urls[2*i]
 	}
-	k.urls, k.stride = k.urls[:keptNames/2], 2*k.stride
+	k.urls, k.stride = k.urls[:sampleSize/2], 2*k.stride
 }
 
 // fromLinks takes the links of the root for as much as is known of the pages.
-func (l *look) fromLinks() survey {
+func (l *prober) fromLinks() pageEstimate {
 	links := pageLinks(l.home.body, l.home.head().Base, canon.Origin(l.site.URL))
 	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL || l.disallows(u) })
-	return survey{
+	return pageEstimate{
 		pages: -1, links: len(links), urls: links,
 		basis: fmt.Sprintf("no sitemap; the root, which links to %s of the site", pagesText(len(links))),
 	}
 }
 
 // see notes what was come by.
-func (l *look) see(s survey) {
+func (l *prober) see(s pageEstimate) {
 	head := l.home.head()
 	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
 	for _, m := range head.Metas {
@@ -304,7 +304,7 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 
 // samples looks at some of the pages, and returns what one has in bytes, as it
 // is sent, what part of them has validators, and which ones they were.
-func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64, of string) {
+func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return l.disallows(u) || own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lookBytes is how many bytes of a sitemap are looked at, as they are sent:
+	// probeBytes is how many bytes of a sitemap are looked at, as they are sent:
 	// the elements of SCP stand before the pages.
-	lookBytes = 256 << 10
+	probeBytes = 256 << 10
 	// A delta has a first line, and its pages have less in common than those of
 	// a snapshot, so that each takes more room: half as much again.
 	deltaHead  = 300
@@ -22,13 +22,13 @@ const (
 	maxAsked   = 2 // collections whose size is asked for, since the sitemap does not say
 )
 
-// appraise finds the sitemap as a reader does, and goes by what its elements say.
-func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+// probe finds the sitemap as a reader does, and goes by what its elements say.
+func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	run := &run{reader: r, now: r.o.Now().UTC(), sites: []string{r.Root}, hosts: map[string]bool{}, look: &protocol.Cost{}}
+	run := &run{reader: r, now: r.o.Now().UTC(), sites: []string{r.Root}, hosts: map[string]bool{}, probeCost: &protocol.Cost{}}
 	f, err := run.discover(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: sitemap %s: it has no snapshot: %w", Name, f.URL, millrace.ErrNotFound)
 	}
-	offer := &protocol.Offer{Entry: f.URL, Detail: millrace.DetailBlocks, Fields: fields, First: *run.look}
+	offer := &protocol.Offer{Entry: f.URL, Detail: millrace.DetailBlocks, Fields: fields, First: *run.probeCost}
 	if expired(f.offer.expires(names), run.now) {
 		offer.First = offer.First.Add(protocol.Cost{Requests: 1, Bytes: f.size}, 1) // it is asked for past all caches
 	}

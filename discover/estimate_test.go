@@ -23,11 +23,11 @@ func TestSpread(t *testing.T) {
 	if d := cmp.Diff([]string{"0", "1"}, spread(list[:2])); d != "" {
 		t.Error(d)
 	}
-	k := &kept{}
+	k := &urlSample{}
 	for i := range 10_000 {
 		k.add(fmt.Sprint(i))
 	}
-	if n := len(k.urls); n < keptNames/2 || n >= keptNames || k.urls[0] != "0" || k.urls[1] != fmt.Sprint(k.stride) || k.urls[n-1] != fmt.Sprint((n-1)*k.stride) {
+	if n := len(k.urls); n < sampleSize/2 || n >= sampleSize || k.urls[0] != "0" || k.urls[1] != fmt.Sprint(k.stride) || k.urls[n-1] != fmt.Sprint((n-1)*k.stride) {
 		t.Errorf("%d by %d: %v", n, k.stride, k.urls)
 	}
 	if k.stride*len(k.urls) < 10_000-k.stride {

@@ -16,11 +16,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// sealSkew is by how much the clock of a reader may be behind that of a site.
-const sealSkew = time.Hour
+// verifySkew is by how much the clock of a reader may be behind that of a site.
+const verifySkew = time.Hour
 
-// Sealed counts the signatures of a site's responses.
-type Sealed struct {
+// VerifyCounts counts the signatures of a site's responses.
+type VerifyCounts struct {
 	Verified   int64    `json:"verified"`             // are right
 	Wrong      int64    `json:"wrong,omitempty"`      // are of other bytes, or out of time
 	Unverified int64    `json:"unverified,omitempty"` // cannot be verified: the site publishes no such key
@@ -28,47 +28,47 @@ type Sealed struct {
 	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys that have signed
 }
 
-// Seal verifies the signatures of responses by the keys that their site
+// ResponseVerifier verifies the signatures of responses by the keys that their site
 // publishes. It is safe for concurrent use.
-type Seal struct {
+type ResponseVerifier struct {
 	dirs *directories
 	now  func() time.Time
 
 	mu    sync.Mutex
-	count Sealed
+	count VerifyCounts
 	keys  map[string]bool
 	first error
 }
 
-// NewSeal returns a seal. client asks sites for their directories of keys: a
+// NewResponseVerifier returns a verifier. client asks sites for their directories of keys: a
 // guarded one, which is not that whose responses are looked at. If it is nil,
 // no signature can be verified.
-func NewSeal(client *http.Client) *Seal {
-	return &Seal{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
+func NewResponseVerifier(client *http.Client) *ResponseVerifier {
+	return &ResponseVerifier{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
-// Another returns a seal with zero counts that shares the learned keys.
-func (s *Seal) Another() *Seal { return &Seal{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
+// Another returns a verifier with zero counts that shares the learned keys.
+func (s *ResponseVerifier) Another() *ResponseVerifier { return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
 
-// SealError reports a wrong signature of a response. It is an
+// VerifyError reports a wrong signature of a response. It is an
 // [millrace.ErrInvalid].
-type SealError struct {
+type VerifyError struct {
 	URL string
 	Err error
 }
 
 // Error returns "URL: its signature is wrong: why".
-func (e *SealError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
+func (e *VerifyError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
 
 // Unwrap returns [millrace.ErrInvalid] and the reason.
-func (e *SealError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
+func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
 // Check looks at a response before its body is read; the reader of the body
 // must compare it with Content-Digest and, on a mismatch, call broken unless
 // that is nil. An error is a [*SealError]: what has come is not what the site
 // has signed. A response that is not signed, or whose key cannot be had, is
 // none.
-func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
+func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
 		return nil, nil
 	}
@@ -78,20 +78,20 @@ func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	case err != nil:
 		return nil, s.wrong(url, err)
 	case of == nil:
-		s.add(func(c *Sealed) { c.Unsigned++ })
+		s.add(func(c *VerifyCounts) { c.Unsigned++ })
 		return nil, nil
 	}
 	u := resp.Request.URL
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
-		s.add(func(c *Sealed) { c.Unverified++ })
+		s.add(func(c *VerifyCounts) { c.Unverified++ })
 		return nil, nil //nolint:nilerr // an unknown key proves nothing against the bytes
 	}
 	now := s.now()
 	switch {
-	case of.created.After(now.Add(sealSkew)):
+	case of.created.After(now.Add(verifySkew)):
 		err = fmt.Errorf("%w: it is of %s, which is to come", millrace.ErrInvalid, of.created.UTC().Format(time.RFC3339))
-	case !of.expires.IsZero() && now.After(of.expires.Add(sealSkew)):
+	case !of.expires.IsZero() && now.After(of.expires.Add(verifySkew)):
 		err = fmt.Errorf("%w: it has expired at %s: this is an old answer", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
 	case !digested(resp.Header):
 		err = fmt.Errorf("%w: Content-Digest has no SHA-256 or SHA-512 (RFC 9530)", millrace.ErrInvalid)
@@ -106,7 +106,7 @@ func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	s.count.Verified++
 	s.keys[of.keyID] = true
 	return func() {
-		s.add(func(c *Sealed) { c.Verified-- })
+		s.add(func(c *VerifyCounts) { c.Verified-- })
 		_ = s.wrong(url, fmt.Errorf("%w: the body is not that of Content-Digest", millrace.ErrInvalid))
 	}, nil
 }
@@ -152,14 +152,14 @@ func digested(h http.Header) bool {
 	return false
 }
 
-func (s *Seal) add(to func(*Sealed)) {
+func (s *ResponseVerifier) add(to func(*VerifyCounts)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to(&s.count)
 }
 
-func (s *Seal) wrong(url string, err error) error {
-	no := &SealError{url, err}
+func (s *ResponseVerifier) wrong(url string, err error) error {
+	no := &VerifyError{url, err}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.Wrong++
@@ -167,8 +167,8 @@ func (s *Seal) wrong(url string, err error) error {
 	return no
 }
 
-// Sealed returns the counts of this moment.
-func (s *Seal) Sealed() Sealed {
+// Counts returns the counts of this moment.
+func (s *ResponseVerifier) Counts() VerifyCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.count
@@ -177,14 +177,14 @@ func (s *Seal) Sealed() Sealed {
 }
 
 // Err returns the first wrong signature as an error, nil if there was none.
-func (s *Seal) Err() error {
+func (s *ResponseVerifier) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first == nil {
 		return nil
 	}
-	if no, ok := errors.AsType[*SealError](s.first); ok && s.count.Wrong > 1 {
-		return &SealError{no.URL, fmt.Errorf("%w (and %d more)", no.Err, s.count.Wrong-1)}
+	if no, ok := errors.AsType[*VerifyError](s.first); ok && s.count.Wrong > 1 {
+		return &VerifyError{no.URL, fmt.Errorf("%w (and %d more)", no.Err, s.count.Wrong-1)}
 	}
 	return s.first
 }

@@ -10,10 +10,10 @@ import (
 // What a look costs that goes everywhere, roughly: requests, a few samples, and
 // the beginnings of lists, which are no longer for more than so many pages.
 const (
-	lookRequests  = 25
-	lookBytes     = 50_000
-	lookPageBytes = 250
-	lookListPages = 1200
+	probeRequests  = 25
+	probeBytes     = 50_000
+	probePageBytes = 250
+	probeListPages = 1200
 )
 
 // A look for who tells what is gone alone.
@@ -22,14 +22,14 @@ const (
 	askBytes    = 15_000
 )
 
-// brief looks at the rooms whose pages come many in a file, each of which takes
+// probeQuick looks at the rooms whose pages come many in a file, each of which takes
 // a request or two, and reports whether the site needs no further look. If so
 // the site has the way that was found, and the plain web as far as the sitemaps
 // tell of it, so that a way that leaves most pages out is not taken for one that
 // has all.
-func (l *look) brief(ctx context.Context) bool {
+func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
-		return l.Previous.Quick && l.briefAgain(ctx)
+		return l.Previous.Quick && l.confirmQuick(ctx)
 	}
 	for _, room := range l.Protocols {
 		if !room.Collections || room.Probe == nil {
@@ -37,10 +37,10 @@ func (l *look) brief(ctx context.Context) bool {
 		}
 		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
 		w := l.way(ctx, room, offer, err)
-		if !w.whole() {
+		if !w.complete() {
 			continue
 		}
-		s := l.survey(ctx)
+		s := l.estimatePages(ctx)
 		if s.pages < 0 {
 			return false
 		}
@@ -49,7 +49,7 @@ func (l *look) brief(ctx context.Context) bool {
 		site := *l.site
 		site.Ways = []Way{*w}
 		if w.silent() {
-			site.Ways = append(site.Ways, l.tellers(ctx, room.Name)...)
+			site.Ways = append(site.Ways, l.deletionWays(ctx, room.Name)...)
 		}
 		site.Ways = append(site.Ways, web)
 		if !site.enough() {
@@ -69,14 +69,14 @@ func (l *look) brief(ctx context.Context) bool {
 	return false
 }
 
-// briefAgain reports whether all that an earlier look has found still stands.
-func (l *look) briefAgain(ctx context.Context) bool {
+// confirmQuick reports whether all that an earlier look has found still stands.
+func (l *prober) confirmQuick(ctx context.Context) bool {
 	site := *l.site
 	site.Ways, site.Page, site.Quick = nil, l.Previous.Page, true
 	for _, was := range l.Previous.Ways {
 		is := l.earlier(was.Protocol)
 		if was.Protocol != Web {
-			is = l.stands(ctx, was.Protocol)
+			is = l.confirm(ctx, was.Protocol)
 		}
 		if is == nil {
 			return false
@@ -88,10 +88,10 @@ func (l *look) briefAgain(ctx context.Context) bool {
 	return true
 }
 
-// tellers returns the other rooms that tell what is gone.
-func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
+// deletionWays returns the other rooms that tell what is gone.
+func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	for _, room := range l.Protocols {
-		if room.Name == not || room.Probe == nil || !tells(room, l.site.URL) {
+		if room.Name == not || room.Probe == nil || !readsDeletions(room, l.site.URL) {
 			continue
 		}
 		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
@@ -102,22 +102,22 @@ func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
 	return ways
 }
 
-// tells reports whether a room's reader can be asked what is gone alone.
-func tells(room protocol.Protocol, site string) bool {
+// readsDeletions reports whether a room's reader can be asked what is gone alone.
+func readsDeletions(room protocol.Protocol, site string) bool {
 	_, ok := room.NewReader(nil, site, nil).(protocol.DeletionReader)
 	return ok
 }
 
-// whole reports whether a way has everything of all pages that it names.
-func (w *Way) whole() bool {
+// complete reports whether a way has everything of all pages that it names.
+func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
 // silent reports whether it is worth to look for another way that tells what is
 // gone: this one does not, and takes much to read again.
 func (w *Way) silent() bool {
-	whole := weighed(loadOf(w.Offer.First))
-	return !w.Offer.Deletes && whole*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
+	readCost := weighed(loadOf(w.Offer.First))
+	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
 // Short returns the site as a quick look would have left it, with the ways that
@@ -130,13 +130,13 @@ func (s *Site) Short(rooms []protocol.Protocol) *Site {
 	}
 	for _, room := range rooms {
 		w := s.Way(room.Name)
-		if !room.Collections || !w.whole() {
+		if !room.Collections || !w.complete() {
 			continue
 		}
 		site := *s
 		site.Ways, site.Quick = []Way{*w}, true
 		for _, other := range rooms {
-			if o := s.Way(other.Name); w.silent() && o != nil && o != w && tells(other, s.URL) {
+			if o := s.Way(other.Name); w.silent() && o != nil && o != w && readsDeletions(other, s.URL) {
 				site.Ways = append(site.Ways, *o)
 			}
 		}
@@ -169,9 +169,9 @@ func (s *Site) enough() bool {
 	}
 	q := p.open[0]
 	o := q.way.Offer
-	look := lookRequests*float64(p.Header) + lookBytes + lookPageBytes*min(q.pages, lookListPages)
+	probeCost := probeRequests*float64(p.Header) + probeBytes + probePageBytes*min(q.pages, probeListPages)
 	first := p.weigh(q.first)
-	least := first <= look || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.weigh(p.page)/4
+	least := first <= probeCost || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.weigh(p.page)/4
 	again := p.weigh(q.again) - p.Changed*q.pages*p.weigh(loadOf(o.Each))
-	return o.Detail >= millrace.DetailBlocks && p.lost(q) < 1 && least && again*float64(p.Rounds) <= look
+	return o.Detail >= millrace.DetailBlocks && p.lost(q) < 1 && least && again*float64(p.Rounds) <= probeCost
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Pages without a snapshot are bare: the list says no more than that they are.
-func TestLookAtBareList(t *testing.T) {
+func TestProbePlainList(t *testing.T) {
 	b := newBare(t, 30)
 	offer, err := Protocol().Probe(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestLookAtBareList(t *testing.T) {
 }
 
 // A list in YAML is looked at too, also at its beginning alone.
-func TestLookAtYAML(t *testing.T) {
+func TestProbeYAML(t *testing.T) {
 	entry := "  - url: https://x.test/%d\n    ai_indexable: true\n    ai_summary: A page of which not much is known, but that it is there and has a summary.\n"
 	for _, n := range []int{3, 2000} {
 		text := "arc_sitemap_version: \"2.1\"\nsite: https://x.test\ngenerated_at: \"2026-01-01T00:00:00Z\"\npages:\n" + numbered(entry, n)
@@ -68,7 +68,7 @@ func oneFile(at, text string) *http.Client {
 
 // Where the delta of the last day has most of the pages, as on the day when a site
 // is published first, the figures are those of the days after, and say so.
-func TestLookAtFirstDay(t *testing.T) {
+func TestProbeFirstDay(t *testing.T) {
 	var list strings.Builder
 	list.WriteString(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"2026-01-02T12:00:00Z","pages":[`)
 	list.WriteString(numbered(`{"url":"https://x.test/%d","ai_indexable":true,"ai_summary":"A page of which not much is known, but that it is there."},`, 1000))

@@ -22,7 +22,7 @@ func rolls(s *discover.Site) (names []string) {
 // A look that may end early ends where a file with all pages is found: of a
 // small site at once, of a larger one when somebody has been found who tells what
 // is gone. Such a site gives the same plan as one that was looked at all over.
-func TestLookBrief(t *testing.T) {
+func TestProbeQuick(t *testing.T) {
 	for _, c := range []struct {
 		pages, requests int
 		want            []string
@@ -31,25 +31,25 @@ func TestLookBrief(t *testing.T) {
 		{700, 9, []string{"scp", "openfeeder", "crawl"}},
 	} {
 		s := publish(t, c.pages, protocol.PublisherOptions{}, all.Protocols()...)
-		got := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
+		got := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
 		if !got.Quick || !slices.Equal(rolls(got), c.want) || s.requests() > c.requests {
 			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, rolls(got), got.Quick, s.requests(), got.Ways[0].Offer)
 		}
 		if twice := s.twice(); len(twice) > 0 {
 			t.Errorf("asked twice: %v", twice)
 		}
-		again := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true, Previous: got})
+		again := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true, Previous: got})
 		if !again.Quick || !slices.Equal(rolls(again), c.want) || again.Spent.Bytes > 0 {
 			t.Errorf("again: %+v", again)
 		}
-		whole := look(t, s.URL, nil)
-		if whole.Quick || len(whole.Ways) != len(all.Protocols())+1 {
-			t.Errorf("all over: %v", rolls(whole))
+		full := probe(t, s.URL, nil)
+		if full.Quick || len(full.Ways) != len(all.Protocols())+1 {
+			t.Errorf("all over: %v", rolls(full))
 		}
-		if short := whole.Short(all.Protocols()); short == nil || !slices.Equal(rolls(short), c.want) {
+		if short := full.Short(all.Protocols()); short == nil || !slices.Equal(rolls(short), c.want) {
 			t.Errorf("all over, made short: %+v", short)
 		}
-		if a, b := got.Plan(nil), whole.Plan(nil); a.First.Primary != b.First.Primary || a.Refresh.Primary != b.Refresh.Primary {
+		if a, b := got.Plan(nil), full.Plan(nil); a.First.Primary != b.First.Primary || a.Refresh.Primary != b.Refresh.Primary {
 			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Primary, a.Refresh.Primary, b.First.Primary, b.Refresh.Primary)
 		}
 	}
@@ -57,7 +57,7 @@ func TestLookBrief(t *testing.T) {
 
 // A quick look continues if the file has a part of the pages only, if it is
 // missing, and if the site forbids the use.
-func TestLookBriefGoesOn(t *testing.T) {
+func TestProbeQuickGoesOn(t *testing.T) {
 	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	more := files{}
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestLookBriefGoesOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.site()
-			got := look(t, s.URL, &discover.Options{Quick: true})
+			got := probe(t, s.URL, &discover.Options{Quick: true})
 			if roll := got.Plan(nil).First.Primary; got.Quick || roll != c.roll {
 				t.Errorf("brief: %v, by %s: %v", got.Quick, roll, rolls(got))
 			}
@@ -101,9 +101,9 @@ func TestLookBriefGoesOn(t *testing.T) {
 }
 
 // Of a site without any protocol no page is looked at but the root.
-func TestLookBriefWeb(t *testing.T) {
+func TestProbeQuickWeb(t *testing.T) {
 	s := newSite(t, files{"/": home, "/a": home, "/b": home})
-	got := look(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
+	got := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
 	if w := got.Way(discover.Web); !w.Open() || got.Quick || s.asked["GET /a"]+s.asked["GET /b?c"] > 0 || s.asked["GET /"] != 1 {
 		t.Errorf("%+v: %v", w, s.asked)
 	}

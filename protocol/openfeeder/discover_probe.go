@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	lookBytes = 1 << 20 // of a document that is looked at, as it is sent
+	probeBytes = 1 << 20 // of a document that is looked at, as it is sent
 	// The most pages that a feed is taken to have, and the most requests that one
 	// of them takes, whatever its server says.
 	mostPages = 1 << 28
 	mostParts = 1 << 10
 )
 
-// appraise finds the feed as a reader does, looks at the first page of the
+// probe finds the feed as a reader does, looks at the first page of the
 // index and at the last, asks what has changed since now, and for a few pages.
-func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	r.look = new(protocol.Cost)
+	r.probeCost = new(protocol.Cost)
 	f, err := r.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &looked{reader: r, feed: f, offer: &protocol.Offer{
-		Entry: f.Endpoint, Detail: millrace.DetailBlocks, Fields: fields, First: *r.look,
+	l := &feedProbe{reader: r, feed: f, offer: &protocol.Offer{
+		Entry: f.Endpoint, Detail: millrace.DetailBlocks, Fields: fields, First: *r.probeCost,
 	}}
 	if f.Static {
 		err = l.static(ctx)
@@ -47,8 +47,8 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	return l.offer, nil
 }
 
-// looked is a feed that is looked at.
-type looked struct {
+// feedProbe is a feed that is looked at.
+type feedProbe struct {
 	*reader
 	feed  feed
 	offer *protocol.Offer
@@ -57,14 +57,14 @@ type looked struct {
 }
 
 // spent gives what a request takes.
-func (l *looked) spent(ask func() error) (protocol.Cost, error) {
-	before := *l.look
+func (l *feedProbe) spent(ask func() error) (protocol.Cost, error) {
+	before := *l.probeCost
 	err := ask()
-	return l.look.Add(before, -1), err
+	return l.probeCost.Add(before, -1), err
 }
 
 // served looks at a feed that answers questions.
-func (l *looked) served(ctx context.Context) error {
+func (l *feedProbe) served(ctx context.Context) error {
 	var first *index
 	page, err := l.spent(func() (err error) {
 		first, err = l.index(ctx, l.feed, 1)
@@ -114,10 +114,10 @@ func (l *looked) served(ctx context.Context) error {
 	return nil
 }
 
-func (l *looked) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
+func (l *feedProbe) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
 
 // count says how many pages the index names, by its first page and its last.
-func (l *looked) count(ctx context.Context, first *index, page protocol.Cost) error {
+func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost) error {
 	first.TotalPages = min(first.TotalPages, maxPages)
 	l.items = first.Items
 	l.offer.Pages = len(first.Items)
@@ -144,7 +144,7 @@ func (l *looked) count(ctx context.Context, first *index, page protocol.Cost) er
 
 // nothingNew asks what has changed since a token, or since now, which should be
 // nothing; nil if the site does not tell.
-func (l *looked) nothingNew(ctx context.Context, token string) (*changes, string, error) {
+func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, string, error) {
 	if token == "" {
 		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
 	}
@@ -166,7 +166,7 @@ func (l *looked) nothingNew(ctx context.Context, token string) (*changes, string
 // pages gets a few of the pages that were named, and takes the others to be
 // like them. get gives the requests that a page takes in all, of which it has
 // sent one.
-func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) error {
+func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) error {
 	var got int64
 	var sum protocol.Cost
 	var first error
@@ -204,7 +204,7 @@ func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) err
 }
 
 // sample gets the first part of a page, and says how many there are.
-func (l *looked) sample(ctx context.Context, it *item) (int, error) {
+func (l *feedProbe) sample(ctx context.Context, it *item) (int, error) {
 	u, err := l.feed.url(l.Root, it.URL)
 	if err != nil {
 		return 0, err
@@ -217,7 +217,7 @@ func (l *looked) sample(ctx context.Context, it *item) (int, error) {
 }
 
 // static looks at a feed of files.
-func (l *looked) static(ctx context.Context) error {
+func (l *feedProbe) static(ctx context.Context) error {
 	var first *index
 	var f *kit.Resource
 	page, err := l.spent(func() error {

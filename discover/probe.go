@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// look is one look at a site.
-type look struct {
+// prober is one look at a site.
+type prober struct {
 	Options
 	client *http.Client // asks nothing twice
 	memo   *memo
@@ -45,7 +45,7 @@ type look struct {
 // error is about the whole site: an address that is none, or is refused, a
 // network or a server that does not answer, a robots.txt that is out of reach.
 func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*Site, error) {
-	l := &look{}
+	l := &prober{}
 	if o != nil {
 		l.Options = *o
 	}
@@ -98,7 +98,7 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 
 // all looks at everything in turn. Each part has its time, so that one of them
 // that hangs leaves some to the others.
-func (l *look) all(outer context.Context) error {
+func (l *prober) all(outer context.Context) error {
 	start := time.Now()
 	within := func(d time.Duration) (context.Context, context.CancelFunc) {
 		return context.WithDeadlineCause(outer, start.Add(d), errLate)
@@ -109,21 +109,21 @@ func (l *look) all(outer context.Context) error {
 	if l.robots, err = fetch.RobotsOf(ctx, l.client, l.root); err != nil {
 		return ended(ctx, err)
 	}
-	whole := cmp.Or(l.Timeout, time.Minute+30*l.robots.CrawlDelay())
+	limit := cmp.Or(l.Timeout, time.Minute+30*l.robots.CrawlDelay())
 	l.readRobots()
-	ctx, cancel = within(whole / 4)
+	ctx, cancel = within(limit / 4)
 	defer cancel()
 	if l.Quick {
-		if l.brief(ctx) {
+		if l.probeQuick(ctx) {
 			return nil
 		}
-		ctx, cancel = within(whole / 2)
+		ctx, cancel = within(limit / 2)
 		defer cancel()
 	}
 	if err := l.readHome(ctx); err != nil {
 		return ended(outer, err)
 	}
-	ctx, cancel = within(3 * whole / 4)
+	ctx, cancel = within(3 * limit / 4)
 	defer cancel()
 	unread := make(chan error, 1)
 	if l.PolicyKnown {
@@ -131,11 +131,11 @@ func (l *look) all(outer context.Context) error {
 	} else {
 		go func() { unread <- l.readTerms(ctx) }()
 	}
-	rooms := l.lookRooms(ctx)
+	rooms := l.probeProtocols(ctx)
 	refusal := l.refusal(<-unread)
-	ctx, cancel = within(whole)
+	ctx, cancel = within(limit)
 	defer cancel()
-	web := l.lookWeb(ctx, rooms)
+	web := l.probeWeb(ctx, rooms)
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
@@ -159,7 +159,7 @@ func (l *look) all(outer context.Context) error {
 }
 
 // errLate is the cause of a look that ends before it has seen everything.
-var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.Coded("look-timeout", millrace.ErrUnavailable))
+var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
 // ended returns the cause for which a context has ended, else the error.
 func ended(ctx context.Context, err error) error {
@@ -170,7 +170,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // obey refuses what robots.txt disallows on the site, to whatever client.
-func (l *look) obey(req *http.Request) error {
+func (l *prober) obey(req *http.Request) error {
 	u := req.URL
 	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
 		return nil
@@ -183,13 +183,13 @@ func (l *look) obey(req *http.Request) error {
 }
 
 // disallows reports whether robots.txt keeps a crawl from a page of the site.
-func (l *look) disallows(page string) bool {
+func (l *prober) disallows(page string) bool {
 	u, err := url.Parse(page)
 	return err == nil && l.memo.obey != nil && !l.robots.Allowed(u.RequestURI())
 }
 
 // readRobots takes in what robots.txt says.
-func (l *look) readRobots() {
+func (l *prober) readRobots() {
 	r := &l.site.Robots
 	r.Delay = l.robots.CrawlDelay()
 	if line, rule := l.robots.Rule("/"); line > 0 {
@@ -205,7 +205,7 @@ func (l *look) readRobots() {
 	}
 }
 
-func (l *look) license(ref, from string) {
+func (l *prober) license(ref, from string) {
 	u, err := canon.Resolve(l.root, ref)
 	if err != nil {
 		return
@@ -219,7 +219,7 @@ func (l *look) license(ref, from string) {
 }
 
 // readHome fetches the root. It fails if the site does not answer.
-func (l *look) readHome(ctx context.Context) error {
+func (l *prober) readHome(ctx context.Context) error {
 	l.home, l.homeErr = l.get(ctx, l.root.String())
 	if l.homeErr != nil && ctx.Err() != nil {
 		l.homeErr = context.Cause(ctx)
@@ -254,7 +254,7 @@ func (l *look) readHome(ctx context.Context) error {
 }
 
 // moved notes where the root is.
-func (l *look) moved(to string) {
+func (l *prober) moved(to string) {
 	if canon.Origin(to) != canon.Origin(l.site.URL) {
 		l.site.Moved = to
 	}
@@ -265,8 +265,8 @@ func refusedByRobots(err error) bool {
 	return ok
 }
 
-// lookRooms returns the way of each room, nil where the site does not have it.
-func (l *look) lookRooms(ctx context.Context) []*Way {
+// probeProtocols returns the way of each room, nil where the site does not have it.
+func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
 	for i, room := range l.Protocols {
@@ -274,7 +274,7 @@ func (l *look) lookRooms(ctx context.Context) []*Way {
 			continue
 		}
 		all.Go(func() {
-			if ways[i] = l.stands(ctx, room.Name); ways[i] != nil {
+			if ways[i] = l.confirm(ctx, room.Name); ways[i] != nil {
 				return
 			}
 			offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
@@ -286,7 +286,7 @@ func (l *look) lookRooms(ctx context.Context) []*Way {
 }
 
 // way makes a way of what a room has found, nil if it has found nothing.
-func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.Offer, err error) *Way {
+func (l *prober) way(ctx context.Context, room protocol.Protocol, offer *protocol.Offer, err error) *Way {
 	w := &Way{Protocol: room.Name, Label: room.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
@@ -312,7 +312,7 @@ func reason(err error, name string) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), name+": ")
 }
 
-func (l *look) readerOptions() *protocol.ReaderOptions {
+func (l *prober) readerOptions() *protocol.ReaderOptions {
 	var o protocol.ReaderOptions
 	if l.Reader != nil {
 		o = *l.Reader
@@ -334,7 +334,7 @@ func (l *look) readerOptions() *protocol.ReaderOptions {
 
 // readTerms asks for the documents about the use of the content. The error is
 // that of the first one that cannot be read.
-func (l *look) readTerms(ctx context.Context) (first error) {
+func (l *prober) readTerms(ctx context.Context) (first error) {
 	for _, room := range l.Protocols {
 		src, ok := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
 		if !ok {
@@ -349,7 +349,7 @@ func (l *look) readTerms(ctx context.Context) (first error) {
 
 // refusal returns why the content may not be used for the purpose, or "" if it
 // may. unread is why a document about that could not be read.
-func (l *look) refusal(unread error) string {
+func (l *prober) refusal(unread error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.site.Terms = slices.Clone(l.terms)

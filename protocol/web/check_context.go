@@ -26,9 +26,9 @@ const (
 	pathCatalog = "/.well-known/api-catalog"
 )
 
-// survey is what a site has of the room, as its rules share it. It is lenient
+// siteContext is what a site has of the room, as its rules share it. It is lenient
 // where the reader is strict: what is broken has to be seen.
-type survey struct {
+type siteContext struct {
 	kit.Site
 	root     *check.Response
 	robots   *seenRobots
@@ -55,7 +55,7 @@ type seenPage struct {
 	accept http.Header     // with which it was asked
 }
 
-func (s *survey) run(ctx context.Context) error {
+func (s *siteContext) run(ctx context.Context) error {
 	var err error
 	if s.root, err = s.Target.Get(ctx, s.Target.Root()); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *survey) run(ctx context.Context) error {
 
 // document gets what may be a document of a name, nil if it is not there, or is
 // a page in its place.
-func (s *survey) document(ctx context.Context, u string) (*check.Response, error) {
+func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
 	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *survey) document(ctx context.Context, u string) (*check.Response, error
 	return resp, nil
 }
 
-func (s *survey) seeLLMs(ctx context.Context) error {
+func (s *siteContext) seeLLMs(ctx context.Context) error {
 	resp, err := s.document(ctx, s.At(pathLLMs))
 	if resp != nil {
 		s.llms = &seenLLMs{resp, decodeLLMs(resp.Body)}
@@ -91,7 +91,7 @@ func (s *survey) seeLLMs(ctx context.Context) error {
 	return err
 }
 
-func (s *survey) seeRobots(ctx context.Context) error {
+func (s *siteContext) seeRobots(ctx context.Context) error {
 	resp, err := s.Target.Get(ctx, s.At(pathRobots))
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:
@@ -106,7 +106,7 @@ func (s *survey) seeRobots(ctx context.Context) error {
 
 // seeSitemaps gets the sitemaps that robots.txt names, else the usual one, and
 // of an index some.
-func (s *survey) seeSitemaps(ctx context.Context) error {
+func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	var todo []namedSitemap
 	if s.robots != nil {
 		robots := fetch.ParseRobots(s.robots.resp.Body, "millrace")
@@ -143,7 +143,7 @@ func (s *survey) seeSitemaps(ctx context.Context) error {
 }
 
 // seeFeeds gets the feeds that the root announces, one of each format.
-func (s *survey) seeFeeds(ctx context.Context) error {
+func (s *siteContext) seeFeeds(ctx context.Context) error {
 	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
 		if !atom && !json || !s.Near(l.URL) {
@@ -164,7 +164,7 @@ func (s *survey) seeFeeds(ctx context.Context) error {
 	return nil
 }
 
-func (s *survey) seeCatalog(ctx context.Context) error {
+func (s *siteContext) seeCatalog(ctx context.Context) error {
 	resp, err := s.document(ctx, s.At(pathCatalog))
 	if resp != nil {
 		s.catalog = seeCatalog(resp)
@@ -173,7 +173,7 @@ func (s *survey) seeCatalog(ctx context.Context) error {
 }
 
 // seePages looks at a sample of the pages, and at the one that was asked for.
-func (s *survey) seePages(ctx context.Context) error {
+func (s *siteContext) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
 		for _, u := range m.pages() {
@@ -207,7 +207,7 @@ func (s *survey) seePages(ctx context.Context) error {
 	return nil
 }
 
-func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
+func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
 	resp, err := s.Target.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// lookBytes is how much of a list is looked at, as it is sent.
-	lookBytes = 64 << 10
+	// probeBytes is how much of a list is looked at, as it is sent.
+	probeBytes = 64 << 10
 	// deltaHead is what a delta without pages has, and deltaRatio how much more
 	// room its pages take than in a list, where they have more in common.
 	deltaHead  = 200
 	deltaRatio = 1.5
 )
 
-// looked is what a look at the beginning of a list has found.
-type looked struct {
+// listProbe is what a look at the beginning of a list has found.
+type listProbe struct {
 	kit.Resource
 	pages, bare int
 	fields      millrace.Fields
@@ -38,19 +38,19 @@ type looked struct {
 	made        time.Time // the list, as it says; zero: it does not
 }
 
-// appraise finds the list as a reader does, looks at how it begins, and asks whether
+// probe finds the list as a reader does, looks at how it begins, and asks whether
 // it has deltas.
-func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := &run{reader: newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	r.is.Root = r.Root
-	var l *looked
+	var l *listProbe
 	tries := int64(0)
 	err := r.discover(ctx, kit.Resource{}, func(at kit.Resource) (err error) {
 		tries++
-		l, err = r.lookAt(ctx, at)
+		l, err = r.probeList(ctx, at)
 		return err
 	})
 	if err != nil {
@@ -88,8 +88,8 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	return offer, nil
 }
 
-// lookAt looks at the beginning of what may be a list.
-func (r *run) lookAt(ctx context.Context, at kit.Resource) (*looked, error) {
+// probeList looks at the beginning of what may be a list.
+func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error) {
 	resp, err := r.Open(ctx, "list", at.URL, listTypes, fetch.Validators{})
 	if err != nil {
 		return nil, err
@@ -98,10 +98,10 @@ func (r *run) lookAt(ctx context.Context, at kit.Resource) (*looked, error) {
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, at.URL, errNoList)
 	}
-	l := &looked{Resource: kit.Resource{URL: at.URL, Validators: fetch.ValidatorsOf(resp)}}
+	l := &listProbe{Resource: kit.Resource{URL: at.URL, Validators: fetch.ValidatorsOf(resp)}}
 	f := &listFile{origins: r.originsOf(l.Resource, resp)}
 	yaml := isYAML(resp)
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, probeBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
@@ -136,7 +136,7 @@ func (r *run) lookAt(ctx context.Context, at kit.Resource) (*looked, error) {
 }
 
 // take counts an entry that a reader would take.
-func (l *looked) take(f *listFile, e *entry) {
+func (l *listProbe) take(f *listFile, e *entry) {
 	if _, err := f.own(e.URL); err != nil || !e.Indexable || restriction(e.Robots) != "" || e.auth() && e.Snapshot == nil {
 		return
 	}
@@ -152,7 +152,7 @@ func (l *looked) take(f *listFile, e *entry) {
 
 // hasDelta asks whether the list has the delta of the day when it was made, and
 // how many bytes that has, if it says so.
-func (r *run) hasDelta(ctx context.Context, l *looked) (size int64, ok bool, err error) {
+func (r *run) hasDelta(ctx context.Context, l *listProbe) (size int64, ok bool, err error) {
 	made := l.made
 	if made.IsZero() {
 		made = r.o.Now()

@@ -143,7 +143,7 @@ func publish(t testing.TB, n int, o protocol.PublisherOptions, rooms ...protocol
 	return s
 }
 
-func look(t *testing.T, url string, o *discover.Options) *discover.Site {
+func probe(t *testing.T, url string, o *discover.Options) *discover.Site {
 	t.Helper()
 	if o == nil {
 		o = &discover.Options{}
@@ -179,13 +179,13 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Every room by itself, and all of them together, are found with what they
 // have, in few requests, none of them twice.
-func TestLook(t *testing.T) {
+func TestProbe(t *testing.T) {
 	const n = 40
 	rooms := all.Protocols()
 	for _, room := range rooms {
 		t.Run(room.Name, func(t *testing.T) {
 			s := publish(t, n, protocol.PublisherOptions{}, room)
-			got := look(t, s.URL+"/docs/page-001/?x#y", nil)
+			got := probe(t, s.URL+"/docs/page-001/?x#y", nil)
 			w := got.Way(room.Name)
 			if w == nil || !w.Open() || w.Offer.Pages != n {
 				t.Fatalf("%+v, absent %v", got.Ways, got.Absent)
@@ -206,7 +206,7 @@ func TestLook(t *testing.T) {
 	}
 	t.Run("all", func(t *testing.T) {
 		s := publish(t, n, protocol.PublisherOptions{}, rooms...)
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		if len(got.Ways) != len(rooms)+1 || len(got.Absent) != 0 {
 			t.Fatalf("ways %v, absent %v", got.Ways, got.Absent)
 		}
@@ -232,7 +232,7 @@ const home = `<html><head><title>x</title><link rel="license" href="/license"></
 	<a href="/a#d">a again</a> <a href="https://elsewhere.example/">no</a> <a href="mailto:a@b.example">no</a></body></html>`
 
 // The plain web: by its sitemap, by an index of many, by the links of the root.
-func TestLookWeb(t *testing.T) {
+func TestProbeWeb(t *testing.T) {
 	page := func(n int) string { return "<html><body>" + strings.Repeat("word ", n) }
 	urlset := func(host string, from, to int) string {
 		var b strings.Builder
@@ -249,7 +249,7 @@ func TestLookWeb(t *testing.T) {
 		for i := range 500 {
 			f[fmt.Sprintf("/p/%d", i)] = page(1000)
 		}
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		o := got.Way(discover.Web).Offer
 		if o == nil || o.Pages != 500 || got.Page != cost(1, 5012) {
 			t.Fatalf("%+v, a page is %v", o, got.Page)
@@ -273,11 +273,11 @@ func TestLookWeb(t *testing.T) {
 		f := files{"/": home, "/robots.txt": "User-agent: *\nDisallow: /p/\nAllow: /p/0$\n", "/p/0": page(1000)}
 		s := newSite(t, f)
 		f["/sitemap.xml"] = urlset(s.URL, 0, 500)
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		if o := got.Way(discover.Web).Offer; o == nil || o.Pages != 1 || o.First.Requests != 2 || got.Page != cost(1, 5012) {
 			t.Errorf("%+v, a page is %v", o, got.Page)
 		}
-		if got := look(t, s.URL, &discover.Options{IgnorePolicy: true}).Way(discover.Web).Offer; got == nil || got.Pages != 500 {
+		if got := probe(t, s.URL, &discover.Options{IgnorePolicy: true}).Way(discover.Web).Offer; got == nil || got.Pages != 500 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -292,7 +292,7 @@ func TestLookWeb(t *testing.T) {
 		}
 		f["/maps.xml"] = b.String() + "</sitemapindex>"
 		f["/robots.txt"] = "Sitemap: /maps.xml\nSitemap: /list.json\n"
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		o := got.Way(discover.Web).Offer
 		if o == nil || o.Pages != 2000 || o.First.Requests != 2000+21 || o.Basis == "" {
 			t.Fatalf("%+v", o)
@@ -300,7 +300,7 @@ func TestLookWeb(t *testing.T) {
 	})
 	t.Run("links", func(t *testing.T) {
 		s := newSite(t, files{"/": home, "/a": page(100), "/b": page(300)})
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		o := got.Way(discover.Web).Offer
 		if o == nil || o.Pages != -1 || o.First.Requests != 3 {
 			t.Fatalf("%+v", o)
@@ -318,7 +318,7 @@ func TestLookWeb(t *testing.T) {
 			}
 			http.NotFound(w, r)
 		}))
-		o := look(t, s.URL, nil).Way(discover.Web).Offer
+		o := probe(t, s.URL, nil).Way(discover.Web).Offer
 		if o == nil || o.Still.Bytes != 3*int64(len(home)) || o.Each.Bytes != 0 {
 			t.Fatalf("pages without validators come whole: %+v", o)
 		}
@@ -329,7 +329,7 @@ func TestLookWeb(t *testing.T) {
 			f[fmt.Sprintf("/p/%d", i)] = page(10)
 		}
 		s := newSite(t, f)
-		if got := look(t, s.URL, nil); got.Way(discover.Web).Offer.Pages != 70 || got.Page.Bytes != 62 {
+		if got := probe(t, s.URL, nil); got.Way(discover.Web).Offer.Pages != 70 || got.Page.Bytes != 62 {
 			t.Errorf("%+v, %v", got.Way(discover.Web).Offer, got.Page)
 		}
 	})
@@ -340,7 +340,7 @@ func TestLookWeb(t *testing.T) {
 				w.WriteHeader(http.StatusNotFound)
 			}
 		}))
-		got := look(t, s.URL, nil)
+		got := probe(t, s.URL, nil)
 		if len(got.Ways) != 1 || got.Ways[0].Open() || got.Ways[0].Code != "no-html" {
 			t.Errorf("%+v", got.Ways)
 		}
@@ -351,7 +351,7 @@ func TestLookWeb(t *testing.T) {
 	t.Run("elsewhere", func(t *testing.T) {
 		other := newSite(t, files{"/": home})
 		s := newSite(t, http.RedirectHandler(other.URL+"/", http.StatusMovedPermanently))
-		got := look(t, s.URL, &discover.Options{Protocols: []protocol.Protocol{}})
+		got := probe(t, s.URL, &discover.Options{Protocols: []protocol.Protocol{}})
 		if got.Moved != other.URL+"/" || got.Ways[0].Open() {
 			t.Errorf("%q, %+v", got.Moved, got.Ways)
 		}
@@ -359,12 +359,12 @@ func TestLookWeb(t *testing.T) {
 }
 
 // The usage policy of a site is reported, and forbidden ways are left out.
-func TestLookTerms(t *testing.T) {
+func TestProbeTerms(t *testing.T) {
 	policy := &millrace.Policy{
 		Terms: "https://example.com/terms", Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true},
 	}
 	s := publish(t, 5, protocol.PublisherOptions{Policy: policy}, all.Protocols()...)
-	got := look(t, s.URL, &discover.Options{Purpose: millrace.AITrain})
+	got := probe(t, s.URL, &discover.Options{Purpose: millrace.AITrain})
 	if len(got.Terms) == 0 {
 		t.Fatal("the policy is not found")
 	}
@@ -376,16 +376,16 @@ func TestLookTerms(t *testing.T) {
 	if p := got.Plan(nil); p.First.Primary != "" {
 		t.Errorf("the plan goes by %s", p.First.Primary)
 	}
-	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AITrain, IgnorePolicy: true}); got.Plan(nil).First.Primary == "" || got.Ways[0].Reason == "" {
+	if got := probe(t, s.URL, &discover.Options{Purpose: millrace.AITrain, IgnorePolicy: true}); got.Plan(nil).First.Primary == "" || got.Ways[0].Reason == "" {
 		t.Errorf("ignored: %+v", got.Ways)
 	}
-	if got := look(t, s.URL, &discover.Options{Purpose: millrace.AIInput}); got.Plan(nil).First.Primary == "" {
+	if got := probe(t, s.URL, &discover.Options{Purpose: millrace.AIInput}); got.Plan(nil).First.Primary == "" {
 		t.Errorf("for another purpose: %+v", got.Ways)
 	}
 }
 
 // robots.txt is asked first, and obeyed by any client.
-func TestLookRobots(t *testing.T) {
+func TestProbeRobots(t *testing.T) {
 	const robots = "License: https://rsl.example/license.xml\nUser-agent: millrace\nDisallow: /\nAllow: /sitemap.xml\nCrawl-delay: 0.01\n" +
 		"Content-Signal: search=yes, ai-train=no\nUser-agent: other\nContent-Signal: search=no\nLICENSE: /b.xml\n"
 	want := discover.Robots{
@@ -416,7 +416,7 @@ func TestLookRobots(t *testing.T) {
 }
 
 // What servers do to those who ask costs a look little, and is said in a line.
-func TestLookHostile(t *testing.T) {
+func TestProbeHostile(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request, text string) {
 		for r.Context().Err() == nil {
 			if _, err := w.Write([]byte(strings.Repeat(text, 1000))); err != nil {
@@ -459,7 +459,7 @@ func TestLookHostile(t *testing.T) {
 				endless(w, r, "<p>")
 			}
 		})
-		got := look(t, u, &discover.Options{MaxBytes: 4 << 20})
+		got := probe(t, u, &discover.Options{MaxBytes: 4 << 20})
 		if got.Spent.Bytes > 5<<20 || got.Spent.Requests > 40 {
 			t.Errorf("%v", got.Spent)
 		}
@@ -477,18 +477,18 @@ func TestLookHostile(t *testing.T) {
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "look-timeout" {
+		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "probe-timeout" {
 			t.Error(err)
 		}
 	})
 	t.Run("a root that hangs", func(t *testing.T) {
 		s := publish(t, 5, protocol.PublisherOptions{}, all.Protocols()...)
 		s.silent = []string{"/", "/openfeeder"}
-		got := look(t, s.URL, &discover.Options{Timeout: 2 * time.Second})
-		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Later || w.Code != "look-timeout" {
+		got := probe(t, s.URL, &discover.Options{Timeout: 2 * time.Second})
+		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Later || w.Code != "probe-timeout" {
 			t.Errorf("%+v", w)
 		}
-		if w := got.Way(discover.Web); w.Open() || !w.Later || w.Code != "look-timeout" {
+		if w := got.Way(discover.Web); w.Open() || !w.Later || w.Code != "probe-timeout" {
 			t.Errorf("%+v", w)
 		}
 		if w := got.Way("scp"); w == nil || !w.Open() {
@@ -498,7 +498,7 @@ func TestLookHostile(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) {
 		u := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		_, err := discover.Probe(t.Context(), guarded(), u, &discover.Options{Timeout: 200 * time.Millisecond})
-		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "look-timeout" {
+		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "probe-timeout" {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -515,7 +515,7 @@ func TestLookHostile(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusForbidden)
 		})
-		got := look(t, u, nil)
+		got := probe(t, u, nil)
 		if w := got.Way(discover.Web); w.Open() || w.Reason == "" {
 			t.Errorf("%+v", w)
 		}
@@ -544,7 +544,7 @@ func TestLookHostile(t *testing.T) {
 	})
 	t.Run("few requests", func(t *testing.T) {
 		s := publish(t, 5, protocol.PublisherOptions{}, all.Protocols()...)
-		if got := look(t, s.URL, &discover.Options{MaxRequests: 3}); got.Spent.Requests != 3 {
+		if got := probe(t, s.URL, &discover.Options{MaxRequests: 3}); got.Spent.Requests != 3 {
 			t.Errorf("%v", got.Spent)
 		}
 	})
@@ -569,7 +569,7 @@ func TestLookHostile(t *testing.T) {
 	})
 }
 
-func ExampleLook() {
+func ExampleProbe() {
 	site := httptest.NewServer(files{"/": home, "/a": "<html>a", "/b": "<html>b"})
 	defer site.Close()
 	found, _ := discover.Probe(context.Background(), site.Client(), site.URL, &discover.Options{Protocols: all.Protocols()})

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// lookBytes is how much of a document is looked at, as it is sent.
-	lookBytes = 256 << 10
-	// lookLists is how many sitemaps are looked at, and lookSamples how many
+	// probeBytes is how much of a document is looked at, as it is sent.
+	probeBytes = 256 << 10
+	// probedLists is how many sitemaps are looked at, and lookSamples how many
 	// pages.
-	lookLists   = 3
-	lookSamples = 3
-	lookNames   = 2000    // of pages that are kept
-	lookFeed    = 1 << 20 // bytes of a feed
-	// bareRequests is what it takes to find out that a page has no Markdown.
-	bareRequests = 2
+	probedLists   = 3
+	probedSamples = 3
+	probedNames   = 2000    // of pages that are kept
+	feedProbeBytes    = 1 << 20 // bytes of a feed
+	// noMarkdownRequests is what it takes to find out that a page has no Markdown.
+	noMarkdownRequests = 2
 	mostPages    = 1 << 28 // that a site is taken to have, whatever its server says
 )
 
-// appraise finds sitemaps, feed and Markdown as a reader does, and looks at how
+// probe finds sitemaps, feed and Markdown as a reader does, and looks at how
 // the lists begin, and at a few pages.
-func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	l := &looked{run: &run{reader: newReader(client, endpoint, o)}}
+func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	l := &siteProbe{run: &run{reader: newReader(client, endpoint, o)}}
 	if l.Err != nil {
 		return nil, l.Err
 	}
@@ -45,7 +45,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		return nil, err
 	}
 	l.usual = site.usual
-	if err := l.lookAtLists(ctx, site.lists); err != nil {
+	if err := l.probeLists(ctx, site.lists); err != nil {
 		return nil, err
 	}
 	if err := l.sample(ctx); err != nil {
@@ -53,15 +53,15 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	}
 	offer := l.offer()
 	if site.feed != "" {
-		if err := l.lookAtFeed(ctx, site.feed, offer); err != nil {
+		if err := l.probeFeed(ctx, site.feed, offer); err != nil {
 			return nil, err
 		}
 	}
 	return offer, nil
 }
 
-// looked is a site that is looked at.
-type looked struct {
+// siteProbe is a site that is looked at.
+type siteProbe struct {
 	*run
 	entry    string
 	pages    float64
@@ -80,18 +80,18 @@ type looked struct {
 	fields millrace.Fields
 }
 
-// lookAtLists looks at the sitemaps that are named, or at the first that is
+// probeLists looks at the sitemaps that are named, or at the first that is
 // where sitemaps usually are.
-func (l *looked) lookAtLists(ctx context.Context, named []string) error {
+func (l *siteProbe) probeLists(ctx context.Context, named []string) error {
 	var first error
 	for i, u := range named {
-		if l.lists > 0 && (l.usual || i >= lookLists) {
+		if l.lists > 0 && (l.usual || i >= probedLists) {
 			if !l.usual {
 				l.more(float64(len(named)) / float64(i))
 			}
 			break
 		}
-		err := l.lookAtList(ctx, u, 0)
+		err := l.probeList(ctx, u, 0)
 		if err != nil && !absent(err) {
 			return err
 		}
@@ -109,20 +109,20 @@ func (l *looked) lookAtLists(ctx context.Context, named []string) error {
 }
 
 // more takes the lists that were not looked at for such as those that were.
-func (l *looked) more(times float64) {
+func (l *siteProbe) more(times float64) {
 	l.pages, l.lists, l.bytes, l.still, l.guessed = l.pages*times, l.lists*times, l.bytes*times, l.still*times, true
 }
 
-// lookAtList looks at the beginning of a sitemap, or at some of those that an
+// probeList looks at the beginning of a sitemap, or at some of those that an
 // index names.
-func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
+func (l *siteProbe) probeList(ctx context.Context, u string, depth int) error {
 	resp, err := l.Open(ctx, "sitemap", u, sitemapTypes, fetch.Validators{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	at, free := resp.Request.URL, fetch.ValidatorsOf(resp) != fetch.Validators{}
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, probeBytes)
 	if err != nil {
 		return fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
@@ -140,16 +140,16 @@ func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
 	if len(children) == 0 || depth > 0 {
 		return nil
 	}
-	return l.lookAtChildren(ctx, children)
+	return l.probeChildren(ctx, children)
 }
 
-// lookAtChildren looks at some of the sitemaps of an index, evenly spread.
-func (l *looked) lookAtChildren(ctx context.Context, children []string) error {
+// probeChildren looks at some of the sitemaps of an index, evenly spread.
+func (l *siteProbe) probeChildren(ctx context.Context, children []string) error {
 	before := *l
 	l.pages, l.lists, l.bytes, l.still = 0, 0, 0, 0
-	read := min(len(children), lookLists)
+	read := min(len(children), probedLists)
 	for i := range read {
-		err := l.lookAtList(ctx, children[(2*i+1)*len(children)/(2*read)], 1)
+		err := l.probeList(ctx, children[(2*i+1)*len(children)/(2*read)], 1)
 		if err != nil && !absent(err) {
 			return err
 		}
@@ -162,7 +162,7 @@ func (l *looked) lookAtChildren(ctx context.Context, children []string) error {
 }
 
 // names gives what the beginning of a sitemap names.
-func (l *looked) names(content []byte, at *url.URL) (children []string, pages int, err error) {
+func (l *siteProbe) names(content []byte, at *url.URL) (children []string, pages int, err error) {
 	for e, err := range sitemap.Parse(bytes.NewReader(content), &sitemap.Options{MaxEntries: maxEntries}) {
 		if err != nil {
 			return children, pages, err
@@ -175,7 +175,7 @@ func (l *looked) names(content []byte, at *url.URL) (children []string, pages in
 				children = append(children, u)
 			}
 		case l.here(u) != "":
-			if pages++; len(l.urls) < lookNames {
+			if pages++; len(l.urls) < probedNames {
 				l.urls, l.times = append(l.urls, u), append(l.times, e.Modified)
 			}
 		}
@@ -185,9 +185,9 @@ func (l *looked) names(content []byte, at *url.URL) (children []string, pages in
 
 // some gives a few of the pages, without the root if there are enough others: it
 // is like none of them.
-func (l *looked) some() (pages []string) {
+func (l *siteProbe) some() (pages []string) {
 	for _, u := range l.urls {
-		if u = l.here(u); u != l.Root || len(l.urls) <= lookSamples {
+		if u = l.here(u); u != l.Root || len(l.urls) <= probedSamples {
 			pages = append(pages, u)
 		}
 	}
@@ -195,7 +195,7 @@ func (l *looked) some() (pages []string) {
 }
 
 // sample gets a few pages. A site without Markdown is ErrNotFound.
-func (l *looked) sample(ctx context.Context) error {
+func (l *siteProbe) sample(ctx context.Context) error {
 	if l.pages == 0 {
 		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.Root, millrace.ErrNotFound)
 	}
@@ -235,7 +235,7 @@ func (l *looked) sample(ctx context.Context) error {
 }
 
 // offer says what was found.
-func (l *looked) offer() *protocol.Offer {
+func (l *siteProbe) offer() *protocol.Offer {
 	pages := int64(min(l.pages, mostPages))
 	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
 	o := &protocol.Offer{
@@ -246,7 +246,7 @@ func (l *looked) offer() *protocol.Offer {
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
 	}
 	bare := pages * int64(l.none) / int64(l.none+l.got)
-	vain := protocol.Cost{Requests: bareRequests, Bytes: l.html / int64(max(1, l.none))}
+	vain := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
 	o.First = o.First.Add(o.Each, pages-bare).Add(vain, bare)
 	// When a list has changed, pages are asked for of which it does not say when
 	// they have, and all of those that have no Markdown, which then come as HTML.
@@ -270,9 +270,9 @@ func (l *looked) offer() *protocol.Offer {
 	return o
 }
 
-// lookAtFeed makes a refresh as cheap as it is by the feed, if that is one of
+// probeFeed makes a refresh as cheap as it is by the feed, if that is one of
 // all changes.
-func (l *looked) lookAtFeed(ctx context.Context, at string, o *protocol.Offer) error {
+func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer) error {
 	resp, err := l.Get(ctx, at, feedTypes, fetch.Validators{})
 	switch {
 	case err != nil && !absent(err):
@@ -285,7 +285,7 @@ func (l *looked) lookAtFeed(ctx context.Context, at string, o *protocol.Offer) e
 		return nil
 	}
 	free := fetch.ValidatorsOf(resp) != fetch.Validators{}
-	b, err := fetch.ReadBeginning(resp, lookFeed)
+	b, err := fetch.ReadBeginning(resp, feedProbeBytes)
 	if err != nil || !b.Whole {
 		return nil //nolint:nilerr // it is of no use, and the sitemaps are
 	}

@@ -114,7 +114,7 @@ func TestLook(t *testing.T) {
 }
 
 // Of a sitemap of any length the beginning is read, where the elements are.
-func TestLookAtLongSitemap(t *testing.T) {
+func TestProbeLongSitemap(t *testing.T) {
 	h := newHost(t)
 	element := h.collection("all.scp", time.Now().Add(-time.Hour), time.Time{}, "/p")
 	text := string(sitemapOf(element))

@@ -65,8 +65,8 @@ func (a *said) got() string {
 	return a.resp.Said() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
 }
 
-// survey is what the rules share of a site.
-type survey struct {
+// siteContext is what the rules share of a site.
+type siteContext struct {
 	kit.Site
 	about *said // at the well-known path
 	found *said // the discovery document: about, or what the root points at
@@ -84,12 +84,12 @@ type survey struct {
 
 // get asks for a document; an error that says nothing of the site is given
 // alone.
-func (s *survey) get(ctx context.Context, target string) (*said, error) {
+func (s *siteContext) get(ctx context.Context, target string) (*said, error) {
 	resp, err := s.Get(ctx, target)
 	return s.answer(ctx, target, resp, err)
 }
 
-func (s *survey) answer(ctx context.Context, target string, resp *check.Response, err error) (*said, error) {
+func (s *siteContext) answer(ctx context.Context, target string, resp *check.Response, err error) (*said, error) {
 	a := &said{url: target, resp: resp, err: err}
 	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func (s *survey) answer(ctx context.Context, target string, resp *check.Response
 }
 
 // ask asks the endpoint with parameters.
-func (s *survey) ask(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) ask(ctx context.Context, pairs ...string) (*said, error) {
 	return s.get(ctx, s.feed.query(pairs...))
 }
 
-func (s *survey) run(ctx context.Context) error {
+func (s *siteContext) run(ctx context.Context) error {
 	var err error
 	if s.about, err = s.get(ctx, s.At(discovery)); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *survey) run(ctx context.Context) error {
 
 // meant reports whether an answer is meant as the discovery document: what has
 // its members, what is JSON and broken, and what is there for some only.
-func (s *survey) meant(a *said) bool {
+func (s *siteContext) meant(a *said) bool {
 	switch {
 	case a.err != nil:
 		return false
@@ -164,7 +164,7 @@ func (s *survey) meant(a *said) bool {
 
 // pointed gives the discovery document that the root points at, nil if it
 // points at none.
-func (s *survey) pointed(ctx context.Context) (*said, error) {
+func (s *siteContext) pointed(ctx context.Context) (*said, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (s *survey) pointed(ctx context.Context) (*said, error) {
 }
 
 // sample gets a sample of the pages that the index names.
-func (s *survey) sample(ctx context.Context) error {
+func (s *siteContext) sample(ctx context.Context) error {
 	s.day = s.Now().UTC().Add(-7 * 24 * time.Hour)
 	newest := time.Time{}
 	for _, it := range s.items {
@@ -231,13 +231,13 @@ func (s *survey) sample(ctx context.Context) error {
 }
 
 // closed reports whether the endpoint needs a key.
-func (s *survey) closed() bool {
+func (s *siteContext) closed() bool {
 	return s.index != nil && s.index.err == nil &&
 		(s.index.resp.Status == http.StatusUnauthorized || s.index.resp.Status == http.StatusForbidden)
 }
 
 // live gives an error unless the endpoint answers, and looks at parameters.
-func (s *survey) live() error {
+func (s *siteContext) live() error {
 	if s.index == nil || !s.index.ok() || s.feed.Static {
 		return check.ErrNotApplicable
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// survey is what a site has of SCP, as its rules share it. It is lenient where
+// siteContext is what a site has of SCP, as its rules share it. It is lenient where
 // the reader is strict: what is broken has to be seen.
-type survey struct {
+type siteContext struct {
 	kit.Site
 	limits *OpenOptions
 	here   *check.Response
@@ -54,7 +54,7 @@ func (r *reference) group() string {
 	return fmt.Sprint(r.section, r.delta, r.since.UnixNano(), r.generated.UnixNano())
 }
 
-func (s *survey) run(ctx context.Context) error {
+func (s *siteContext) run(ctx context.Context) error {
 	var err error
 	if s.here, err = s.Get(ctx, s.Target.Site()); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *survey) run(ctx context.Context) error {
 
 // findSitemap finds the sitemap with the SCP elements: /sitemap.xml, those that
 // robots.txt names, and what is in them if they are indexes.
-func (s *survey) findSitemap(ctx context.Context) error {
+func (s *siteContext) findSitemap(ctx context.Context) error {
 	todo := []candidate{{url: s.At("/sitemap.xml")}}
 	_, robots, err := s.Robots(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ const maxChosen = 2
 // choose gives the collections that are looked into: the smallest snapshot of
 // a section that has deltas, if there is one, in all of its codings, and the
 // newest deltas of that section.
-func (s *survey) choose() (out []*reference) {
+func (s *siteContext) choose() (out []*reference) {
 	size := func(r *reference) int64 {
 		if r.size < 0 {
 			return 1 << 40
@@ -222,7 +222,7 @@ func (s *survey) choose() (out []*reference) {
 
 // still reports whether the sitemap, asked for again, says the same of a
 // collection, so that what differs is no site on the move.
-func (s *survey) still(ctx context.Context, r *reference) (bool, error) {
+func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
 		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
 		if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// survey is what a site has of the protocol, as its rules share it. It is
+// siteContext is what a site has of the protocol, as its rules share it. It is
 // lenient where the reader is strict: what is broken has to be seen.
-type survey struct {
+type siteContext struct {
 	kit.Site
 	home   *check.Response
 	robots *fetch.Robots // nil = there is none
@@ -60,7 +60,7 @@ type seenPage struct {
 	err  error // of the request
 }
 
-func (s *survey) run(ctx context.Context) error {
+func (s *siteContext) run(ctx context.Context) error {
 	home, err := s.Target.Get(ctx, s.Target.Root())
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *survey) run(ctx context.Context) error {
 	return s.samplePages(ctx)
 }
 
-func (s *survey) readRobots(ctx context.Context) (err error) {
+func (s *siteContext) readRobots(ctx context.Context) (err error) {
 	if _, s.robots, err = s.Robots(ctx); s.robots != nil {
 		s.named = jsonFirst(kit.Sitemaps(s.robots, s.Root(), isListName))
 	}
@@ -111,7 +111,7 @@ func (s *survey) readRobots(ctx context.Context) (err error) {
 // readable reports whether an answer is a 200 with something else than HTML.
 func readable(r *check.Response) bool { return r.OK() && !weblink.IsHTML(r.Header) }
 
-func (s *survey) readHome() {
+func (s *siteContext) readHome() {
 	base, err := url.Parse(s.home.URL)
 	if err != nil || s.home.Status != http.StatusOK {
 		return
@@ -126,7 +126,7 @@ var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 
 // seeList fetches what may be a list, and gives it if it is meant as one; if
 // not, it says why.
-func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
+func (s *siteContext) seeList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, why, err := s.Document(ctx, u)
 	switch {
 	case resp == nil:
@@ -179,7 +179,7 @@ func readList(u string, resp *check.Response) *seenList {
 }
 
 // samplePages fetches a sample of the pages that the list opens.
-func (s *survey) samplePages(ctx context.Context) error {
+func (s *siteContext) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}
 	for _, e := range s.list.entries {
@@ -201,7 +201,7 @@ func (s *survey) samplePages(ctx context.Context) error {
 }
 
 // allows reports whether robots.txt lets somebody ask for a URL.
-func (s *survey) allows(u string) bool {
+func (s *siteContext) allows(u string) bool {
 	p, err := url.Parse(u)
 	return err == nil && s.robots.Allowed(p.RequestURI())
 }
