@@ -157,7 +157,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	if err != nil && ctx.Err() != nil {
 		return // it is due still
 	}
-	l := schedule.Look{
+	l := schedule.Scan{
 		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
 		Changed: r.Added+r.Updated+r.Deleted > 0, Doubted: r.Doubted > 0 || r.Quota != "",
 	}

@@ -160,16 +160,16 @@ type Sum struct {
 
 // Counts are what some events come to.
 type Counts struct {
-	Events   int64
-	Cached   int64 // of them
-	Results  int64
-	Bytes    int64
-	Size     int64
-	HTML     int64
-	Received int64
-	Weighed  int64         // events whose HTML is known
-	Wired    int64         // HTML of the events whose Received is known
-	Took     time.Duration // all together
+	Events    int64
+	Cached    int64 // of them
+	Results   int64
+	Bytes     int64
+	Size      int64
+	HTML      int64
+	Received  int64
+	HTMLKnown int64         // events whose HTML is known
+	Wired     int64         // HTML of the events whose Received is known
+	Took      time.Duration // all together
 }
 
 // Topic is what the most asked are counted of.

@@ -99,8 +99,8 @@ type arcLintCommand struct {
 	URL   string   `name:"url" placeholder:"URL" help:"Address of a page that is a file."`
 }
 
-// arcVerdict is what `millrace arc lint --json` prints of a page.
-type arcVerdict struct {
+// arcLintResult is what `millrace arc lint --json` prints of a page.
+type arcLintResult struct {
 	Page     string             `json:"page"`
 	Findings []snapshot.Finding `json:"findings"`
 	Error    string             `json:"error,omitempty"`
@@ -113,10 +113,10 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: it is the address of one page")
 	}
-	var verdicts []arcVerdict
+	var verdicts []arcLintResult
 	failed := false
 	for _, name := range c.Pages {
-		v := arcVerdict{Page: name, Findings: []snapshot.Finding{}}
+		v := arcLintResult{Page: name, Findings: []snapshot.Finding{}}
 		list, err := c.lint(ctx, p, name)
 		if _, usage := errors.AsType[usageError](err); usage || ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
@@ -152,7 +152,7 @@ func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]s
 }
 
 // text writes what was found for a person, a line each as compilers do.
-func (v *arcVerdict) text(w *bytes.Buffer) {
+func (v *arcLintResult) text(w *bytes.Buffer) {
 	switch {
 	case strings.Contains(v.Error, v.Page):
 		fmt.Fprintln(w, v.Error)

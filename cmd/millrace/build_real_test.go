@@ -195,7 +195,7 @@ func TestRealBuildFixed(t *testing.T) {
 			}
 			defer b.Close()
 			for _, it := range []static.Item{
-				{Path: "/scp/all-0123.scp.zst", Room: "scp", Fixed: true}, {Path: "/100%25%20odd~.json", Room: "odd"}, {Path: "/", Name: "index.html"},
+				{Path: "/scp/all-0123.scp.zst", Room: "scp", Immutable: true}, {Path: "/100%25%20odd~.json", Room: "odd"}, {Path: "/", Name: "index.html"},
 			} {
 				if err := b.Add(t.Context(), it); err != nil {
 					t.Fatal(err)

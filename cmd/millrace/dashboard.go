@@ -50,8 +50,8 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		return nil
 	}
 	site := &dashboard.Site{
-		Name: from.Name, Base: from.Base, Docs: s.docs, Beside: o.Origin == nil && from.Files == nil, Pages: s.site, Press: s.Press,
-		Looked: from.looked, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
+		Name: from.Name, Base: from.Base, Docs: s.docs, ExternalPages: o.Origin == nil && from.Files == nil, Pages: s.site, Press: s.Press,
+		LastScan: from.lastScan, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
@@ -63,7 +63,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		site.Usage, site.Dropped = s.Usage, s.Recorder.Dropped
 	}
 	if len(so.Exporters) > 0 {
-		site.Told = s.Lags
+		site.Lags = s.Lags
 	}
 	for _, rule := range c.Bot {
 		name, gets, _ := strings.Cut(rule, "=")
@@ -84,7 +84,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
-	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, Verdicts: s.verdicts, Log: p.log})
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Log: p.log})
 	if err != nil {
 		return err
 	}
@@ -112,17 +112,17 @@ func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return o.Origin.Original(ctx, ref)
 }
 
-// looked gives the last look at the source, and whether the one after it has
+// lastScan gives the last look at the source, and whether the one after it has
 // failed; nil = there was none.
-func (o *source) looked() *dashboard.Look {
+func (o *source) lastScan() *dashboard.SourceScan {
 	last, failure := o.Last(), o.Failure()
 	if last == nil && failure == nil {
 		return nil
 	}
-	l := &dashboard.Look{As: o.Kind}
+	l := &dashboard.SourceScan{As: o.Kind}
 	if last != nil {
 		r := last.Report
-		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
+		l.Time, l.As, l.Tally, l.Requested, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
 	}
 	if failure != nil {
 		l.Time, l.Err = failure.Time, failure.Err

@@ -101,9 +101,9 @@ type process struct {
 	// configuration file as they are now.
 	again func() (*commands, *config.Config, error)
 	conf  *config.Config // what the flags come from, beside the command line; nil = from nothing else
-	// wishes takes what has a server read its configuration again, and is told
+	// reloads takes what has a server read its configuration again, and is told
 	// what came of it; nil = there is no such server.
-	wishes chan chan<- error
+	reloads chan chan<- error
 }
 
 // errReported ends a command that has already said why it failed.

@@ -85,7 +85,7 @@ func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher,
 	if p.IndexNow, err = push.NewIndexNow(c.IndexNowURL, key, o.Base); err != nil {
 		return nil, usageError("--indexnow: " + err.Error())
 	}
-	g.Fixed = map[string]string{p.IndexNow.Path(): p.IndexNow.Text()}
+	g.Texts = map[string]string{p.IndexNow.Path(): p.IndexNow.Text()}
 	s.p.log.Info("submitting changed pages to search engines", "key_file", strings.TrimSuffix(o.Base, "/")+p.IndexNow.Path())
 	return p, nil
 }

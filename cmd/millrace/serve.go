@@ -52,7 +52,7 @@ type serveReport struct {
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	start := time.Now()
 	p.limitMemory()
-	p.wishes = make(chan chan<- error)
+	p.reloads = make(chan chan<- error)
 	asked, deaf := p.asked()
 	defer deaf()
 	plan, err := c.plan(p)

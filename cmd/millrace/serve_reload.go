@@ -90,7 +90,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 				return nil
 			}
 			_ = r.reload(ctx) // the log tells
-		case done := <-r.now.p.wishes:
+		case done := <-r.now.p.reloads:
 			done <- r.reload(ctx)
 		case err := <-r.settled:
 			r.settled = nil
@@ -130,12 +130,12 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 		return nil, err
 	}
 	c := &line.Serve
-	if err := old.c.fixed(c); err != nil {
+	if err := old.c.checkImmutable(c); err != nil {
 		return nil, err
 	}
 	p := &process{
 		lookup: old.p.lookup, stdin: old.p.stdin, stdout: old.p.stdout, stderr: old.p.stderr,
-		dial: old.p.dial, again: old.p.again, policy: conf.Policy, conf: conf, wishes: old.p.wishes,
+		dial: old.p.dial, again: old.p.again, policy: conf.Policy, conf: conf, reloads: old.p.reloads,
 	}
 	p.start(&c.common)
 	plan, err := c.plan(p)
@@ -166,7 +166,7 @@ const reloading = 30 * time.Second
 // read it, ErrForbidden if it does not decide, or may not be written.
 func (s *service) saveRules() func(ctx context.Context, keep, drop []string) error {
 	conf, p := s.p.conf, s.p
-	if conf == nil || conf.Path == "" || p.wishes == nil {
+	if conf == nil || conf.Path == "" || p.reloads == nil {
 		return nil
 	}
 	return func(ctx context.Context, keep, drop []string) error {
@@ -179,7 +179,7 @@ func (s *service) saveRules() func(ctx context.Context, keep, drop []string) err
 		return conf.Save(map[string][]string{"keep": keep, "drop": drop}, func() error {
 			done := make(chan error, 1)
 			select {
-			case p.wishes <- done:
+			case p.reloads <- done:
 			case <-ctx.Done():
 				return fmt.Errorf("configuration: %w: the service does not read it again", millrace.ErrUnavailable)
 			}

@@ -51,9 +51,9 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // lasting outlives a configuration that another one follows.
 type lasting struct {
 	metrics  *gateway.Metrics
-	sessions *dashboard.Sessions // who is logged in
-	verdicts *dashboard.Verdicts // of the checker, on the dashboard
-	agents   *webauth.Verifier   // of signatures; nil = nothing verifies them
+	sessions *dashboard.Sessions     // who is logged in
+	checks   *dashboard.CheckResults // of the checker, on the dashboard
+	agents   *webauth.Verifier       // of signatures; nil = nothing verifies them
 }
 
 // service is a site at work by one configuration: what reads it, publishes it
@@ -95,7 +95,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 			}
 		}
 	} else {
-		s.metrics, s.sessions, s.verdicts = gateway.NewMetrics(), dashboard.NewSessions(), dashboard.NewVerdicts()
+		s.metrics, s.sessions, s.checks = gateway.NewMetrics(), dashboard.NewSessions(), dashboard.NewCheckResults()
 	}
 	defer func() {
 		if err == nil {

@@ -98,9 +98,9 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// fixed refuses a configuration that differs in what a running server cannot
+// checkImmutable refuses a configuration that differs in what a running server cannot
 // change.
-func (c *serveCommand) fixed(next *serveCommand) error {
+func (c *serveCommand) checkImmutable(next *serveCommand) error {
 	for _, f := range []struct{ flag, was, is string }{
 		{"--listen", c.Listen, next.Listen},
 		{"--store", c.Store, next.Store},

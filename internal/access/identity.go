@@ -23,7 +23,7 @@ type Agents interface {
 type Identity struct {
 	Bot     *bots.Bot // nil = it says nothing of a bot
 	Agent   string    // the host whose keys have signed the request; "" = none
-	Verdict bots.Verdict
+	Verdict bots.Identity
 	Why     string // why its signature proves nothing; "" if it does, or has none
 }
 

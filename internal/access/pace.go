@@ -11,7 +11,7 @@ import (
 type pacing struct {
 	each, all *quota // of bytes; nil = as fast as they go
 	chunk     int    // bytes that are sent at once
-	places    *Places
+	places    *Slots
 }
 
 // everybody is the client that a limit of all counts for.
@@ -23,7 +23,7 @@ func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
 	}
-	p := &pacing{places: NewPlaces(max(1, int(places/4)), nil)}
+	p := &pacing{places: NewSlots(max(1, int(places/4)), nil)}
 	rate := each
 	if each > 0 {
 		p.each = newQuota(quotaBytes, "bytes", each)

@@ -68,8 +68,8 @@ type Guard struct {
 
 	maxActive int64
 	active    atomic.Int64
-	crowd     *Places // the second half of those that are active
-	streams   *Places
+	crowd     *Slots // the second half of those that are active
+	streams   *Slots
 	suspected atomic.Bool // a proxy that is not among proxies was logged
 }
 
@@ -79,8 +79,8 @@ func New(o *Options) (*Guard, error) {
 	if g.log == nil {
 		g.log = slog.Default()
 	}
-	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), NewPlaces(o.MaxStreams, o.Streams)
-	g.crowd = NewPlaces(int(g.maxActive-g.maxActive/2), nil)
+	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), NewSlots(o.MaxStreams, o.Streams)
+	g.crowd = NewSlots(int(g.maxActive-g.maxActive/2), nil)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyCache(o.Keys)
@@ -176,9 +176,9 @@ func (q *Request) About(s Subject) {
 	}
 }
 
-// Composed records that the response was composed of what all protocols have, and its
+// SiteWide records that the response was composed of what all protocols have, and its
 // size.
-func (q *Request) Composed(size int) {
+func (q *Request) SiteWide(size int) {
 	q.Sends(int64(size), true)
 	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
 }

@@ -38,10 +38,10 @@ type ExporterOptions struct {
 }
 
 const (
-	lookEvery   = 5 * time.Second
-	longestWait = 5 * time.Minute
-	beforeFirst = 24 * time.Hour // how far back a new receiver starts
-	tellAgain   = time.Hour      // interval of logs of a lasting failure
+	lookEvery    = 5 * time.Second
+	longestWait  = 5 * time.Minute
+	beforeFirst  = 24 * time.Hour // how far back a new receiver starts
+	warnInterval = time.Hour      // interval of logs of a lasting failure
 )
 
 // NeutralName names this program to services that take "millrace/1.0" for a bot,
@@ -53,13 +53,13 @@ const NeutralName = "Mozilla/5.0 (Linux) millrace"
 // down, it falls behind; events that the store deletes meanwhile are lost, and
 // counted.
 type Exporter struct {
-	usage  store.Usage
-	place  state.JSON[*exportPlace]
-	site   string
-	target *Target
-	kind   receiver
-	post   post
-	o      ExporterOptions
+	usage    store.Usage
+	position state.JSON[*exportPosition]
+	site     string
+	target   *Target
+	kind     receiver
+	post     post
+	o        ExporterOptions
 
 	at    uint64          // the last number that the receiver has
 	done  map[uint64]bool // those that follow which it has, too
@@ -71,14 +71,14 @@ type Exporter struct {
 	lag Lag // without what the store knows
 }
 
-// exportPlace is how far an exporter has come.
-type exportPlace struct {
+// exportPosition is how far an exporter has come.
+type exportPosition struct {
 	Number uint64 `json:"number"` // of the last event that the receiver has
 }
 
-// placeOf returns the place of the exporter of a name: nil until it begins.
-func placeOf(st store.State, site, name string) state.JSON[*exportPlace] {
-	return state.JSON[*exportPlace]{State: st, Namespace: site, Key: "export to " + name}
+// positionOf returns the place of the exporter of a name: nil until it begins.
+func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
+	return state.JSON[*exportPosition]{State: st, Namespace: site, Key: "export to " + name}
 }
 
 // Lag is how far an exporter is behind, and what has become of the rest.
@@ -100,7 +100,7 @@ type Lag struct {
 // address of the outside. o may be nil. Errors are [millrace.ErrInvalid].
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
-		usage: usage, place: placeOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
+		usage: usage, position: positionOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
 		done: make(map[uint64]bool), doubts: make(map[uint64]int),
 	}
 	if o != nil {
@@ -125,7 +125,7 @@ func (e *Exporter) Lag(ctx context.Context) Lag {
 	e.mu.Lock()
 	l := e.lag
 	e.mu.Unlock()
-	place, err := e.place.Load(ctx)
+	place, err := e.position.Load(ctx)
 	if err != nil {
 		return l
 	}
@@ -192,7 +192,7 @@ func (e *Exporter) export(ctx context.Context) {
 		}
 		wait := fetch.Backoff(err, fails, time.Second, longestWait)
 		fails++
-		if now := e.o.Now(); told.IsZero() || now.Sub(told).Abs() >= tellAgain { // not every time of a long day
+		if now := e.o.Now(); told.IsZero() || now.Sub(told).Abs() >= warnInterval { // not every time of a long day
 			told = now
 			e.o.Logger.WarnContext(ctx, "events cannot be handed on; they are kept", "receiver", e.target.String(), "error", err, "again_in", wait.Round(time.Millisecond))
 		}

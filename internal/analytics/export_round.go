@@ -51,11 +51,11 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	}
 	// What was taken was taken, even if the process is to end. A process whose lease
 	// is over may come late: it must not take another one's place back.
-	failed := e.place.Update(context.WithoutCancel(ctx), func(p **exportPlace) error {
+	failed := e.position.Update(context.WithoutCancel(ctx), func(p **exportPosition) error {
 		if *p == nil || (*p).Number != e.at {
 			return fmt.Errorf("place of the export: %w: another process has moved it", millrace.ErrConflict)
 		}
-		*p = &exportPlace{to}
+		*p = &exportPosition{to}
 		return nil
 	})
 	if failed != nil {
@@ -81,7 +81,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 // begin finds where the exporter is. A new receiver gets the events of the last
 // day. Before the first event there is nothing to begin with.
 func (e *Exporter) begin(ctx context.Context) error {
-	place, err := e.place.Load(ctx)
+	place, err := e.position.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (e *Exporter) begin(ctx context.Context) error {
 			}
 			at = first.Number - 1
 		}
-		place = &exportPlace{at}
-		if err := e.place.Save(ctx, place); err != nil {
+		place = &exportPosition{at}
+		if err := e.position.Save(ctx, place); err != nil {
 			return err
 		}
 	}
@@ -109,8 +109,8 @@ func (e *Exporter) begin(ctx context.Context) error {
 // which there are no others. head is the newest number.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
 	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), mostAhead)}
-	if e.kind.patience > 0 {
-		q.From = e.o.Now().Add(-e.kind.patience)
+	if e.kind.maxAge > 0 {
+		q.From = e.o.Now().Add(-e.kind.maxAge)
 	}
 	for ev, err := range e.usage.Events(ctx, e.site, q) {
 		if err != nil {

@@ -32,15 +32,15 @@ type receiver struct {
 	window   int      // events that are read at once
 	together int      // most of them in one request
 	byBot    bool     // a request is about one bot
-	// patience is how old an event may be, because the receiver cannot be told
+	// maxAge is how old an event may be, because the receiver cannot be told
 	// of another time; 0 = of any age.
-	patience time.Duration
+	maxAge time.Duration
 }
 
 var receivers = map[string]receiver{
 	Umami:     {endpoint: "/api/send", params: []string{"website"}, window: 256, together: 1},
-	GA4:       {endpoint: "/mp/collect", params: []string{"measurement_id", "api_secret"}, secret: []string{"api_secret"}, window: 500, together: 25, byBot: true, patience: 71 * time.Hour},
-	Plausible: {endpoint: "/api/event", params: []string{"domain"}, window: 256, together: 1, patience: 48 * time.Hour},
+	GA4:       {endpoint: "/mp/collect", params: []string{"measurement_id", "api_secret"}, secret: []string{"api_secret"}, window: 500, together: 25, byBot: true, maxAge: 71 * time.Hour},
+	Plausible: {endpoint: "/api/event", params: []string{"domain"}, window: 256, together: 1, maxAge: 48 * time.Hour},
 	Webhook:   {window: 400, together: 100},
 }
 

@@ -66,7 +66,7 @@ func (r *Recorder) Run(ctx context.Context) {
 			wait = 0
 			r.o.Logger.Info("what machines ask for is recorded again")
 		}
-		if n := r.Dropped(); n > told && time.Since(toldAt) > tellAgain {
+		if n := r.Dropped(); n > told && time.Since(toldAt) > warnInterval {
 			r.o.Logger.Warn("more is asked for than can be recorded: what is missing is in no sum", "missing", n-told)
 			told, toldAt = n, time.Now()
 		}
@@ -128,10 +128,10 @@ func (r *Recorder) fill(ctx context.Context) {
 		}
 		e.HTML = max(0, e.HTML)
 	}
-	if r.o.Weights == nil || len(pages) == 0 {
+	if r.o.HTMLSizes == nil || len(pages) == 0 {
 		return
 	}
-	if err := r.weights.fill(ctx, r.o.Weights, pages, r.o.Now()); err != nil && ctx.Err() == nil {
+	if err := r.weights.fill(ctx, r.o.HTMLSizes, pages, r.o.Now()); err != nil && ctx.Err() == nil {
 		r.o.Logger.Warn("what pages are as HTML is not known for some requests", "error", err)
 	}
 	for _, e := range pages {

@@ -100,7 +100,7 @@ func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[s
 				c.Cached++
 			}
 			if e.HTML > 0 {
-				c.Weighed++
+				c.HTMLKnown++
 			}
 			if e.Received > 0 {
 				c.Wired += e.HTML
@@ -149,7 +149,7 @@ func (m *memory) Swap(_ context.Context, _, key string, old, new []byte) error {
 // exported returns the number of the last event that an exporter has handed on.
 func exported(t *testing.T, s store.State, e *Exporter) uint64 {
 	t.Helper()
-	place, err := placeOf(s, "site", e.target.Name()).Load(t.Context())
+	place, err := positionOf(s, "site", e.target.Name()).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Weights is what is known of the HTML of a site's pages. It is a part of the
+// HTMLSizes is what is known of the HTML of a site's pages. It is a part of the
 // sites of a store.
-type Weights interface {
+type HTMLSizes interface {
 	// HTMLSizes returns the weights of pages by their identities, in their
 	// order; the zero value where nothing is known.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
@@ -22,9 +22,9 @@ type Weights interface {
 
 // Options configure a [Recorder]. The zero value works.
 type Options struct {
-	// Weights fills in what the pages would have been as HTML; nil = events have
+	// HTMLSizes fills in what the pages would have been as HTML; nil = events have
 	// what they come with.
-	Weights Weights
+	HTMLSizes HTMLSizes
 	// QueryKey hides what was searched for: events have a keyed hash of it. See
 	// [QueryKey]. nil = they have the query.
 	QueryKey []byte
@@ -65,7 +65,7 @@ type Recorder struct {
 	storing sync.Mutex // of what follows: one batch at a time
 	spare   buffer     // empty, to take the place of coming
 	taken   []store.Event
-	weights weightCache
+	weights htmlSizeCache
 }
 
 // buffer holds events in the order in which they came. Their texts lie together

@@ -52,7 +52,7 @@ func (w *weights) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTMLSi
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, w := &memory{}, &weights{of: map[string]millrace.HTMLSize{"/a": {Bytes: 50_000, Received: 9_000}}}
-		r := New(m, "site", &Options{Weights: w})
+		r := New(m, "site", &Options{HTMLSizes: w})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { r.Run(ctx); close(done) }()
@@ -326,13 +326,13 @@ func TestTidyLease(t *testing.T) {
 	})
 }
 
-// Weights are cached for a while, and unknown ones are not.
+// HTMLSizes are cached for a while, and unknown ones are not.
 func TestWeightCache(t *testing.T) {
 	ctx := t.Context()
 	now := noon
 	w := &weights{of: map[string]millrace.HTMLSize{}, err: millrace.ErrUnavailable}
 	m := &memory{}
-	r := New(m, "site", &Options{Weights: w, Now: func() time.Time { return now }})
+	r := New(m, "site", &Options{HTMLSizes: w, Now: func() time.Time { return now }})
 	record := func(paths ...string) (last store.Event) {
 		t.Helper()
 		for _, path := range paths {
@@ -356,11 +356,11 @@ func TestWeightCache(t *testing.T) {
 	if e := record("/a", "/a"); e.HTML != 10 || w.asked.Load() != 2 {
 		t.Errorf("asked %d times: %+v", w.asked.Load(), e)
 	}
-	now = now.Add(trustWeights + time.Second)
+	now = now.Add(htmlSizesTTL + time.Second)
 	if e := record("/a"); e.HTML != 20 {
 		t.Errorf("for ever: %+v", e)
 	}
-	many := make([]string, knownWeights+askedAtOnce)
+	many := make([]string, maxHTMLSizes+askedAtOnce)
 	for i := range many {
 		many[i] = fmt.Sprint("/many/", i)
 	}

@@ -92,8 +92,8 @@ const listEntry = 250
 
 // The protocols that are none.
 const (
-	asHTML    = "html" // pages and files of the site
-	wholeSite = "site" // what is composed of all rooms, and what every crawler asks for
+	asHTML   = "html" // pages and files of the site
+	siteWide = "site" // what is composed of all rooms, and what every crawler asks for
 )
 
 // ByDay tells what was saved of each bot by each protocol, day by day, in the
@@ -186,7 +186,7 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 			t.Measured += s.Results
 			return
 		}
-		weighed := min(s.Weighed, s.Results)
+		weighed := min(s.HTMLKnown, s.Results)
 		t.Measured += weighed
 		t.insteadRead += float64(s.HTML)
 		t.instead += float64(s.Received)
@@ -242,7 +242,7 @@ func settle(day []*tally, pages Pages, c savings.Coefficients) {
 		t.Tokens = savings.NewFigure(math.Round(t.read/c.BytesPerToken), math.Round(t.insteadRead/c.BytesPerToken), savings.Estimate)
 		t.KWh = savings.NewFigure(energy(t.sent, c), energy(t.instead, c), savings.Estimate)
 		t.ZeroFetch.Basis = savings.Estimate
-		if t.Protocol == asHTML || t.Protocol == wholeSite {
+		if t.Protocol == asHTML || t.Protocol == siteWide {
 			continue
 		}
 		n := max(0, min(left, min(t.named, pages.Count)-t.fetched-t.Carried-html))

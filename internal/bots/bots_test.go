@@ -242,7 +242,7 @@ func TestVerify(t *testing.T) {
 	}})
 	for _, c := range []struct {
 		agent, from string
-		want        Verdict
+		want        Identity
 	}{
 		{"GPTBot", "192.0.2.0", Verified},
 		{"GPTBot", "192.0.2.15", Verified},
@@ -290,10 +290,10 @@ func TestReread(t *testing.T) {
 		if err := os.Chtimes(file, at, at); err != nil {
 			t.Fatal(err)
 		}
-		b.look(lost)
-		b.look(lost)
+		b.reload(lost)
+		b.reload(lost)
 	}
-	from := func(address string) Verdict {
+	from := func(address string) Identity {
 		return b.Verify(b.Identify("GPTBot"), netip.MustParseAddr(address))
 	}
 	change("198.51.100.0/24\n")
@@ -307,8 +307,8 @@ func TestReread(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	b.look(lost)
-	b.look(lost)
+	b.reload(lost)
+	b.reload(lost)
 	if from("198.51.100.1") != Verified || strings.Count(log.String(), "level=WARN") != 2 {
 		t.Error(log.String())
 	}

@@ -22,19 +22,19 @@ type RangeFile struct {
 	File string // with the addresses, as [ReadRanges] reads them
 }
 
-// Verdict is what is known of who claims a name.
-type Verdict int
+// Identity is what is known of who claims a name.
+type Identity int
 
 // The verdicts.
 const (
-	Unknown  Verdict = iota // nothing shows whether it is true
-	Verified                // it is who it says
-	Forged                  // it is somebody else
+	Unknown  Identity = iota // nothing shows whether it is true
+	Verified                 // it is who it says
+	Forged                   // it is somebody else
 )
 
 // Verify holds a claim against the addresses of the bot: Unknown when they are
 // not known. It allocates nothing.
-func (t *Table) Verify(b *Bot, from netip.Addr) Verdict {
+func (t *Table) Verify(b *Bot, from netip.Addr) Identity {
 	if b == nil || b == Other {
 		return Unknown
 	}
@@ -284,13 +284,13 @@ func (t *Table) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			t.look(lost)
+			t.reload(lost)
 		}
 	}
 }
 
-// look is one look at the files; lost are those that could not be read before.
-func (t *Table) look(lost map[string]bool) {
+// reload is one look at the files; lost are those that could not be read before.
+func (t *Table) reload(lost map[string]bool) {
 	for _, f := range t.files {
 		changed, err := f.read()
 		switch {

@@ -7,8 +7,8 @@ const (
 	nearby = 24  // how much of the text before a place its hash covers, in bytes
 )
 
-// place is one where a text, or a list of parts, may be cut.
-type place struct {
+// cut is one where a text, or a list of parts, may be cut.
+type cut struct {
 	at   int    // offset of the first byte, or part, after the cut
 	size int    // code points before it
 	key  uint64 // the least is the best place: its class, then a hash of the text near it
@@ -26,7 +26,7 @@ func divide(text string, byLine bool) []int {
 	if size <= maxPart {
 		return []int{len(text)}
 	}
-	return append(pack(places(text, byLine), size, maxPart), len(text))
+	return append(pack(cuts(text, byLine), size, maxPart), len(text))
 }
 
 // The classes of places, the best first.
@@ -39,25 +39,25 @@ const (
 	classes
 )
 
-// places gives where a text may be cut, at most gap apart: the worse classes
+// cuts gives where a text may be cut, at most gap apart: the worse classes
 // are looked at only where the better ones leave more than that.
-func places(text string, byLine bool) []place {
+func cuts(text string, byLine bool) []cut {
 	best := afterSentence
 	if byLine {
 		best = afterLine
 	}
-	var out []place
+	var out []cut
 	// last holds, of each class, the last place seen since the last place that
 	// was taken.
-	var last [classes]place
+	var last [classes]cut
 	taken := 0
-	take := func(p place, class int) {
+	take := func(p cut, class int) {
 		p.key = uint64(class)<<60 | near(text[:p.at])>>4
 		out = append(out, p)
 		taken = p.size
 		for c := range last {
 			if last[c].at <= p.at {
-				last[c] = place{}
+				last[c] = cut{}
 			}
 		}
 	}
@@ -78,16 +78,16 @@ func places(text string, byLine bool) []place {
 			case c < classes:
 				take(last[c], c)
 			case size-taken > 2*gap && s.at < len(text): // a character with no end of marks
-				take(place{at: s.at, size: size}, afterRune)
+				take(cut{at: s.at, size: size}, afterRune)
 				continue
 			}
 		}
 		switch {
 		case s.at == len(text):
 		case class <= best:
-			take(place{at: s.at, size: size}, class)
+			take(cut{at: s.at, size: size}, class)
 		case class < classes:
-			last[class] = place{at: s.at, size: size}
+			last[class] = cut{at: s.at, size: size}
 		}
 	}
 	return out
@@ -126,7 +126,7 @@ const never = 12
 // last quarter, and at the last place that fits if that quarter has none. The
 // last two parts share what is left, and a long text is cut in the last half of
 // a part, so that the cuts after an edit soon are those from before it.
-func pack(ps []place, size, most int) []int {
+func pack(ps []cut, size, most int) []int {
 	early := most * 3 / 4
 	if size > long*most {
 		early = most / 2

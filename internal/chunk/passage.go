@@ -112,10 +112,10 @@ func (o *outline) path() []string {
 func runs(parts []piece) func(yield func([]piece) bool) {
 	return func(yield func([]piece) bool) {
 		size := 0
-		ps := make([]place, 0, len(parts))
+		ps := make([]cut, 0, len(parts))
 		for i := range parts {
 			if i > 0 {
-				ps = append(ps, place{at: i, size: size, key: between(&parts[i-1], &parts[i])})
+				ps = append(ps, cut{at: i, size: size, key: between(&parts[i-1], &parts[i])})
 				size += len("\n\n")
 			}
 			size += parts[i].size

@@ -294,9 +294,9 @@ func seeded(t *testing.T) *Site {
 	t.Helper()
 	h := newHandbook(t, "https://handbook.test/", false)
 	seed(t, h, 35)
-	h.Looked = func() *Look {
-		return &Look{
-			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Counts{}, Asked: 7, SkippedN: 2,
+	h.LastScan = func() *SourceScan {
+		return &SourceScan{
+			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Counts{}, Requested: 7, SkippedN: 2,
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
 		}
 	}

@@ -26,9 +26,9 @@ type Options struct {
 	// Sessions has the sessions and counts attempts; nil = new ones. Given to the
 	// next dashboard of the same site, it keeps people logged in.
 	Sessions *Sessions
-	// Verdicts are the checker's; nil = new ones. Given to the next dashboard of
+	// CheckResults are the checker's; nil = new ones. Given to the next dashboard of
 	// the same site, they are shown as those of the configuration before.
-	Verdicts *Verdicts
+	CheckResults *CheckResults
 	// Log receives logins and failures; nil = slog.Default().
 	Log *slog.Logger
 	// Now returns the time; nil = the system's.
@@ -38,28 +38,28 @@ type Options struct {
 // Dashboard answers for the pages. It is an [http.Handler]; the address in
 // [http.Request.RemoteAddr] is believed to be the client's.
 type Dashboard struct {
-	site     *Site
-	path     string
-	password password
-	sessions *Sessions
-	log      *slog.Logger
-	now      func() time.Time
-	hosts    []string // by which the site goes, lower case, without ports
-	crossing *http.CrossOriginProtection
-	mux      *http.ServeMux
-	pages    templates
-	files    map[string]*file
-	yard     yardsticks
-	verdicts *Verdicts
-	config   int // of verdicts
-	looks    unusualLooks
+	site         *Site
+	path         string
+	password     password
+	sessions     *Sessions
+	log          *slog.Logger
+	now          func() time.Time
+	hosts        []string // by which the site goes, lower case, without ports
+	crossing     *http.CrossOriginProtection
+	mux          *http.ServeMux
+	pages        templates
+	files        map[string]*file
+	yard         yardsticks
+	checks       *CheckResults
+	config       int // of verdicts
+	unusualCache unusualCache
 }
 
 // New returns a dashboard. The error is [millrace.ErrInvalid].
 func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Log, now: o.Now,
-		crossing: http.NewCrossOriginProtection(), verdicts: o.Verdicts,
+		crossing: http.NewCrossOriginProtection(), checks: o.CheckResults,
 	}
 	if site.Coefficients == (savings.Coefficients{}) {
 		site.Coefficients = savings.Default()
@@ -74,10 +74,10 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	if d.sessions == nil {
 		d.sessions = NewSessions()
 	}
-	if d.verdicts == nil {
-		d.verdicts = NewVerdicts()
+	if d.checks == nil {
+		d.checks = NewCheckResults()
 	}
-	d.config = d.verdicts.configured()
+	d.config = d.checks.configured()
 	if d.log == nil {
 		d.log = slog.Default()
 	}

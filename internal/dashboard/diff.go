@@ -4,9 +4,9 @@ import "slices"
 
 // diffLine is one line of a text that is shown beside another.
 type diffLine struct {
-	Text  string
-	Other bool // the other text does not have it
-	Alike int  // in place of a line: how many are left out that both texts have
+	Text    string
+	Other   bool // the other text does not have it
+	Omitted int  // in place of a line: how many are left out that both texts have
 }
 
 const (
@@ -88,7 +88,7 @@ func shortened(lines []string, common []bool) (out []diffLine) {
 			n++
 		}
 		if n > 1 {
-			out = append(out, diffLine{Alike: n})
+			out = append(out, diffLine{Omitted: n})
 			i += n - 1
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 // errorsPage is what went wrong: pages that the source could not give, and
 // requests that were not answered as was asked.
 type errorsPage struct {
-	Look *Look // nil: there was none yet
+	Scan *SourceScan // nil: there was none yet
 
 	Reasons []skipReason
 	Reason  string // that the list is of; "" = all
@@ -26,12 +26,12 @@ type errorsPage struct {
 	Parts   int
 
 	Recorded bool
-	Span     lately
+	Span     period
 	Outcomes []outcomeCount
 	Missing  []store.TopItem
 	Failures []store.Event // the newest first
 
-	Told []analytics.Lag // the receivers of events
+	Lags []analytics.Lag // the receivers of events
 }
 
 // skipReason is why some pages were skipped.
@@ -50,7 +50,7 @@ type outcomeCount struct {
 	Of       int64
 }
 
-// Before is the part before this one, After the one after it.
+// BeforeReload is the part before this one, After the one after it.
 func (p *errorsPage) Before() int { return p.Part - 1 }
 
 // After is as Before.
@@ -76,17 +76,17 @@ var outcomes = []outcomeCount{
 
 // errors shows pages that were skipped, and requests that failed.
 func (d *Dashboard) errors(r *http.Request) (*reply, error) {
-	p := &errorsPage{Recorded: d.site.Usage != nil, Span: d.lately(r), Reason: r.URL.Query().Get("reason")}
-	if d.site.Looked != nil {
-		p.Look = d.site.Looked()
+	p := &errorsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Reason: r.URL.Query().Get("reason")}
+	if d.site.LastScan != nil {
+		p.Scan = d.site.LastScan()
 	}
-	if p.Look != nil {
+	if p.Scan != nil {
 		if err := p.skips(r.URL.Query().Get("part")); err != nil {
 			return nil, err
 		}
 	}
-	if d.site.Told != nil {
-		p.Told = d.site.Told(r.Context())
+	if d.site.Lags != nil {
+		p.Lags = d.site.Lags(r.Context())
 	}
 	if p.Recorded {
 		return &reply{Data: p}, p.requests(r, d)
@@ -98,7 +98,7 @@ func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 func (p *errorsPage) skips(part string) error {
 	reasons := map[string]*skipReason{}
 	var listed []mirror.Skip
-	for _, s := range p.Look.Skipped {
+	for _, s := range p.Scan.Skipped {
 		why := skippedFor(s)
 		if reasons[why] == nil {
 			reasons[why] = &skipReason{Reason: why, Such: s.URL}

@@ -18,7 +18,7 @@ type overviewPage struct {
 	Rooms    []*group
 	Most     int64 // requests of the first bot
 	Notices  []notice
-	Look     *Look
+	Scan     *SourceScan
 	Edition  *editionState
 	Rows     int  // protocols that publish
 	Silent   bool // nothing is recorded
@@ -54,8 +54,8 @@ const (
 func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	ctx := r.Context()
 	p := &overviewPage{Rows: len(d.site.Rooms), Silent: d.site.Usage == nil}
-	if d.site.Looked != nil {
-		p.Look = d.site.Looked()
+	if d.site.LastScan != nil {
+		p.Scan = d.site.LastScan()
 	}
 	p.Edition = d.edition()
 	if !p.Silent {
@@ -147,7 +147,7 @@ func (p *overviewPage) notice(d *Dashboard) {
 	if p.Edition == nil {
 		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", "", ""})
 	}
-	if l := p.Look; l != nil {
+	if l := p.Scan; l != nil {
 		if l.Err != nil {
 			p.Notices = append(p.Notices, notice{"bad", "Source", "The last look at the source has failed; what is held of it stays published.", "/errors", "Errors"})
 		}

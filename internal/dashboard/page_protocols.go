@@ -24,7 +24,7 @@ type Off struct {
 type protocolsPage struct {
 	Edition  *millrace.Site // what is published; nil: nothing is yet
 	Recorded bool
-	Span     lately
+	Span     period
 	Rooms    []*roomStatus
 	Off      []Off
 	Checking bool // of any
@@ -33,31 +33,31 @@ type protocolsPage struct {
 // roomStatus is what there is to say of one protocol.
 type roomStatus struct {
 	protocol.Protocol
-	Guarded bool
-	Entries []millrace.Entry
-	Files   []edition.Listed // large documents and files, the largest first
-	FilesN  int              // all of them
-	Size    int64            // of all, without coding
-	Least   int64            // of all, as the smallest that can be asked for
-	Counts  store.Counts     // lately
-	Fresh   int64            // of those, the ones that were told that nothing has changed
-	Verdict *verdict         // nil = it was not checked
-	Before  bool             // it was checked with the configuration from before
-	Old     bool             // another edition was checked
-	Since   time.Time        // another verdict is being made; zero = it is not
-	Broken  []*brokenRule
-	NotRun  []check.Outcome
-	Absent  string // why the protocol was not found; "" = it was
+	Guarded      bool
+	Entries      []millrace.Entry
+	Files        []edition.Listed // large documents and files, the largest first
+	FilesN       int              // all of them
+	Size         int64            // of all, without coding
+	Least        int64            // of all, as the smallest that can be asked for
+	Counts       store.Counts     // period
+	NotModified  int64            // of those, the ones that were told that nothing has changed
+	Check        *checkResult     // nil = it was not checked
+	BeforeReload bool             // it was checked with the configuration from before
+	Old          bool             // another edition was checked
+	Since        time.Time        // another verdict is being made; zero = it is not
+	Broken       []*brokenRule
+	NotRun       []check.Outcome
+	Absent       string // why the protocol was not found; "" = it was
 }
 
 // MustAsked and ShouldAsked count the rules that say something about the site.
 func (at *roomStatus) MustAsked() int {
-	return at.Verdict.Result.Must.Pass + at.Verdict.Result.Must.Fail
+	return at.Check.Result.Must.Pass + at.Check.Result.Must.Fail
 }
 
 // ShouldAsked is as MustAsked.
 func (at *roomStatus) ShouldAsked() int {
-	return at.Verdict.Result.Should.Pass + at.Verdict.Result.Should.Fail
+	return at.Check.Result.Should.Pass + at.Check.Result.Should.Fail
 }
 
 // brokenRule is a rule of a specification that is not kept.
@@ -78,13 +78,13 @@ const filesShown = 8
 
 // protocols shows the protocols, and what the checker says of them.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
-	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.lately(r), Off: d.site.Off}
+	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Off: d.site.Off}
 	rooms := map[string]*roomStatus{}
 	for _, room := range d.site.Rooms {
 		at := &roomStatus{Protocol: room}
 		rooms[room.Name], p.Rooms = at, append(p.Rooms, at)
-		at.judged(d.verdicts.of(room.Name))
-		at.Before = at.Verdict != nil && at.Verdict.Config != d.config
+		at.judged(d.checks.of(room.Name))
+		at.BeforeReload = at.Check != nil && at.Check.Config != d.config
 		p.Checking = p.Checking || !at.Since.IsZero()
 	}
 	if ed := d.site.Press.Current(); ed != nil {
@@ -102,7 +102,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			}
 		}
 		for _, at := range p.Rooms {
-			at.Old = at.Verdict != nil && at.Verdict.Edition != site.Seq
+			at.Old = at.Check != nil && at.Check.Edition != site.Seq
 			slices.SortStableFunc(at.Files, func(a, b edition.Listed) int { return cmp.Compare(b.Size, a.Size) })
 			at.Files = at.Files[:min(len(at.Files), filesShown)]
 		}
@@ -116,7 +116,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 				at.Counts.Events += s.Events
 				at.Counts.Bytes += s.Bytes
 				if s.Outcome == store.Unmodified {
-					at.Fresh += s.Events
+					at.NotModified += s.Events
 				}
 			}
 		}
@@ -125,8 +125,8 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 }
 
 // judged takes in what the checker has said.
-func (at *roomStatus) judged(is *verdict, since time.Time) {
-	at.Verdict, at.Since = is, since
+func (at *roomStatus) judged(is *checkResult, since time.Time) {
+	at.Check, at.Since = is, since
 	if is == nil || is.Report == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (at *roomStatus) Kind() string { kind, _ := at.verdict(); return kind }
 func (at *roomStatus) Word() string { _, word := at.verdict(); return word }
 
 func (at *roomStatus) verdict() (kind, word string) {
-	is := at.Verdict
+	is := at.Check
 	switch {
 	case is == nil:
 		return "", "not checked yet"
@@ -197,14 +197,14 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	timer := time.NewTimer(checkWait)
 	defer timer.Stop()
 	select {
-	case <-d.verdicts.make(r.Context(), d.config, d.site, rooms):
+	case <-d.checks.run(r.Context(), d.config, d.site, rooms):
 	case <-timer.C:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
 	trouble := 0
 	for _, room := range rooms {
-		is, since := d.verdicts.of(room.Name)
+		is, since := d.checks.of(room.Name)
 		if !since.IsZero() { // or somebody else has asked for it before
 			return &reply{To: "/protocols", Message: done("The check goes on. This page has the verdict once it is there.")}, nil
 		}

@@ -12,7 +12,7 @@ import (
 // searchesPage is what machines have searched the site for.
 type searchesPage struct {
 	Recorded bool
-	Span     lately
+	Span     period
 	Tiles    []tile
 	Hashed   bool // queries are kept as hashes
 	Top      []store.TopItem
@@ -31,7 +31,7 @@ var hashOfQuery = regexp.MustCompile(`^#[0-9a-f]{24}$`)
 
 // searches shows queries, and those that found nothing.
 func (d *Dashboard) searches(r *http.Request) (*reply, error) {
-	p := &searchesPage{Recorded: d.site.Usage != nil, Span: d.lately(r)}
+	p := &searchesPage{Recorded: d.site.Usage != nil, Span: d.period(r)}
 	if !p.Recorded {
 		return &reply{Data: p}, nil
 	}

@@ -14,9 +14,9 @@ import (
 // unusualPage is what bots do that the owner may want to know of.
 type unusualPage struct {
 	Recorded bool
-	Span     lately
+	Span     period
 	Found    []*unusualGroup // the one with the most requests first
-	Looked   time.Time
+	Computed time.Time
 }
 
 // unusualGroup is all that was found of one pattern.
@@ -39,28 +39,28 @@ var patternTitles = map[analytics.Pattern]string{
 // events.
 const unusualFor = 2 * time.Minute
 
-// unusualLooks are the last looks at what is unusual, by how far back they went.
-type unusualLooks struct {
+// unusualCache are the last looks at what is unusual, by how far back they went.
+type unusualCache struct {
 	mu   sync.Mutex // held while computing
 	last map[int]*unusualPage
 }
 
 // unusual shows unusual ways to read the site, and what can be done about them.
 func (d *Dashboard) unusual(r *http.Request) (*reply, error) {
-	p := &unusualPage{Recorded: d.site.Usage != nil, Span: d.lately(r)}
+	p := &unusualPage{Recorded: d.site.Usage != nil, Span: d.period(r)}
 	if !p.Recorded {
 		return &reply{Data: p}, nil
 	}
-	p, err := d.looks.of(r.Context(), d, p)
+	p, err := d.unusualCache.of(r.Context(), d, p)
 	return &reply{Data: p}, err
 }
 
 // of returns a look that is not old, or takes one.
-func (l *unusualLooks) of(ctx context.Context, d *Dashboard, p *unusualPage) (*unusualPage, error) {
+func (l *unusualCache) of(ctx context.Context, d *Dashboard, p *unusualPage) (*unusualPage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if was := l.last[p.Span.Days]; was != nil && was.Span.To.Equal(p.Span.To) {
-		if age := d.now().Sub(was.Looked); age >= 0 && age < unusualFor {
+		if age := d.now().Sub(was.Computed); age >= 0 && age < unusualFor {
 			return was, nil
 		}
 	}
@@ -84,7 +84,7 @@ func (l *unusualLooks) of(ctx context.Context, d *Dashboard, p *unusualPage) (*u
 			g.Advice = append(g.Advice, u.Advice)
 		}
 	}
-	p.Looked = d.now()
+	p.Computed = d.now()
 	if l.last == nil {
 		l.last = make(map[int]*unusualPage)
 	}

@@ -297,8 +297,8 @@ func TestDiff(t *testing.T) {
 		var out []string
 		for _, l := range d {
 			switch {
-			case l.Alike > 0:
-				out = append(out, fmt.Sprintf("~%d", l.Alike))
+			case l.Omitted > 0:
+				out = append(out, fmt.Sprintf("~%d", l.Omitted))
 			case l.Other:
 				out = append(out, "!"+l.Text)
 			default:

@@ -85,13 +85,13 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	if err := h.Usage.Record(t.Context(), h.Name, events); err != nil {
 		t.Fatal(err)
 	}
-	look := &Look{Time: seedTime, As: "folder", Err: fmt.Errorf("%s: %w", evil, millrace.ErrUnavailable)}
+	look := &SourceScan{Time: seedTime, As: "folder", Err: fmt.Errorf("%s: %w", evil, millrace.ErrUnavailable)}
 	for i := range 250 {
 		u := fmt.Sprintf("https://handbook.test/%d/%s", i, evil)
 		look.Skipped = append(look.Skipped, mirror.Skip{URL: u, Reason: "page " + u + " of " + evil})
 	}
 	look.SkippedN = len(look.Skipped)
-	h.Looked = func() *Look { return look }
+	h.LastScan = func() *SourceScan { return look }
 	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}) != nil {
 		t.Fatal("no key")
 	}
@@ -204,7 +204,7 @@ func TestCheckGoesOn(t *testing.T) {
 	}
 	v := owner(t, h.Site)
 	token := v.token("/protocols")
-	first := v.d.verdicts.make(t.Context(), v.d.config, h.Site, h.Rooms)
+	first := v.d.checks.run(t.Context(), v.d.config, h.Site, h.Rooms)
 	<-come
 	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
 	if w.Code != http.StatusSeeOther {
@@ -227,7 +227,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Rooms = h.Rooms[:2]
 	v := owner(t, h.Site)
-	<-v.d.verdicts.make(t.Context(), v.d.config, h.Site, h.Rooms)
+	<-v.d.checks.run(t.Context(), v.d.config, h.Site, h.Rooms)
 	before := func(want int) {
 		t.Helper()
 		reply, err := v.d.protocols(httptest.NewRequest(http.MethodGet, "/protocols", http.NoBody))
@@ -236,10 +236,10 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 		}
 		n := 0
 		for _, at := range reply.Data.(*protocolsPage).Rooms {
-			if at.Verdict == nil {
+			if at.Check == nil {
 				t.Errorf("%s has no verdict", at.Name)
 			}
-			if at.Before {
+			if at.BeforeReload {
 				n++
 			}
 		}
@@ -249,7 +249,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	}
 	before(0)
 	next, err := New(h.Site, &Options{
-		Path: boardPath, Password: cheap(), Sessions: v.d.sessions, Verdicts: v.d.verdicts,
+		Path: boardPath, Password: cheap(), Sessions: v.d.sessions, CheckResults: v.d.checks,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {

@@ -21,9 +21,9 @@ type Site struct {
 	Name string // of the site in the store
 	Base string // base URL of the site's pages
 	Docs string // base URL of the machine documents
-	// Beside: another server answers for the pages, and passes on what machines ask
+	// ExternalPages: another server answers for the pages, and passes on what machines ask
 	// for.
-	Beside bool
+	ExternalPages bool
 
 	Pages store.Site  // the site in its store
 	Usage store.Usage // what machines have asked for; nil = nothing is recorded
@@ -37,13 +37,13 @@ type Site struct {
 	Off     []Off               // those that do not
 	Access  *AccessSettings     // who is let in; nil = it is not said
 
-	// Looked returns the last look at the source; nil = there was none yet.
-	Looked func() *Look
+	// Computed returns the last look at the source; nil = there was none yet.
+	LastScan func() *SourceScan
 	// Dropped returns the number of events that could not be recorded since the
 	// start; it may be nil.
 	Dropped func() uint64
-	// Told returns the lag of each receiver of events; it may be nil.
-	Told func(context.Context) []analytics.Lag
+	// Lags returns the lag of each receiver of events; it may be nil.
+	Lags func(context.Context) []analytics.Lag
 	// Original returns the HTML that a page was made of, with what extraction
 	// was told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
@@ -58,13 +58,13 @@ type Site struct {
 	Coefficients savings.Coefficients // zero = those of [savings.Default]
 }
 
-// Look is one look at the source of the site.
-type Look struct {
-	Time     time.Time // when it was over
-	As       string    // how the source was read: folder, crawl, …
-	Tally    millrace.Counts
-	Asked    int           // pages that were asked of the source
-	Skipped  []mirror.Skip // at most as many as a report keeps
-	SkippedN int           // all of them
-	Err      error         // nil = the whole source could be read
+// Scan is one look at the source of the site.
+type SourceScan struct {
+	Time      time.Time // when it was over
+	As        string    // how the source was read: folder, crawl, …
+	Tally     millrace.Counts
+	Requested int           // pages that were asked of the source
+	Skipped   []mirror.Skip // at most as many as a report keeps
+	SkippedN  int           // all of them
+	Err       error         // nil = the whole source could be read
 }

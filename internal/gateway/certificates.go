@@ -119,14 +119,14 @@ func (c *Certificates) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.look()
+			c.reload()
 		}
 	}
 }
 
-// look reads the files if they have changed, and again and again while they are
+// reload reads the files if they have changed, and again and again while they are
 // not right: that a key may be read now changes neither its size nor its time.
-func (c *Certificates) look() {
+func (c *Certificates) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warn()

@@ -44,7 +44,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	}
 	h := w.Header()
 	methods, size, vary := h["Allow"], h["Content-Range"], h["Vary"]
-	clear(h) // of the response that was begun
+	clear(h) // subject the response that was begun
 	if methods != nil {
 		h["Allow"] = methods
 	}

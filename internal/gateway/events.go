@@ -41,27 +41,27 @@ func (w *response) setErrorProtocol(name string) {
 	}
 }
 
-// hint is what a room that answers a request itself tells of it, from any of its
+// annotations is what a room that answers a request itself tells of it, from any of its
 // goroutines.
-type hint struct {
-	mu   sync.Mutex
-	said bool
-	of   millrace.Subject
+type annotations struct {
+	mu      sync.Mutex
+	set     bool
+	subject millrace.Subject
 }
 
 // Annotate implements [millrace.Live].
 func (l live) Annotate(s millrace.Subject) {
-	l.told.mu.Lock()
-	defer l.told.mu.Unlock()
-	l.told.said, l.told.of = true, s
+	l.annotations.mu.Lock()
+	defer l.annotations.mu.Unlock()
+	l.annotations.set, l.annotations.subject = true, s
 }
 
 // served notes what a request was that a room has answered itself.
-func (w *response) served(told *hint, room string, scope millrace.Scope) {
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	of := access.Subject{Subject: told.of, Protocol: room, Found: true}
-	if !told.said {
+func (w *response) served(a *annotations, room string, scope millrace.Scope) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := access.Subject{Subject: a.subject, Protocol: room, Found: true}
+	if !a.set {
 		// To listen is to be told of many pages.
 		of.Public = w.r.Method != http.MethodGet
 	}

@@ -72,9 +72,9 @@ type Options struct {
 	// that all hosts have for them; nil = the site may have its own there.
 	Directory http.Handler
 
-	// Fixed are texts at paths under Base, for everybody, such as a file that
+	// Texts are texts at paths under Base, for everybody, such as a file that
 	// proves whose the site is. They come before all else at their paths.
-	Fixed map[string]string
+	Texts map[string]string
 
 	// Metrics count the requests, and are given at /metrics to clients that are
 	// near; nil = nothing is counted.
@@ -99,7 +99,7 @@ type Gateway struct {
 	docs     string
 	origin   http.Handler
 	front    *proxy.Proxy // the origin, if it is one
-	mount    string       // of the dashboard; "" if none
+	mount    string       // subject the dashboard; "" if none
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
@@ -110,7 +110,7 @@ type Gateway struct {
 	serves   bool         // a room answers requests itself
 	guarded  bool         // a room's content needs a key
 	timed    bool         // somebody wants to know how long requests take
-	measures http.Handler // of Options.Metrics; nil = there are none
+	measures http.Handler // subject Options.Metrics; nil = there are none
 	ending   context.Context
 	end      context.CancelFunc
 
@@ -280,9 +280,9 @@ func (g *Gateway) Tend(ctx context.Context) {
 // End sends those away who only listen. All others are answered as before.
 func (g *Gateway) End() { g.end() }
 
-// Composed lists the documents that are composed and that the site need not have
+// SiteWidePaths lists the documents that are composed and that the site need not have
 // itself, by their paths under the base of pages and documents, which is one.
-func (g *Gateway) Composed(ctx context.Context) []string { return g.site.Composed(ctx) }
+func (g *Gateway) SiteWidePaths(ctx context.Context) []string { return g.site.SiteWidePaths(ctx) }
 
 // homeLinks returns the links of the home page that belong to no single protocol.
 func (g *Gateway) homeLinks(ed *edition.Edition) []millrace.Link {

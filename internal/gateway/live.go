@@ -16,8 +16,8 @@ import (
 
 // live is what rooms that answer requests themselves have of the gateway.
 type live struct {
-	g    *Gateway
-	told *hint
+	g           *Gateway
+	annotations *annotations
 }
 
 var _ millrace.Live = live{}
@@ -102,7 +102,7 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 
 // serve lets a handler answer a request.
 func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) error {
-	told := new(hint)
+	told := new(annotations)
 	defer w.served(told, room.Name, scope)
 	// A request that only listens does not count against the limit.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost

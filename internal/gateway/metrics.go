@@ -27,9 +27,9 @@ type MetricsOptions struct {
 	// From are networks whose clients may read the metrics, beside those of this
 	// machine and of private networks.
 	From []netip.Prefix
-	// Looked returns when the source of the site was looked at last, the zero
+	// LastScan returns when the source of the site was looked at last, the zero
 	// time for never, and whether it could not be read then.
-	Looked func() (at time.Time, failed bool)
+	LastScan func() (at time.Time, failed bool)
 	// Dropped counts the events that could not be recorded.
 	Dropped func() uint64
 	// Behind returns the lag of each receiver of events.
@@ -40,7 +40,7 @@ type MetricsOptions struct {
 type Behind struct {
 	Name   string
 	Events uint64        // that wait
-	Age    time.Duration // of the oldest of them
+	Age    time.Duration // subject the oldest of them
 }
 
 // Metrics count the requests of a site, of one gateway or of several that take
@@ -50,7 +50,7 @@ type Metrics struct {
 	requests, bytes *prometheus.CounterVec
 	durations       *prometheus.HistogramVec
 
-	series sync.Map   // of seriesName to *series
+	series sync.Map   // subject seriesName to *series
 	more   sync.Mutex // held while a series is added
 	have   int        // the series
 }
@@ -190,8 +190,8 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 		gauge(lagDesc, max(last, waiting).Seconds())
 	}
 	o := &g.o.MetricsOptions
-	if o.Looked != nil {
-		at, failed := o.Looked()
+	if o.LastScan != nil {
+		at, failed := o.LastScan()
 		since(lookedDesc, lookAgeDesc, at)
 		bad := 0.0
 		if failed {

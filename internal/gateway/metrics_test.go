@@ -54,8 +54,8 @@ func TestMetrics(t *testing.T) {
 	m := NewMetrics()
 	looked := time.Now().Add(-time.Minute)
 	o := Options{Access: access.Options{Bots: known(t)}, Metrics: m, MetricsOptions: MetricsOptions{
-		Looked:  func() (time.Time, bool) { return looked, true },
-		Dropped: func() uint64 { return 7 },
+		LastScan: func() (time.Time, bool) { return looked, true },
+		Dropped:  func() uint64 { return 7 },
 		Behind: func() []Behind {
 			return []Behind{{Name: `a "quoted" one`, Events: 3, Age: 90 * time.Second}, {Name: `a "quoted" one`}, {Name: "\xff"}}
 		},

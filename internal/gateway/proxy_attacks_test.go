@@ -144,7 +144,7 @@ func TestProxySmuggling(t *testing.T) {
 	t.Cleanup(front.Close)
 	for name, c := range map[string]struct {
 		request string
-		status  string   // of the first answer; "" = any
+		status  string   // subject the first answer; "" = any
 		asked   []string // nil = nothing
 	}{
 		"a body":                 {head + "Content-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
@@ -412,7 +412,7 @@ func TestProxySlowClients(t *testing.T) {
 	if need := uint64(clients + 2*most + 1000); files.Cur < need {
 		t.Skipf("%d files may be open here, and %d are needed", files.Cur, need)
 	}
-	b := inFront(t, new(seen), proxy.Options{Patience: 200 * time.Millisecond}, setup{}, &ServerOptions{MaxConnections: most, ReadTimeout: 200 * time.Millisecond})
+	b := inFront(t, new(seen), proxy.Options{ClientTimeout: 200 * time.Millisecond}, setup{}, &ServerOptions{MaxConnections: most, ReadTimeout: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
 	var memory runtime.MemStats
 	runtime.GC()

@@ -123,7 +123,7 @@ func TestProxyUploads(t *testing.T) {
 func TestProxyStalledUpload(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-	}), proxy.Options{Patience: 50 * time.Millisecond}, setup{}, nil)
+	}), proxy.Options{ClientTimeout: 50 * time.Millisecond}, setup{}, nil)
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

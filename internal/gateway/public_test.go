@@ -52,7 +52,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		t.Fatal(err)
 	}
 	ed := press.Current()
-	paths = append(append(g.Composed(t.Context()), ed.Large()...), ed.Files()...)
+	paths = append(append(g.SiteWidePaths(t.Context()), ed.Large()...), ed.Files()...)
 	for _, room := range rooms {
 		for d, err := range room.Publisher.All(t.Context(), view) {
 			if err != nil {

@@ -26,11 +26,11 @@ var steps = []step{
 	(*Gateway).dashboard, // DASHBOARD/…
 	(*Gateway).host,      // in front of a site, 421 for a host that it does not go by
 	(*Gateway).directory, // the keys that sign for the host
-	(*Gateway).fixed,     // BASE/…: texts that are the same for all
+	(*Gateway).textFile,  // BASE/…: texts that are the same for all
 	(*Gateway).admit,     // refuses keys in URLs, and bots by rules
 	(*Gateway).handlers,  // DOCS/…: what the service and protocols answer by themselves
 	(*Gateway).enter,     // refuses what is too much
-	(*Gateway).composed,  // /robots.txt, /.well-known/api-catalog, DOCS/sitemap.xml: the site's own and the protocols'
+	(*Gateway).siteWide,  // /robots.txt, /.well-known/api-catalog, DOCS/sitemap.xml: the site's own and the protocols'
 	(*Gateway).documents, // DOCS/…: the documents of the edition, and what a protocol says is missing
 	(*Gateway).discovery, // /.well-known/…: what of DOCS/.well-known/… is discovery
 	(*Gateway).own,       // BASE/…: the site's own pages and files; in front of a site, everything else, too
@@ -112,16 +112,16 @@ func (g *Gateway) directory(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// fixed answers with a text that the site has besides its own files.
-func (g *Gateway) fixed(w *response, r *http.Request) (bool, error) {
-	if len(g.o.Fixed) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
+// textFile answers with a text that the site has besides its own files.
+func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
+	if len(g.o.Texts) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false, nil
 	}
 	inner := basepath.Under(r, g.base)
 	if inner == nil {
 		return false, nil
 	}
-	text, ok := g.o.Fixed[inner.URL.Path]
+	text, ok := g.o.Texts[inner.URL.Path]
 	if ok {
 		w.Of.Protocol = access.SiteProtocol
 		reply.Text(w, r, http.StatusOK, text)
@@ -176,8 +176,8 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 	return false, nil
 }
 
-// composed answers with a document of the site that no single protocol has.
-func (g *Gateway) composed(w *response, r *http.Request) (bool, error) {
+// siteWide answers with a document of the site that no single protocol has.
+func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
 	if g.press == nil {
 		return false, nil
 	}

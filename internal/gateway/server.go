@@ -37,7 +37,7 @@ type ServerOptions struct {
 // net/http, by the first of these.
 const (
 	maxConcurrent = 128              // streams of one connection
-	pingAfter     = 30 * time.Second // of silence
+	pingAfter     = 30 * time.Second // subject silence
 	pingTimeout   = 15 * time.Second // for the answer to that
 	stallTimeout  = 30 * time.Second // without a byte of what is to be sent
 )

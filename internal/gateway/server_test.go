@@ -112,7 +112,7 @@ func TestTLS(t *testing.T) {
 	// Another certificate counts for new connections, and the one from before
 	// goes on while the files do not fit.
 	certificate(t, dir, "two.test", time.Now().Add(20*time.Minute))
-	certs.look()
+	certs.reload()
 	ask(two)
 	if name() != "one.test" {
 		t.Errorf("a connection has been replaced: %s", name())
@@ -143,8 +143,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := strings.Count(log.String(), "level=ERROR")
-		certs.look()
-		certs.look()
+		certs.reload()
+		certs.reload()
 		if n := strings.Count(log.String(), "level=ERROR"); n != before+1 {
 			t.Errorf("%q: told %d times:\n%s", state, n-before, &log)
 		}
@@ -161,11 +161,11 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certs.look()
+	certs.reload()
 	if err := errors.Join(os.WriteFile(key, other, 0o600), os.Chtimes(key, time.Time{}, info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	certs.look()
+	certs.reload()
 	two.CloseIdleConnections()
 	if ask(two); name() != "three.test" {
 		t.Errorf("the files are right again, and the certificate is %s", name())

@@ -73,7 +73,7 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 			return err
 		}
 	}
-	if err := f.place(ctx, progress); err != nil {
+	if err := f.assignVectors(ctx, progress); err != nil {
 		return err
 	}
 	return f.dropOld(ctx)
@@ -191,9 +191,9 @@ func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
 	}
 }
 
-// place gives the passages that have none yet vectors of the model, and then
+// assignVectors gives the passages that have none yet vectors of the model, and then
 // takes it into use.
-func (f *fitting) place(ctx context.Context, progress func(done, total int)) error {
+func (f *fitting) assignVectors(ctx context.Context, progress func(done, total int)) error {
 	var model *search.Model
 	if f.name == "" {
 		err := f.read(ctx, func(c *conn) (err error) {

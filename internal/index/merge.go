@@ -47,9 +47,9 @@ func (w *work) raise(before int64) error {
 	return err
 }
 
-// thin has FTS5 merge as it writes once there are many segments. Without it,
+// limitSegments has FTS5 merge as it writes once there are many segments. Without it,
 // filling an index of a hundred thousand passages takes a quarter less time.
-func (w *work) thin() error {
+func (w *work) limitSegments() error {
 	var segments int // the highest number; the lowest that is free is taken
 	if err := w.row("SELECT coalesce(max(segid), 0) FROM words_idx", nil, &segments); err != nil || segments < manySegments {
 		return err

@@ -237,7 +237,7 @@ func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finis
 			case !more:
 				return finish(w)
 			case w.stage == filling:
-				return errors.Join(w.raise(before), w.thin())
+				return errors.Join(w.raise(before), w.limitSegments())
 			}
 			return nil
 		})

@@ -112,9 +112,9 @@ func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 // Failure returns the newest scan if it failed; nil = it did not.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
 
-// Looked returns when the source was scanned last, the zero time for never, and whether
+// LastScan returns when the source was scanned last, the zero time for never, and whether
 // that failed.
-func (o *Origin) Looked() (at time.Time, failed bool) {
+func (o *Origin) LastScan() (at time.Time, failed bool) {
 	if f := o.Failure(); f != nil {
 		return f.Time, true
 	}

@@ -151,7 +151,7 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	if err != nil {
 		return nil, "", err
 	}
-	c.tell(millrace.Subject{PageCount: int64(len(out.Changes))})
+	c.annotate(millrace.Subject{PageCount: int64(len(out.Changes))})
 	return out, out.text(), nil
 }
 

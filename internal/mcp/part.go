@@ -19,17 +19,17 @@ func (b budget) holds(markdown string) bool {
 	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
 }
 
-// place is where in a page a part begins: the number of a block, and within
+// blockPath is where in a page a part begins: the number of a block, and within
 // it what the type of the block says: of an item or a row, and at last a byte
 // of a text. nil is the start of the page; of a continuation, its absence.
-type place []int
+type blockPath []int
 
 // part returns the Markdown of as many blocks, from a place on, as the budget
 // has room for, and where the rest begins. It cuts between blocks; a block that
 // is too large by itself is cut between its items, rows, lines or sentences,
 // and each of its parts is a whole block again. ErrInvalid: the page has no
 // such place.
-func part(blocks []millrace.Block, at place, most budget) (markdown string, rest place, err error) {
+func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, rest blockPath, err error) {
 	room := most.characters
 	if most.bytes > 0 {
 		room = min(room, most.bytes)
@@ -47,24 +47,24 @@ func part(blocks []millrace.Block, at place, most budget) (markdown string, rest
 	}
 }
 
-func errPlace(at place) error {
+func errBlockPath(at blockPath) error {
 	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
 }
 
 // from returns the number at the head of a place among n things, and the place
 // within that one.
-func (p place) from(n int) (i int, sub place, err error) {
+func (p blockPath) from(n int) (i int, sub blockPath, err error) {
 	if len(p) == 0 {
 		return 0, nil, nil
 	}
 	if p[0] < 0 || p[0] >= max(n, 1) {
-		return 0, nil, errPlace(p)
+		return 0, nil, errBlockPath(p)
 	}
 	return p[0], p[1:], nil
 }
 
 // below returns the place in a part of what has i before it.
-func (p place) below(i int) place { return append(place{i}, p...) }
+func (p blockPath) below(i int) blockPath { return append(blockPath{i}, p...) }
 
 // size is how many characters blocks have as Markdown, with what stands
 // between them and others.
@@ -73,7 +73,7 @@ func size(blocks ...millrace.Block) int { return utf8.RuneCountInString(millrace
 // listGap is what stands between two lists, beside line ends.
 const listGap = len("<!-- -->") + 2
 
-func takeBlocks(blocks []millrace.Block, at place, room int) (out []millrace.Block, rest place, err error) {
+func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(blocks))
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func takeBlocks(blocks []millrace.Block, at place, room int) (out []millrace.Blo
 
 // back ends a part before block i, and before the headings right above it: they
 // belong to what comes next.
-func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
+func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	n := len(out)
 	for n > 0 && out[n-1].Type == millrace.HeadingBlock {
 		n--
@@ -117,13 +117,13 @@ func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
 	if n == 0 {
 		n = len(out) // nothing but headings
 	}
-	return out[:n], place{i - (len(out) - n)}, nil
+	return out[:n], blockPath{i - (len(out) - n)}, nil
 }
 
 // takeBlock returns the beginning of a block that is too large, from a place
 // on, and where its rest begins.
-func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
-	if odd(b) {
+func takeBlock(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
+	if oversized(b) {
 		return takeText(plain(b), at, room, false)
 	}
 	switch b.Type {
@@ -162,10 +162,10 @@ func plain(b millrace.Block) millrace.Block {
 // for them, even if each is escaped.
 const mostAround = 200
 
-// odd reports whether a block has so much around its text that no part of it
+// oversized reports whether a block has so much around its text that no part of it
 // could be small: then its text has to do. It does not depend on the budget,
 // since a place has to mean the same under every one.
-func odd(b millrace.Block) bool { return around(b) > mostAround }
+func oversized(b millrace.Block) bool { return around(b) > mostAround }
 
 // around is how many bytes stand around the innermost text of a block. Inner
 // blocks that are odd themselves count for nothing: they are given as text.
@@ -196,7 +196,7 @@ func aroundOf(blocks []millrace.Block) (most int) {
 
 // takeItems returns the first items of a list. An item that is too large by
 // itself, and odd, is given as text.
-func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Items))
 	if err != nil {
 		return b, nil, err
@@ -217,7 +217,7 @@ func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest 
 				continue
 			}
 			if len(b.Items) > 0 {
-				return b, place{i}, nil
+				return b, blockPath{i}, nil
 			}
 		}
 		it := items[i]
@@ -250,7 +250,7 @@ func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest 
 
 // takeRows returns the first rows of a table, with its header. A row that is
 // too large by itself is given as text.
-func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Rows))
 	if err != nil {
 		return b, nil, err
@@ -273,7 +273,7 @@ func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest p
 		n := rowSize(rows[i])
 		if n > room {
 			if len(b.Rows) > begin {
-				return b, place{i}, nil
+				return b, blockPath{i}, nil
 			}
 			break
 		}

@@ -16,7 +16,7 @@ import (
 // parts reads all parts of a page, as a client does.
 func parts(t testing.TB, blocks []millrace.Block, most budget) (markdown []string) {
 	t.Helper()
-	var at place
+	var at blockPath
 	for range 100_000 {
 		s, rest, err := part(blocks, at, most)
 		if err != nil {
@@ -296,7 +296,7 @@ func FuzzPlace(f *testing.F) {
 	f.Add("0123456789abcdef.99999999999999999999")
 	f.Add("x.0")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		at, err := placeOf(cursor, revision)
+		at, err := blockPathOf(cursor, revision)
 		if err != nil {
 			return
 		}

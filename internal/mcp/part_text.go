@@ -9,13 +9,13 @@ import (
 )
 
 // takeText cuts the text of a block.
-func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.Block, rest place, err error) {
+func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millrace.Block, rest blockPath, err error) {
 	from := 0
 	if len(at) > 0 {
 		from = at[0]
 	}
 	if len(at) > 1 || from < 0 || from > len(b.Text) || from == len(b.Text) && from > 0 || from > 0 && !utf8.RuneStart(b.Text[from]) {
-		return b, nil, errPlace(at)
+		return b, nil, errBlockPath(at)
 	}
 	whole := b.Text
 	if from > 0 {
@@ -27,7 +27,7 @@ func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.B
 		to := from + cut(whole[from:], max(n, 1), lines)
 		b.Text, b.Spans = whole[from:to], spansIn(spans, from, to)
 		if to < len(whole) {
-			rest = place{to}
+			rest = blockPath{to}
 		}
 		// What is marked or escaped takes more characters; code is as it is.
 		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
@@ -41,7 +41,7 @@ func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.B
 
 // takeOne returns as text the beginning of a block that has the i-th of n items
 // or rows alone.
-func takeOne(b millrace.Block, at place, room, i, n int) (head millrace.Block, rest place, err error) {
+func takeOne(b millrace.Block, at blockPath, room, i, n int) (head millrace.Block, rest blockPath, err error) {
 	head, rest, err = takeText(plain(b), at, room, false)
 	switch {
 	case err != nil:
@@ -49,7 +49,7 @@ func takeOne(b millrace.Block, at place, room, i, n int) (head millrace.Block, r
 	case rest != nil:
 		return head, rest.below(i), nil
 	case i+1 < n:
-		return head, place{i + 1}, nil
+		return head, blockPath{i + 1}, nil
 	}
 	return head, nil, nil
 }

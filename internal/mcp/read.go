@@ -73,13 +73,13 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	if err != nil {
 		return nil, "", err
 	}
-	c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
+	c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
 	return out, out.text(), nil
 }
 
 // partOf makes a part of a page, from a cursor on.
 func partOf(site *Site, p *millrace.Page, cursor string, most budget) (*readOut, error) {
-	at, err := placeOf(cursor, p.Version)
+	at, err := blockPathOf(cursor, p.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ var errCursor = advice{"bad-cursor", "the cursor is none that a part of this pag
 const revisionDigits = 16
 
 // cursorOf returns the cursor of a place in a page of a revision.
-func cursorOf(at place, revision string) string {
+func cursorOf(at blockPath, revision string) string {
 	var b strings.Builder
 	b.WriteString(revision[:min(len(revision), revisionDigits)])
 	for _, n := range at {
@@ -158,8 +158,8 @@ func cursorOf(at place, revision string) string {
 // deepest is how many numbers a place may have.
 const deepest = 200
 
-// placeOf reads a cursor of a page.
-func placeOf(cursor, revision string) (place, error) {
+// blockPathOf reads a cursor of a page.
+func blockPathOf(cursor, revision string) (blockPath, error) {
 	if cursor == "" {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func placeOf(cursor, revision string) (place, error) {
 	if !ok || strings.Count(path, ".") >= deepest {
 		return nil, errCursor
 	}
-	var at place
+	var at blockPath
 	for digits := range strings.SplitSeq(path, ".") {
 		n, err := strconv.Atoi(digits)
 		if err != nil || n < 0 || n > math.MaxInt32 {

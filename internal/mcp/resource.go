@@ -31,7 +31,7 @@ func (s *Server) addResources() {
 		if err != nil {
 			return "", err
 		}
-		c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL)})
+		c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL)})
 		out, err := partOf(site, p, "", budget{characters: mostPart})
 		if err != nil {
 			return "", err

@@ -110,7 +110,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	out.Sites = slices.DeleteFunc(out.Sites, func(t siteTerms) bool {
 		return !slices.ContainsFunc(out.Hits, func(h searchHit) bool { return h.Site == t.Site })
 	})
-	c.tell(millrace.Subject{Search: true, Query: out.Query, PageCount: int64(len(out.Hits))})
+	c.annotate(millrace.Subject{Search: true, Query: out.Query, PageCount: int64(len(out.Hits))})
 	return out, out.text(), nil
 }
 

@@ -143,13 +143,13 @@ type call struct {
 	library Library
 	// progress tells the client how far something has come; nil = it has not asked.
 	progress func(ctx context.Context, done, total int, what string)
-	// tell tells the gateway what the call is for.
-	tell func(millrace.Subject)
+	// annotate tells the gateway what the call is for.
+	annotate func(millrace.Subject)
 }
 
 // begin begins a call: its time, its turn and where it reads. Call end at its end.
 func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end func(), err error) {
-	c = &call{server: s, library: s.library, tell: func(millrace.Subject) {}}
+	c = &call{server: s, library: s.library, annotate: func(millrace.Subject) {}}
 	of, cancel := context.WithTimeout(ctx, s.o.Time)
 	stop := func() bool { return true }
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
@@ -159,7 +159,7 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 			c.library = published{r.live, s.o.Terms}
 		}
 		if r.live != nil {
-			c.tell = r.live.Annotate
+			c.annotate = r.live.Annotate
 		}
 	}
 	leave := func() { stop(); cancel() }

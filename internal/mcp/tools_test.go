@@ -391,7 +391,7 @@ func TestHostileArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []place{{3}, {0, 99999}, {1, 5, 5}, {2, 1000000}, {99}} {
+	for _, at := range []blockPath{{3}, {0, 99999}, {1, 5, 5}, {2, 1000000}, {99}} {
 		if code, why := refused(t, c, "read_page", map[string]any{"url": mill + "wheels/", "cursor": cursorOf(at, p.Version)}); code != "bad-cursor" {
 			t.Errorf("place %v: %s", at, why)
 		}

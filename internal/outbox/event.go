@@ -58,7 +58,7 @@ func (e *Event) encode() ([]byte, error) {
 }
 
 // put fills in what an event says of a page that is there.
-func (t *teller) put(e *Event, p *millrace.Page) {
+func (t *delivery) put(e *Event, p *millrace.Page) {
 	e.URL, e.Title, e.Modified, e.Revision, e.Unconfirmed, e.Terms = p.URL, p.Title, p.Modified, p.Version, p.Unconfirmed, t.terms
 	if t.Content != nil {
 		e.Content = t.Content(p)

@@ -42,8 +42,8 @@ type Outbox struct {
 	small int    // halves Most and Bytes so often, after an ErrTooLarge
 }
 
-// place is how far a receiver has been told.
-type place struct {
+// position is how far a receiver has been told.
+type position struct {
 	Cursor millrace.Cursor `json:"cursor"` // in the log
 	// All pages are told before the log goes on from Cursor.
 	All   bool   `json:"all,omitempty"`
@@ -52,28 +52,28 @@ type place struct {
 }
 
 // key is the key of the place.
-func (o *Outbox) key() string { return "told to " + o.Receiver }
+func (o *Outbox) key() string { return "outbox to " + o.Receiver }
 
 // load gives the place, and its form in the store, nil if there is none.
-func (o *Outbox) load(ctx context.Context) (p place, kept []byte, err error) {
-	if kept, err = o.State.Value(ctx, o.Name, o.key()); err != nil || len(kept) == 0 {
+func (o *Outbox) load(ctx context.Context) (p position, stored []byte, err error) {
+	if stored, err = o.State.Value(ctx, o.Name, o.key()); err != nil || len(stored) == 0 {
 		return p, nil, err
 	}
-	if json.Unmarshal(kept, &p) != nil {
-		p = place{} // of a form that nobody knows: start over
+	if json.Unmarshal(stored, &p) != nil {
+		p = position{} // of a form that nobody knows: start over
 	}
-	return p, kept, nil
+	return p, stored, nil
 }
 
-// teller is one call of Flush.
-type teller struct {
+// delivery is one call of Flush.
+type delivery struct {
 	*Outbox
-	terms json.RawMessage
-	at    place
-	kept  []byte
-	told  int
-	lines [][]byte
-	size  int
+	terms  json.RawMessage
+	at     position
+	stored []byte
+	sent   int
+	lines  [][]byte
+	size   int
 }
 
 // TakenError says that somebody else tells the same receiver. It is a
@@ -99,8 +99,8 @@ func (o *Outbox) Skip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &teller{Outbox: o}
-	return t.keep(ctx, place{Cursor: v.Site().At(v.Site().Seq)})
+	t := &delivery{Outbox: o}
+	return t.save(ctx, position{Cursor: v.Site().At(v.Site().Seq)})
 }
 
 // Flush tells all that there is to tell, and says how many events that were. A
@@ -108,24 +108,24 @@ func (o *Outbox) Skip(ctx context.Context) error {
 // A [*TakenError]: another process tells the same receiver.
 // Errors of Deliver are given as they are; nothing is lost by them.
 func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
-	t := &teller{Outbox: o}
-	if t.at, t.kept, err = o.load(ctx); err != nil {
+	t := &delivery{Outbox: o}
+	if t.at, t.stored, err = o.load(ctx); err != nil {
 		return 0, err
 	}
-	if o.known && !bytes.Equal(t.kept, o.last) {
+	if o.known && !bytes.Equal(t.stored, o.last) {
 		return 0, &TakenError{o.Name}
 	}
-	o.known, o.last = true, t.kept
+	o.known, o.last = true, t.stored
 	refused := false
 	for {
 		v, err := o.Site.Head(ctx)
 		if err != nil {
-			return t.told, err
+			return t.sent, err
 		}
 		site := v.Site()
 		if o.Terms != nil && t.at.Cursor != site.At(site.Seq) {
 			if t.terms, err = o.Terms(ctx); err != nil {
-				return t.told, err
+				return t.sent, err
 			}
 		}
 		switch {
@@ -133,14 +133,14 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 			err = t.all(ctx, v)
 		case t.at.Cursor == "":
 			if site.Seq == 0 {
-				return t.told, nil // nothing has ever happened
+				return t.sent, nil // nothing has ever happened
 			}
 			t.at.Cursor = site.At(0)
 			fallthrough
 		case t.at.Cursor != site.At(site.Seq):
 			err = t.log(ctx, v)
 		default:
-			return t.told, nil
+			return t.sent, nil
 		}
 		lost := errors.Is(err, errLost)
 		switch {
@@ -150,11 +150,11 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 			refused = true // what is lost may be the view's, which is old by now
 		case lost && !t.at.All:
 			// The receiver of a store that is new is told nothing of it.
-			if err := t.keep(ctx, place{Cursor: site.At(site.Seq), All: true, Reset: t.kept != nil}); err != nil {
-				return t.told, err
+			if err := t.save(ctx, position{Cursor: site.At(site.Seq), All: true, Reset: t.stored != nil}); err != nil {
+				return t.sent, err
 			}
 		default:
-			return t.told, err
+			return t.sent, err
 		}
 	}
 }
@@ -170,7 +170,7 @@ func lost(err error) error {
 }
 
 // log tells what has changed since the place, up to a view.
-func (t *teller) log(ctx context.Context, v millrace.View) error {
+func (t *delivery) log(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	var (
 		site = v.Site()
@@ -209,16 +209,16 @@ func (t *teller) log(ctx context.Context, v millrace.View) error {
 				}
 			}
 		}
-		if err := t.add(ctx, &e, place{Cursor: done}); err != nil {
+		if err := t.add(ctx, &e, position{Cursor: done}); err != nil {
 			return err
 		}
 	}
-	return t.deliver(ctx, place{Cursor: site.At(site.Seq)})
+	return t.deliver(ctx, position{Cursor: site.At(site.Seq)})
 }
 
 // all tells every page from the place on. What changes meanwhile is told by the
 // log, once all are.
-func (t *teller) all(ctx context.Context, v millrace.View) error {
+func (t *delivery) all(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	site := v.Site()
 	at := t.at
@@ -238,12 +238,12 @@ func (t *teller) all(ctx context.Context, v millrace.View) error {
 		}
 		at.After = p.URL
 	}
-	return t.deliver(ctx, place{Cursor: at.Cursor})
+	return t.deliver(ctx, position{Cursor: at.Cursor})
 }
 
 // add delivers what there is, if it is enough; then before is where the telling
 // has come to. Then it adds an event.
-func (t *teller) add(ctx context.Context, e *Event, before place) error {
+func (t *delivery) add(ctx context.Context, e *Event, before position) error {
 	most, size := max(1, cmp.Or(t.Most, 100)>>t.small), cmp.Or(t.Bytes, 256<<10)>>t.small
 	if len(t.lines) >= most || t.size >= size {
 		if err := t.deliver(ctx, before); err != nil {
@@ -258,21 +258,21 @@ func (t *teller) add(ctx context.Context, e *Event, before place) error {
 	return nil
 }
 
-func (t *teller) clear() { t.lines, t.size = nil, 0 }
+func (t *delivery) clear() { t.lines, t.size = nil, 0 }
 
 // deliver delivers what there is, and keeps how far that is.
-func (t *teller) deliver(ctx context.Context, to place) error {
-	if err := t.hand(ctx, t.lines); err != nil {
+func (t *delivery) deliver(ctx context.Context, to position) error {
+	if err := t.send(ctx, t.lines); err != nil {
 		return err
 	}
-	t.told += len(t.lines)
+	t.sent += len(t.lines)
 	t.clear()
-	return t.keep(ctx, to)
+	return t.save(ctx, to)
 }
 
-// hand delivers lines, in ever smaller parts if the receiver wants it so, at last
+// send delivers lines, in ever smaller parts if the receiver wants it so, at last
 // without content: what cannot be told must not keep back all that follows.
-func (t *teller) hand(ctx context.Context, lines [][]byte) error {
+func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -289,15 +289,15 @@ func (t *teller) hand(ctx context.Context, lines [][]byte) error {
 	}
 	t.small = min(t.small+1, 16)
 	half := len(lines) / 2
-	if err := t.hand(ctx, lines[:half]); err != nil {
+	if err := t.send(ctx, lines[:half]); err != nil {
 		return err
 	}
-	return t.hand(ctx, lines[half:])
+	return t.send(ctx, lines[half:])
 }
 
-// keep keeps how far the telling has come, durably.
-func (t *teller) keep(ctx context.Context, to place) error {
-	if to == t.at && t.kept != nil {
+// save keeps how far the telling has come, durably.
+func (t *delivery) save(ctx context.Context, to position) error {
+	if to == t.at && t.stored != nil {
 		return nil
 	}
 	b, err := json.Marshal(to)
@@ -305,13 +305,13 @@ func (t *teller) keep(ctx context.Context, to place) error {
 		return err
 	}
 	// What was delivered is delivered, even if the process is to end.
-	if err := t.State.Swap(context.WithoutCancel(ctx), t.Name, t.key(), t.kept, b); err != nil {
+	if err := t.State.Swap(context.WithoutCancel(ctx), t.Name, t.key(), t.stored, b); err != nil {
 		if errors.Is(err, millrace.ErrConflict) {
 			return &TakenError{t.Name}
 		}
 		return err
 	}
-	t.at, t.kept = to, b
-	t.known, t.last = true, t.kept
+	t.at, t.stored = to, b
+	t.known, t.last = true, t.stored
 	return nil
 }

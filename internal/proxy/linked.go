@@ -28,8 +28,8 @@ type linked struct {
 	wrote   bool
 }
 
-// look finds the links, at most once.
-func (lw *linked) look() *additions {
+// load finds the links, at most once.
+func (lw *linked) load() *additions {
 	if lw.adds == nil {
 		lw.adds = lw.find()
 		if lw.plain && lw.adds.mark != "" {
@@ -48,7 +48,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 	if held == nil && r.Header["Range"] == nil {
 		return false
 	}
-	mark := lw.look().mark
+	mark := lw.load().mark
 	if mark == "" {
 		return false
 	}
@@ -85,7 +85,7 @@ func (lw *linked) WriteHeader(status int) {
 	lw.wrote = true
 	html := IsHTML(h.Get("Content-Type"))
 	if status == http.StatusOK && html || status == http.StatusNotModified {
-		adds := lw.look()
+		adds := lw.load()
 		if len(adds.fields) > 0 {
 			h["Link"] = append(h["Link"], adds.fields...)
 		}

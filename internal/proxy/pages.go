@@ -46,7 +46,7 @@ type Pages struct {
 	ending    context.Context
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // of a search for home
-	without   withouts
+	without   otherFormsLog
 	added     additionsCache
 	recodings recodings
 }

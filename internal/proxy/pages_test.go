@@ -37,7 +37,7 @@ func (w *slowWriter) SetWriteDeadline(until time.Time) error {
 // response.
 func TestProxySlowReader(t *testing.T) {
 	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
-	to := newPatient(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
+	to := newDeadlineWriter(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
 	b := make([]byte, 40<<10)
 	for range 2 {
 		if n, err := to.Write(b); n != len(b) || err != nil {
@@ -104,7 +104,7 @@ func TestPlainClient(t *testing.T) {
 	lw := &linked{plain: true, find: func() *additions {
 		return &additions{fields: []string{"<x>"}, vary: []string{"Accept"}, elements: []byte("<link/>"), mark: "~1"}
 	}}
-	if a := lw.look(); a.mark != "" || a.elements != nil || len(a.fields) != 1 || len(a.vary) != 1 {
+	if a := lw.load(); a.mark != "" || a.elements != nil || len(a.fields) != 1 || len(a.vary) != 1 {
 		t.Errorf("%+v", a)
 	}
 }

@@ -117,9 +117,9 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// patient is a response that may take any time as long as it moves: each piece
+// deadlineWriter is a response that may take any time as long as it moves: each piece
 // has a limit of its own, and waiting for the site's server has none.
-type patient struct {
+type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	each    time.Duration
@@ -131,8 +131,8 @@ type patient struct {
 	conn    *conns.Conn // of the client; nil = pieces go out as the server writes them
 }
 
-func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *patient {
-	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: conns.Of(r.Context())}
+func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duration) *deadlineWriter {
+	to := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: conns.Of(r.Context())}
 	if h := w.Header(); len(h) > 0 {
 		to.kept = h.Clone()
 	}
@@ -144,7 +144,7 @@ func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *pat
 }
 
 // moves begins something that the client has to take. It returns the time.
-func (to *patient) moves() (now time.Time) {
+func (to *deadlineWriter) moves() (now time.Time) {
 	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
 		to.until = now.Add(to.each)
@@ -154,7 +154,7 @@ func (to *patient) moves() (now time.Time) {
 }
 
 // rests ends it.
-func (to *patient) rests() {
+func (to *deadlineWriter) rests() {
 	if to.strict {
 		_ = to.control.SetWriteDeadline(time.Time{})
 	}
@@ -162,7 +162,7 @@ func (to *patient) rests() {
 
 // WriteHeader keeps what was set before out of interim answers, and in the
 // final one.
-func (to *patient) WriteHeader(status int) {
+func (to *deadlineWriter) WriteHeader(status int) {
 	if to.kept != nil {
 		h := to.Header()
 		for name, values := range to.kept {
@@ -187,7 +187,7 @@ const slowPiece = 16 << 10
 
 // Write gives the client time for each piece. A slow client gets smaller pieces
 // from then on, so that it is not cut off.
-func (to *patient) Write(b []byte) (n int, err error) {
+func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:]
 		if to.slow && len(piece) > slowPiece {
@@ -205,7 +205,7 @@ func (to *patient) Write(b []byte) (n int, err error) {
 }
 
 // send writes a piece. A large one takes with it what the server has collected.
-func (to *patient) send(piece []byte) (int, error) {
+func (to *deadlineWriter) send(piece []byte) (int, error) {
 	if to.conn == nil || len(piece) <= conns.MostHeld {
 		return to.ResponseWriter.Write(piece)
 	}
@@ -215,7 +215,7 @@ func (to *patient) send(piece []byte) (int, error) {
 }
 
 // FlushError serves [http.ResponseController].
-func (to *patient) FlushError() error {
+func (to *deadlineWriter) FlushError() error {
 	to.moves()
 	err := to.control.Flush()
 	to.rests()
@@ -223,11 +223,11 @@ func (to *patient) FlushError() error {
 }
 
 // Unwrap serves [http.ResponseController].
-func (to *patient) Unwrap() http.ResponseWriter { return to.ResponseWriter }
+func (to *deadlineWriter) Unwrap() http.ResponseWriter { return to.ResponseWriter }
 
 // close leaves the end of the response, which the server still holds, as much
 // time as any piece.
-func (to *patient) close() {
+func (to *deadlineWriter) close() {
 	if to.body != nil {
 		to.body.end()
 	}
@@ -235,14 +235,14 @@ func (to *patient) close() {
 }
 
 // late reports whether the client has not sent the request's body in time.
-func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
+func (to *deadlineWriter) late() bool { return to.body != nil && to.body.late.Load() }
 
 // broken reports whether the request's body has ended too early, or in no end
 // that its header allows.
-func (to *patient) broken() bool { return to.body != nil && to.body.broken.Load() }
+func (to *deadlineWriter) broken() bool { return to.body != nil && to.body.broken.Load() }
 
 // reading wraps the request's body, so that the client has time for each piece.
-func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
+func (to *deadlineWriter) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
 	return to.body
 }
@@ -250,7 +250,7 @@ func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 // upload is the body of a request that is passed on.
 type upload struct {
 	io.ReadCloser
-	to     *patient
+	to     *deadlineWriter
 	late   atomic.Bool
 	broken atomic.Bool
 

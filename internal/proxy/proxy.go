@@ -35,9 +35,9 @@ type Options struct {
 	// Timeout is how long the site's server may take to begin an answer, else
 	// the client gets 504; 0 = 1 min. How long the rest takes is not limited.
 	Timeout time.Duration
-	// Patience is how long a client may take for each piece of an answer, and
+	// ClientTimeout is how long a client may take for each piece of an answer, and
 	// between two pieces of what it sends; 0 = 1 min.
-	Patience time.Duration
+	ClientTimeout time.Duration
 	// MaxOpen is how many requests pass at once, others get 503, or 429 who has
 	// many; 0 = 4096.
 	MaxOpen int
@@ -57,19 +57,19 @@ type Options struct {
 // however it is spelled. As [Options.Origin] it stands in front of the whole
 // host, and [Options.Base] only says which of its paths are pages.
 type Proxy struct {
-	target   *url.URL
-	base     string
-	scheme   string
-	hosts    []string
-	patience time.Duration
-	proxies  []netip.Prefix
-	loop     string // this proxy in CDN-Loop (RFC 8586)
-	log      *slog.Logger
-	reverse  httputil.ReverseProxy
-	places   *access.Places
-	failing  atomic.Bool
-	said     atomic.Int64 // when failures were last told of, in seconds
-	idle     func()
+	target        *url.URL
+	base          string
+	scheme        string
+	hosts         []string
+	clientTimeout time.Duration
+	proxies       []netip.Prefix
+	loop          string // this proxy in CDN-Loop (RFC 8586)
+	log           *slog.Logger
+	reverse       httputil.ReverseProxy
+	slots         *access.Slots
+	failing       atomic.Bool
+	loggedAt      atomic.Int64 // when failures were last told of, in seconds
+	idle          func()
 }
 
 // New returns a proxy of the server at a URL without a path, such as
@@ -91,8 +91,8 @@ func New(target string, o *Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		target: at, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
-		patience: cmp.Or(o.Patience, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
-		log: o.Log, places: access.NewPlaces(cmp.Or(o.MaxOpen, 4096), nil),
+		clientTimeout: cmp.Or(o.ClientTimeout, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
+		log: o.Log, slots: access.NewSlots(cmp.Or(o.MaxOpen, 4096), nil),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
@@ -202,7 +202,7 @@ func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 		reply.Error(w, r, said.Status, said)
 		return
 	}
-	end, err := p.places.Enter(access.ClientAt(access.Sender(r, p.proxies)))
+	end, err := p.slots.Enter(access.ClientAt(access.Sender(r, p.proxies)))
 	if err != nil {
 		said := errPassing
 		if errors.Is(err, access.ErrCrowded) {
@@ -213,7 +213,7 @@ func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	to := newPatient(w, r, p.patience)
+	to := newDeadlineWriter(w, r, p.clientTimeout)
 	defer to.close()
 	in := *r
 	if r.Body != nil && r.Body != http.NoBody {
@@ -235,7 +235,7 @@ func (p *Proxy) trusts(a netip.Addr) bool {
 
 // trouble answers for a server that has not.
 func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
-	to, _ := w.(*patient)
+	to, _ := w.(*deadlineWriter)
 	switch {
 	case to != nil && to.late():
 		w.Header().Set("Connection", "close")
@@ -252,19 +252,19 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	if fetch.IsTimeout(err) {
 		said = errSlow
 	}
-	p.tell(r, err)
+	p.logFailure(r, err)
 	w.Header().Set("Retry-After", "10")
 	reply.Error(w, r, said.Status, said)
 }
 
-// retell is how many seconds lie between two lines about a server that fails.
-const retell = 30
+// logInterval is how many seconds lie between two lines about a server that fails.
+const logInterval = 30
 
-// tell logs that the server fails, now and then.
-func (p *Proxy) tell(r *http.Request, err error) {
+// logFailure logs that the server fails, now and then.
+func (p *Proxy) logFailure(r *http.Request, err error) {
 	p.failing.Store(true)
 	now := time.Now().Unix()
-	if last := p.said.Load(); now-last >= retell && p.said.CompareAndSwap(last, now) {
+	if last := p.loggedAt.Load(); now-last >= logInterval && p.loggedAt.CompareAndSwap(last, now) {
 		p.log.Warn("the site's own server does not answer", "origin", p.target.Host, "path", access.Redact(r.URL.Path), "err", err)
 	}
 }

@@ -71,7 +71,7 @@ type recodingKey struct{}
 // at the end.
 func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
-	if lw.look().mark == "" {
+	if lw.load().mark == "" {
 		return whole, done
 	}
 	a := &recoding{p: p, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}

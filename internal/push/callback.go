@@ -56,7 +56,7 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 		s.asked(w, r, sub)
 		return nil
 	}
-	return s.told(w, r, sub)
+	return s.receive(w, r, sub)
 }
 
 // asked answers a hub that verifies a subscription (WebSub, section 5.3) or
@@ -80,9 +80,9 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	text(w, http.StatusNotFound, "unknown subscription\n")
 }
 
-// told takes what a hub tells. It is acknowledged also if it is not to be
+// sent takes what a hub tells. It is acknowledged also if it is not to be
 // believed, in which case it has no effect (WebSub, section 8).
-func (s *Subscriber) told(w http.ResponseWriter, r *http.Request, sub *subscription) error {
+func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscription) error {
 	good := true
 	if sub.secret != "" {
 		method, sum, _ := strings.Cut(r.Header.Get("X-Hub-Signature"), "=")

@@ -20,8 +20,8 @@ type hub struct {
 
 // flush pings the hub for every topic, if something has been published since it
 // was pinged last.
-func (h *hub) flush(ctx context.Context) (told bool, err error) {
-	p, key := h.pusher, "told to hub "+h.url
+func (h *hub) flush(ctx context.Context) (sent bool, err error) {
+	p, key := h.pusher, "push to hub "+h.url
 	v, err := p.Site.Head(ctx)
 	if err != nil {
 		return false, err

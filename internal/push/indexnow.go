@@ -133,7 +133,7 @@ type engine struct {
 
 // flush submits what has changed since the last submission. The first call
 // submits nothing: what was there before is no news.
-func (e *engine) flush(ctx context.Context) (told bool, err error) {
+func (e *engine) flush(ctx context.Context) (sent bool, err error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
 			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,

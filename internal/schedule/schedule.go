@@ -40,8 +40,8 @@ type State struct {
 	Idle     int           `json:"idle,omitempty"`     // looks in a row that followed a hint and found nothing
 }
 
-// Look is what came of a look at a site.
-type Look struct {
+// Scan is what came of a look at a site.
+type Scan struct {
 	Ended   time.Time
 	Took    time.Duration
 	Changed bool // something was new
@@ -68,7 +68,7 @@ func (r *Rules) random() float64 {
 }
 
 // After gives the state of a site after a look.
-func (r *Rules) After(s State, l Look) State {
+func (r *Rules) After(s State, l Scan) State {
 	least, most := r.bounds()
 	interval := min(max(cmp.Or(s.Interval, start), least), most)
 	wait := time.Duration(0)

@@ -18,7 +18,7 @@ func steady(least, most time.Duration) *Rules {
 
 // looks gives how long it is to the next look after each of several, which end
 // when they are due.
-func looks(r *Rules, s State, each ...Look) (waits []time.Duration, end State) {
+func looks(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
 	now := noon
 	for _, l := range each {
 		l.Ended = now
@@ -33,7 +33,7 @@ func looks(r *Rules, s State, each ...Look) (waits []time.Duration, end State) {
 // and less, between the bounds.
 func TestLearns(t *testing.T) {
 	r := steady(10*time.Minute, 3*time.Hour)
-	changed, same := Look{Changed: true}, Look{}
+	changed, same := Scan{Changed: true}, Scan{}
 	got, s := looks(r, State{}, changed, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
 	want := []time.Duration{
 		time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 22*time.Minute + 30*time.Second,
@@ -50,7 +50,7 @@ func TestLearns(t *testing.T) {
 // Failures put the next look off, and leave alone what was learned.
 func TestFails(t *testing.T) {
 	r := steady(10*time.Second, 10*time.Minute)
-	failed := Look{Failed: true}
+	failed := Scan{Failed: true}
 	got, s := looks(r, State{Interval: 5 * time.Minute}, failed, failed, failed, failed, failed, failed)
 	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
 	if d := cmp.Diff(want, got); d != "" || s.Failures != 6 || s.Interval != 5*time.Minute {
@@ -64,10 +64,10 @@ func TestFails(t *testing.T) {
 			t.Fatalf("after %d failures: %s", s.Failures, s.Due(s.Last))
 		}
 	}
-	if s = r.After(s, Look{Ended: noon}); s.Failures != 0 || s.Due(noon) != 7*time.Minute+30*time.Second {
+	if s = r.After(s, Scan{Ended: noon}); s.Failures != 0 || s.Due(noon) != 7*time.Minute+30*time.Second {
 		t.Errorf("well again: %+v", s)
 	}
-	if got, _ := looks(r, State{}, Look{Failed: true, Refused: true}); got[0] != 10*time.Minute {
+	if got, _ := looks(r, State{}, Scan{Failed: true, Refused: true}); got[0] != 10*time.Minute {
 		t.Errorf("a site that does not allow it is asked again in %s", got[0])
 	}
 }
@@ -77,15 +77,15 @@ func TestAsked(t *testing.T) {
 	r := steady(time.Second, time.Hour)
 	for _, tt := range []struct {
 		name      string
-		look      Look
+		look      Scan
 		due, hint time.Duration
 	}{
-		{"nothing", Look{Changed: true}, 20 * time.Minute, time.Second},
-		{"a time", Look{Failed: true, NotBefore: noon.Add(9 * time.Hour)}, 9*time.Hour + 30*time.Second, 9 * time.Hour},
-		{"a time that is over", Look{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
-		{"a rate", Look{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
-		{"a long look", Look{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
-		{"a second look", Look{Doubted: true}, time.Minute, time.Second},
+		{"nothing", Scan{Changed: true}, 20 * time.Minute, time.Second},
+		{"a time", Scan{Failed: true, NotBefore: noon.Add(9 * time.Hour)}, 9*time.Hour + 30*time.Second, 9 * time.Hour},
+		{"a time that is over", Scan{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
+		{"a rate", Scan{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
+		{"a long look", Scan{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
+		{"a second look", Scan{Doubted: true}, time.Minute, time.Second},
 	} {
 		tt.look.Ended = noon
 		s := r.After(State{Interval: 40 * time.Minute}, tt.look)
@@ -99,19 +99,19 @@ func TestAsked(t *testing.T) {
 // those that come to nothing are believed less and less.
 func TestHints(t *testing.T) {
 	r := steady(time.Second, time.Hour)
-	s := r.After(State{Interval: 40 * time.Minute}, Look{Ended: noon, Hinted: true, Changed: true})
+	s := r.After(State{Interval: 40 * time.Minute}, Scan{Ended: noon, Hinted: true, Changed: true})
 	if s.Interval != 40*time.Minute || s.Hint(noon) != time.Second {
 		t.Errorf("a hint that was right: %+v", s)
 	}
 	var waits []time.Duration
 	for range 15 {
-		s = r.After(s, Look{Ended: noon, Hinted: true})
+		s = r.After(s, Scan{Ended: noon, Hinted: true})
 		waits = append(waits, s.Hint(noon))
 	}
 	if waits[0] != 2*time.Second || waits[3] != 16*time.Second || waits[14] != 1024*time.Second || s.Interval != 40*time.Minute {
 		t.Errorf("hints that were wrong: %v, %+v", waits, s)
 	}
-	if s = r.After(s, Look{Ended: noon, Hinted: true, Changed: true}); s.Hint(noon) != time.Second {
+	if s = r.After(s, Scan{Ended: noon, Hinted: true, Changed: true}); s.Hint(noon) != time.Second {
 		t.Errorf("a hint that was right again: %+v", s)
 	}
 }
@@ -119,7 +119,7 @@ func TestHints(t *testing.T) {
 // A clock that is set back makes nobody wait longer than was meant, and one that
 // is set forward lets the next look come.
 func TestClock(t *testing.T) {
-	s := steady(0, 0).After(State{Interval: time.Hour}, Look{Ended: noon})
+	s := steady(0, 0).After(State{Interval: time.Hour}, Scan{Ended: noon})
 	for at, want := range map[time.Duration]time.Duration{
 		0: 90 * time.Minute, time.Hour: 30 * time.Minute, 2 * time.Hour: 0, -time.Hour: 90 * time.Minute, -1e6 * time.Hour: 90 * time.Minute,
 	} {
@@ -134,7 +134,7 @@ func TestClock(t *testing.T) {
 
 // What is kept is taken up, within the bounds of now.
 func TestResume(t *testing.T) {
-	s := steady(0, 0).After(State{Interval: 16 * time.Hour}, Look{Ended: noon})
+	s := steady(0, 0).After(State{Interval: 16 * time.Hour}, Scan{Ended: noon})
 	b, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -150,12 +150,12 @@ func TestResume(t *testing.T) {
 	if short.Due(noon) != 66*time.Minute || short.Interval != time.Hour {
 		t.Errorf("with other bounds: %+v", short)
 	}
-	held := steady(0, 0).After(State{}, Look{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
+	held := steady(0, 0).After(State{}, Scan{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
 	if wait := steady(0, time.Hour).Resume(held).Due(noon); wait < 20*time.Hour {
 		t.Errorf("what the site has asked for is forgotten: %s", wait)
 	}
 	for _, soon := range []bool{false, true} {
-		failed := Look{Ended: noon, Failed: true, Refused: true}
+		failed := Scan{Ended: noon, Failed: true, Refused: true}
 		if soon { // sooner than it would be asked anyway
 			failed.NotBefore = noon.Add(time.Minute)
 		}
@@ -176,7 +176,7 @@ func TestAlwaysBounded(t *testing.T) {
 	s, now, random := State{}, noon, rand.New(rand.NewPCG(1, 2))
 	yes := func() bool { return random.IntN(2) == 0 }
 	for i := range 10_000 {
-		l := Look{
+		l := Scan{
 			Ended: now, Took: time.Duration(random.IntN(600)) * time.Second, Changed: yes(), Failed: yes(), Hinted: yes(), Doubted: yes(), Refused: yes(),
 			Gap: time.Duration(random.IntN(7200)) * time.Second,
 		}

@@ -94,7 +94,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]st
 		b.Reserve(home)
 		items := []static.Item{home}
 		if docs, err := url.Parse(s.o.Config.EndpointBase); err == nil && docs.Host != "" && docs.Host != base.Host {
-			items = s.composed(ctx, b, items) // the host has none of them
+			items = s.addSiteWide(ctx, b, items) // the host has none of them
 		}
 		return items, nil
 	}
@@ -126,7 +126,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]st
 		b.Reserve(home)
 		items = append(items, home)
 	}
-	return s.composed(ctx, b, items), nil
+	return s.addSiteWide(ctx, b, items), nil
 }
 
 // siteFile names a file that visitors may see, whether it is a page or not, as a server
@@ -142,9 +142,9 @@ func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use boo
 	return tree.Escape(name), true, nil
 }
 
-// composed adds to the files of a site what the gateway composes beside them.
-func (s *Service) composed(ctx context.Context, b *static.Build, items []static.Item) []static.Item {
-	for _, path := range s.Gateway.Composed(ctx) {
+// addSiteWide adds to the files of a site what the gateway composes beside them.
+func (s *Service) addSiteWide(ctx context.Context, b *static.Build, items []static.Item) []static.Item {
+	for _, path := range s.Gateway.SiteWidePaths(ctx) {
 		it := static.Item{Path: path, Room: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
 		if !slices.ContainsFunc(items, func(have static.Item) bool { return have.Path == path }) && b.Reserve(it) {
 			items = append(items, it)
@@ -186,7 +186,7 @@ func (s *Service) documents(ctx context.Context, add func(static.Item) error) er
 		}
 	}
 	for _, file := range ed.Files() {
-		if err := add(static.Item{Path: file, Room: ed.Room(file), Fixed: true}); err != nil {
+		if err := add(static.Item{Path: file, Room: ed.Room(file), Immutable: true}); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	}
 	if usage, ok := o.Origin.Store.(store.Usage); ok && o.Events != nil {
 		events := *o.Events
-		events.Weights, events.Leases, events.Logger = o.Site, o.Origin.Store.Leases(), s.log
+		events.HTMLSizes, events.Leases, events.Logger = o.Site, o.Origin.Store.Leases(), s.log
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}
 	o.Origin.Expect()
@@ -134,7 +134,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Press, urls, gone)
 	}
-	g.MetricsOptions.Looked, g.MetricsOptions.Behind = o.Origin.Looked, s.behind
+	g.MetricsOptions.LastScan, g.MetricsOptions.Behind = o.Origin.LastScan, s.behind
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped
 	}

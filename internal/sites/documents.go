@@ -90,7 +90,7 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 	case inner == nil || d.o.Origin == nil || d.docs != d.o.Base:
 	case inner.URL.Path == sitemapPath:
 		return d.sitemap(d.response(w, r, q), inner, ed)
-	case inner.URL.Path == ownSitemapPath && d.mapOf(ed, inner).aside:
+	case inner.URL.Path == ownSitemapPath && d.mapOf(ed, inner).separate:
 		at := *inner.URL
 		at.Path, at.RawPath, at.RawQuery = sitemapPath, "", ""
 		own := inner.Clone(inner.Context())
@@ -107,9 +107,9 @@ func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.R
 	return &response{ResponseWriter: w, d: d, r: r, q: q}
 }
 
-// Composed lists the documents that are composed and that the site need not have
+// SiteWidePaths lists the documents that are composed and that the site need not have
 // itself, by their paths under the base of pages and documents, which is one.
-func (d *Documents) Composed(ctx context.Context) []string {
+func (d *Documents) SiteWidePaths(ctx context.Context) []string {
 	ed := d.press.Current()
 	if ed == nil || d.docs != d.o.Base {
 		return nil
@@ -122,7 +122,7 @@ func (d *Documents) Composed(ctx context.Context) []string {
 		out = append(out, catalogPath)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, sitemapPath, http.NoBody)
-	if err == nil && d.o.Origin != nil && d.mapOf(ed, r).aside {
+	if err == nil && d.o.Origin != nil && d.mapOf(ed, r).separate {
 		out = append(out, ownSitemapPath)
 	}
 	return out
@@ -152,7 +152,7 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 		h.Add("Link", millrace.Link{URL: originOf(w.d.o.Docs) + w.r.URL.EscapedPath(), Rel: "canonical"}.String())
 	}
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
-	w.q.Composed(len(body))
+	w.q.SiteWide(len(body))
 	w.body = body
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	return true, nil
@@ -160,9 +160,9 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 
 // ownMap says what a site has at the place of its sitemap, beside ours.
 type ownMap struct {
-	ed    *edition.Edition
-	aside bool   // a sitemap that could not become a part of ours
-	moved string // where it is, "" = there
+	ed       *edition.Edition
+	separate bool   // a sitemap that could not become a part of ours
+	moved    string // where it is, "" = there
 }
 
 // siteMaps remembers what was found, and what was made of it last.

@@ -228,7 +228,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	case own.Status == http.StatusOK:
 		if ours, there, err := d.ours(r, nil); there && err == nil {
 			_, one := d.merged(ed, own, ours)
-			at.aside = !one && isMap(own)
+			at.separate = !one && isMap(own)
 		}
 	case own.Status >= 300 && own.Status <= 399:
 		at.moved = own.Header.Get("Location")
@@ -245,7 +245,7 @@ func (m *ownMap) lines(d *Documents, r *http.Request) []string {
 	if docs == "" {
 		return nil
 	}
-	if m.aside {
+	if m.separate {
 		return []string{"Sitemap: " + docs + ownSitemapPath}
 	}
 	at, err := url.Parse(docs + sitemapPath)

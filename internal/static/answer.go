@@ -90,7 +90,7 @@ func (a *answer) Write(p []byte) (int, error) {
 // entryOf gives what the header of an answer says that a server should say. Of
 // the site's own files that are the links alone: servers know the rest.
 func (b *Build) entryOf(it Item, h http.Header) *entry {
-	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", "), Fixed: it.Fixed}
+	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", "), Immutable: it.Immutable}
 	if it.Room == "" {
 		return e
 	}
@@ -105,7 +105,7 @@ func (b *Build) entryOf(it Item, h http.Header) *entry {
 		}
 	}
 	slices.SortFunc(common, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
-	e.Set = b.set(common, it.Fixed)
+	e.Set = b.set(common, it.Immutable)
 	return e
 }
 

@@ -52,8 +52,8 @@ type Build struct {
 	journalled map[key]bool
 	journal    *os.File
 
-	names  map[key]place // by keys of folded names
-	rules  []rule        // of the _headers file
+	names  map[key]nameEntry // by keys of folded names
+	rules  []rule            // of the _headers file
 	sets   map[string]int
 	lists  [][]field // the headers that files have in common
 	fixed  []bool    // of which files
@@ -66,8 +66,8 @@ type Build struct {
 	own    map[string]*bytes.Buffer // what the site itself says in files that are ours to complete
 }
 
-// place is what a name of the build is.
-type place struct {
+// nameEntry is what a name of the build is.
+type nameEntry struct {
 	exact key
 	file  bool  // else a folder
 	at    int64 // of its line in the record; 0 = it is only reserved
@@ -79,9 +79,9 @@ type Item struct {
 	Room string // the protocol; "" = the site's own
 	Name string // the file; "" = as the path says
 	Ask  string // path to ask the handler for, from the root of the host; "" = Path below base
-	// Fixed: the file is never another one, since its name changes with its
+	// Immutable: the file is never another one, since its name changes with its
 	// bytes.
-	Fixed bool
+	Immutable bool
 }
 
 // Open starts to write what a handler answers, as the site with a base URL,
@@ -99,7 +99,7 @@ func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 	}
 	b := &Build{
 		handler: handler, base: u, prefix: strings.TrimRight(u.EscapedPath(), "/"), force: o.Force,
-		owned: make(map[key]bool), journalled: make(map[key]bool), names: make(map[key]place),
+		owned: make(map[key]bool), journalled: make(map[key]bool), names: make(map[key]nameEntry),
 		sets:   make(map[string]int),
 		Report: NewReport(), own: map[string]*bytes.Buffer{headersName: nil, redirectsName: nil},
 	}
@@ -219,9 +219,9 @@ func (b *Build) take(name string, at int64) (why string) {
 		}
 	}
 	for _, dir := range parents(name) {
-		b.names[keyOf(fold(dir))] = place{exact: keyOf(dir)}
+		b.names[keyOf(fold(dir))] = nameEntry{exact: keyOf(dir)}
 	}
-	b.names[folded] = place{exact, true, at}
+	b.names[folded] = nameEntry{exact, true, at}
 	return ""
 }
 
@@ -250,7 +250,7 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 		}
 		name = named
 		if why := b.blocked(name); why != "" {
-			if name = b.aside(name); !b.free(name) {
+			if name = b.separateName(name); !b.free(name) {
 				b.Report.leave(it.Path, it.Room, "name-taken", why)
 				return nil
 			}
@@ -269,7 +269,7 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	if !b.force && !b.owned[keyOf(name)] {
 		if b.there(name) {
 			b.Report.leave(it.Path, it.Room, "foreign-file", errForeign)
-			b.names[keyOf(fold(name))] = place{exact: keyOf(name), file: true} // and it stays
+			b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true} // and it stays
 			return nil
 		}
 	}
@@ -293,16 +293,16 @@ func (b *Build) blocked(name string) string {
 // free reports whether a document can have a name.
 func (b *Build) free(name string) bool { return checkName(name) == nil && b.blocked(name) == "" }
 
-// asideSuffix is that of the folder in which documents are that would be below
+// separateSuffix is that of the folder in which documents are that would be below
 // a file.
-const asideSuffix = ".docs"
+const separateSuffix = ".docs"
 
-// aside gives another name to a document that would be below a file: servers
+// separate gives another name to a document that would be below a file: servers
 // with rules of their own find it there.
-func (b *Build) aside(name string) string {
+func (b *Build) separateName(name string) string {
 	for _, dir := range parents(name) {
 		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {
-			return dir + asideSuffix + strings.TrimPrefix(name, dir)
+			return dir + separateSuffix + strings.TrimPrefix(name, dir)
 		}
 	}
 	return name

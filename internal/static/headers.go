@@ -67,10 +67,10 @@ func (b *Build) hostFiles() ([]rule, error) {
 	theirs(&text, b.own[redirectsName])
 	left := maxRedirects - b.rulesOf(redirectsName)
 	err = b.each(func(l *line) error {
-		if !l.aside() {
+		if !l.separate() {
 			return nil
 		}
-		b.Report.Aside++
+		b.Report.Separate++
 		if left > 0 {
 			left--
 			fmt.Fprintf(&text, "%s %s 200\n", b.prefix+l.Path, b.prefix+"/"+escaped(l.Name))

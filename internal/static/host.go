@@ -204,7 +204,7 @@ func (h *Host) find(p string) (*line, error) {
 		return nil, nil //nolint:nilerr // no file has such a name
 	}
 	if b.blocked(name) == errFile && h.aside {
-		name = b.aside(name)
+		name = b.separateName(name)
 	}
 	at, ok := b.names[keyOf(fold(name))]
 	if !ok || !at.file || at.at == 0 || at.exact != keyOf(name) {

@@ -50,12 +50,12 @@ type entry struct {
 	Tag  string `json:"tag,omitempty"`  // ETag, with its quotes
 	Link string `json:"link,omitempty"` // all of the field, joined
 	Date string `json:"date,omitempty"` // Last-Modified, which is that of the file
-	// Fixed: no other bytes will ever have the name.
-	Fixed bool `json:"fixed,omitempty"`
+	// Immutable: no other bytes will ever have the name.
+	Immutable bool `json:"immutable,omitempty"`
 }
 
-// aside reports whether a document is not where its path says.
-func (l *line) aside() bool {
+// separate reports whether a document is not where its path says.
+func (l *line) separate() bool {
 	if l.Room == "" {
 		return false
 	}

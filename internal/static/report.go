@@ -13,7 +13,7 @@ type Report struct {
 	RemovedFiles []string `json:"removed_files"`
 	LeftOut      []Left   `json:"left_out"` // what no file could be made of, the first thousand
 	LeftOutCount int      `json:"left_out_count"`
-	Aside        int      `json:"aside"` // documents that only a server with rules of its own finds
+	Separate     int      `json:"separate"` // documents that only a server with rules of its own finds
 	// Rules counts those of the _headers file.
 	Rules int `json:"header_rules"`
 	// Unsaid counts the documents of which the _headers file does not say all

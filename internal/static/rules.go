@@ -78,9 +78,9 @@ func (b *Build) wildcards() ([]rule, error) {
 				fields = append(fields, field{"Link", link})
 			}
 			if t.n++; t.n == 1 {
-				t.common, t.fixed = fields, l.Fixed
+				t.common, t.fixed = fields, l.Immutable
 			} else {
-				t.common, t.fixed = both(t.common, fields), t.fixed && l.Fixed
+				t.common, t.fixed = both(t.common, fields), t.fixed && l.Immutable
 			}
 		}
 		return nil

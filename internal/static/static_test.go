@@ -172,7 +172,7 @@ func TestBuild(t *testing.T) {
 	if at := "2026-11-22T08:00:00Z\n{}"; got["doc.json"] != at {
 		t.Errorf("doc.json is %q, not %q", got["doc.json"], at)
 	}
-	if first.Written != len(want) || first.Unchanged != 0 || first.Aside != 1 {
+	if first.Written != len(want) || first.Unchanged != 0 || first.Separate != 1 {
 		t.Errorf("%+v", first)
 	}
 
@@ -365,7 +365,7 @@ func TestFixedHeaders(t *testing.T) {
 			for _, suffix := range []string{".scp", ".scp.gz"} {
 				name := fmt.Sprintf("/scp/all-%d%s", i, suffix)
 				s[name] = data(suffix, fmt.Sprint("f", i), "Content-Type", "application/scp")
-				if err := b.Add(t.Context(), Item{Path: name, Room: "scp", Fixed: true}); err != nil {
+				if err := b.Add(t.Context(), Item{Path: name, Room: "scp", Immutable: true}); err != nil {
 					t.Fatal(err)
 				}
 			}

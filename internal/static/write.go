@@ -126,7 +126,7 @@ func (o *output) commit(modified time.Time) (bool, error) {
 	return true, o.place()
 }
 
-// place renames the file, or keeps it for later when something is in its way
+// nameEntry renames the file, or keeps it for later when something is in its way
 // that will be removed.
 func (o *output) place() error {
 	b := o.build

@@ -22,7 +22,7 @@ type generation struct {
 	dropped           bool
 	editions          []edition // the oldest first
 	refreshed         uint64    // how often
-	place             uint64    // of the site's log: how far that came
+	position          uint64    // of the site's log: how far that came
 }
 
 // edition is an edition of a generation, or of one that it was forked from.
@@ -200,7 +200,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 		if p.refreshed != refreshed {
 			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process refreshes it", millrace.ErrConflict))
 		}
-		p.refreshed, p.place = refreshed+1, place
+		p.refreshed, p.position = refreshed+1, place
 		p.log.commit(next, p.opened)
 		return nil
 	})
@@ -208,9 +208,9 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 
 // part returns the state of the site to which a Refresh with a limit goes.
 func (p *publication) part(limit int) *state {
-	if limit > 0 && p.refreshed > 0 && p.place >= p.site.log.horizon {
+	if limit > 0 && p.refreshed > 0 && p.position >= p.site.log.horizon {
 		for _, s := range p.site.log.states {
-			if s.seq >= p.place+uint64(limit) {
+			if s.seq >= p.position+uint64(limit) {
 				return s
 			}
 		}
@@ -222,7 +222,7 @@ func (p *publication) part(limit int) *state {
 // that its log names since the last Refresh; all, if that is before the horizon,
 // or there was none.
 func (p *publication) changed(site *state) []*entry {
-	since := p.place
+	since := p.position
 	if since < p.site.log.horizon {
 		since = 0
 	}

@@ -94,7 +94,7 @@ func (s *site) Original(ctx context.Context, from, url string) ([]byte, error) {
 func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
 	return get(ctx, s.store, "weights of site "+s.name, func() (all []millrace.HTMLSize, _ error) {
 		for _, url := range urls {
-			all = append(all, s.log.head().entry(s.names.Identity(url)).Weight)
+			all = append(all, s.log.head().entry(s.names.Identity(url)).HTMLSize)
 		}
 		return all, nil
 	})
@@ -104,10 +104,10 @@ func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages 
 	mean, err = get(ctx, s.store, "mean weight of site "+s.name, func() (sum millrace.HTMLSize, _ error) {
 		var received int64 // pages whose Received is known
 		for _, e := range s.log.head().pages.Values() {
-			pages += min(e.Weight.Bytes, 1)
-			received += min(e.Weight.Received, 1)
-			sum.Bytes += e.Weight.Bytes
-			sum.Received += e.Weight.Received
+			pages += min(e.HTMLSize.Bytes, 1)
+			received += min(e.HTMLSize.Received, 1)
+			sum.Bytes += e.HTMLSize.Bytes
+			sum.Received += e.HTMLSize.Received
 		}
 		return millrace.HTMLSize{Bytes: sum.Bytes / max(pages, 1), Received: sum.Received / max(received, 1)}, nil
 	})

@@ -86,7 +86,7 @@ func (a *application) Update(url string, f func(old record.Entry) (record.Entry,
 		return err
 	case out == record.Amended:
 		return a.exec("UPDATE entry SET meta = ?, hint = ?, html_bytes = ?, html_received = ? WHERE id = ?",
-			e.Meta, e.Hint, e.Weight.Bytes, e.Weight.Received, a.entryID(old.seq))
+			e.Meta, e.Hint, e.HTMLSize.Bytes, e.HTMLSize.Received, a.entryID(old.seq))
 	case !old.Present || !bytes.Equal(e.Blocks, old.Blocks):
 		if e.body, err = a.addBody(e.Blocks); err != nil {
 			return err

@@ -109,6 +109,6 @@ func (r *refresh) copyTags(w *work, g *generation, room, url string) error {
 	if err != nil {
 		return err
 	}
-	g.stage, g.after, g.place = comparing, "", 0
+	g.stage, g.after, g.position = comparing, "", 0
 	return w.configure()
 }

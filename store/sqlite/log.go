@@ -124,7 +124,7 @@ type row struct {
 func (l *log) current(q querier, url string) (r row, err error) {
 	err = q.row(`SELECT id, kind, modified, body, section, revision, meta, hint, html_bytes, html_received FROM entry
 		WHERE log = ? AND url = ? AND until = 1099511627775`, []any{l.id, url},
-		&r.seq, &r.kind, &r.Modified, &r.body, &r.Section, &r.Revision, &r.Meta, &r.Hint, &r.Weight.Bytes, &r.Weight.Received)
+		&r.seq, &r.kind, &r.Modified, &r.body, &r.Section, &r.Revision, &r.Meta, &r.Hint, &r.HTMLSize.Bytes, &r.HTMLSize.Received)
 	if absent(err) {
 		return row{}, nil
 	}
@@ -161,7 +161,7 @@ func (w *work) enter(url string, old row, e *row) error {
 	}
 	err := w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta, hint, html_bytes, html_received)
 		VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.entryID(w.seq), w.id, e.kind, old.seq, e.Modified, e.Rank(), e.body, e.Section, url, e.Revision, e.Meta, e.Hint, e.Weight.Bytes, e.Weight.Received)
+		w.entryID(w.seq), w.id, e.kind, old.seq, e.Modified, e.Rank(), e.body, e.Section, url, e.Revision, e.Meta, e.Hint, e.HTMLSize.Bytes, e.HTMLSize.Received)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 		}
 		s.read = &reader{db: db}
 		err = s.inspect(ctx)
-		if i == len(modes)-1 || !beside(sqlitefile.Code(err)) {
+		if i == len(modes)-1 || !isSideFileError(sqlitefile.Code(err)) {
 			return err
 		}
 		if err := s.read.close(); err != nil {
@@ -186,9 +186,9 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	return err
 }
 
-// beside reports whether an error of SQLite says that it cannot keep its files
+// isSideFileError reports whether an error of SQLite says that it cannot keep its files
 // beside a store.
-func beside(code int) bool {
+func isSideFileError(code int) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 

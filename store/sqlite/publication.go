@@ -41,12 +41,12 @@ type generation struct {
 	parent, fork int64
 	stage        int
 	after        string
-	place        int64
+	position     int64
 	head         int64
 	opened       int64
 }
 
-const generationColumns = "id, epoch, earlier, parent, fork, stage, after, place, head, opened"
+const generationColumns = "id, epoch, earlier, parent, fork, stage, after, position, head, opened"
 
 // readGeneration reads the first row that a query finds; where goes on after FROM
 // publication.
@@ -54,7 +54,7 @@ func readGeneration(q querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
 	var earlier []byte
 	err := q.row("SELECT "+generationColumns+" FROM publication "+where+" LIMIT 1", args,
-		&g.id, &g.epoch, &earlier, &g.parent, &g.fork, &g.stage, &g.after, &g.place, &g.head, &g.opened)
+		&g.id, &g.epoch, &earlier, &g.parent, &g.fork, &g.stage, &g.after, &g.position, &g.head, &g.opened)
 	if absent(err) {
 		return nil, nil
 	}

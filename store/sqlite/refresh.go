@@ -49,19 +49,19 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 		switch {
 		case g.stage == copying:
 			err = r.copy(ctx, g)
-		case g.stage == comparing && g.place > 0:
+		case g.stage == comparing && g.position > 0:
 			err = r.compare(ctx, q, g)
-		case g.stage == comparing, g.place < site.horizon:
+		case g.stage == comparing, g.position < site.horizon:
 			err = r.startComparing(ctx, g, site.seq)
 		default:
 			if r.done == 0 && limit > 0 {
-				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.place + int64(limit)}, &r.target)
+				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
 			// What another Refresh has skipped on its way to a target comes up to there.
 			before, _ := strconv.ParseInt(g.after, 10, 64)
 			r.target = max(r.target, before)
 			if r.done == 0 {
-				total, more = int(r.target-g.place), limit > 0 && r.target < site.seq
+				total, more = int(r.target-g.position), limit > 0 && r.target < site.seq
 			}
 			if err == nil {
 				err = r.replay(ctx, q, g)
@@ -116,14 +116,14 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 		if err != nil {
 			return err
 		}
-		if is.stage != was.stage || is.place != was.place || is.after != was.after {
+		if is.stage != was.stage || is.position != was.position || is.after != was.after {
 			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process refreshes it", millrace.ErrConflict))
 		}
 		if err := f(w); err != nil {
 			return err
 		}
 		switch {
-		case g.stage == replaying && g.place < r.target:
+		case g.stage == replaying && g.position < r.target:
 			g.after = strconv.FormatInt(r.target, 10)
 		case g.stage == replaying:
 			g.after = ""
@@ -142,7 +142,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 		if err := w.countTags(r.complete); err != nil {
 			return err
 		}
-		return w.exec("UPDATE publication SET stage = ?, after = ?, place = ?, head = ? WHERE id = ?", g.stage, g.after, g.place, g.head, g.id)
+		return w.exec("UPDATE publication SET stage = ?, after = ?, position = ?, head = ? WHERE id = ?", g.stage, g.after, g.position, g.head, g.id)
 	})
 }
 
@@ -150,7 +150,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 // number.
 func (r *refresh) startComparing(ctx context.Context, was *generation, at int64) error {
 	g := *was
-	g.stage, g.after, g.place = comparing, "", at
+	g.stage, g.after, g.position = comparing, "", at
 	if at == 0 {
 		g.stage = replaying // there is nothing to compare
 	}
@@ -161,8 +161,8 @@ func (r *refresh) startComparing(ctx context.Context, was *generation, at int64)
 // of their identities: what the site does not have is deleted.
 func (r *refresh) compare(ctx context.Context, q querier, was *generation) error {
 	g := *was
-	site, full, err := r.siteRows(q, g.place, `log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url`, "INDEXED BY entry_url",
-		r.site.id, g.after, g.place, r.site.entryID(g.place))
+	site, full, err := r.siteRows(q, g.position, `log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url`, "INDEXED BY entry_url",
+		r.site.id, g.after, g.position, r.site.entryID(g.position))
 	if err != nil {
 		return err
 	}
@@ -206,14 +206,14 @@ func (r *refresh) compare(ctx context.Context, q querier, was *generation) error
 // replay takes the next entries of the site's log.
 func (r *refresh) replay(ctx context.Context, q querier, was *generation) error {
 	g := *was
-	rows, full, err := r.siteRows(q, r.target, "id > ? AND id <= ? AND until > ? ORDER BY id", "", r.site.entryID(g.place), r.site.entryID(r.target), r.target)
+	rows, full, err := r.siteRows(q, r.target, "id > ? AND id <= ? AND until > ? ORDER BY id", "", r.site.entryID(g.position), r.site.entryID(r.target), r.target)
 	if err != nil {
 		return err
 	}
-	if g.place = max(r.target, g.place); full {
-		g.place = rows[len(rows)-1].seq
+	if g.position = max(r.target, g.position); full {
+		g.position = rows[len(rows)-1].seq
 	}
-	if len(rows) == 0 && was.place == g.place {
+	if len(rows) == 0 && was.position == g.position {
 		st, err := r.state(q)
 		if r.complete = st.seq == g.head; err != nil || r.complete {
 			return err

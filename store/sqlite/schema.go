@@ -24,7 +24,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 19
+const schemaVersion = 20
 
 // tables are the tables of a store.
 var tables = []string{
@@ -69,7 +69,7 @@ CREATE TABLE publication ( -- one generation of it
 	published   INTEGER NOT NULL DEFAULT 0, -- published.id of its newest edition, 0 = none
 	stage       INTEGER NOT NULL,           -- see the constants
 	after       TEXT NOT NULL DEFAULT '',   -- the last page or tag that the stage has done; of replaying, the number in the site's log that it goes to
-	place       INTEGER NOT NULL DEFAULT 0, -- how far of the site's log it has come
+	position    INTEGER NOT NULL DEFAULT 0, -- in the site's log
 	head        INTEGER NOT NULL,           -- newest entry of the last completed Refresh, -1 = none
 	opened      INTEGER NOT NULL            -- last, Unix ms
 );

@@ -20,11 +20,11 @@ CREATE TABLE usage_kind ( -- what events are counted by; rows are never changed 
 	id       INTEGER PRIMARY KEY,
 	bot      TEXT NOT NULL,
 	family   TEXT NOT NULL,
-	verdict  TEXT NOT NULL,
+	identity TEXT NOT NULL,
 	protocol TEXT NOT NULL,
 	endpoint TEXT NOT NULL,
 	outcome  TEXT NOT NULL,
-	UNIQUE (bot, family, verdict, protocol, endpoint, outcome)
+	UNIQUE (bot, family, identity, protocol, endpoint, outcome)
 );
 
 CREATE TABLE usage_text ( -- paths, queries and intents
@@ -82,7 +82,7 @@ CREATE TABLE usage_sum (
 	size     INTEGER NOT NULL,
 	html     INTEGER NOT NULL,
 	received INTEGER NOT NULL,
-	weighed  INTEGER NOT NULL,
+	html_known INTEGER NOT NULL,
 	wired    INTEGER NOT NULL,
 	took     INTEGER NOT NULL, -- µs
 	PRIMARY KEY (site, per, start, kind)
@@ -104,7 +104,7 @@ CREATE TABLE usage_top (
 // usageKind is a row of usage_kind.
 type usageKind struct {
 	bot, family string
-	verdict     store.BotIdentity
+	identity    store.BotIdentity
 	protocol    string
 	endpoint    store.Endpoint
 	outcome     store.Outcome

@@ -66,7 +66,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 			first, last = max(low, high-numbersAtOnce+1), high
 		}
 		var list []store.Event
-		err := r.rows(`SELECT e.id, time, bot, family, verdict, protocol, endpoint, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
+		err := r.rows(`SELECT e.id, time, bot, family, identity, protocol, endpoint, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
 			FROM usage_event e CROSS JOIN usage_kind k ON k.id = e.kind CROSS JOIN usage_text p ON p.id = e.path
 				CROSS JOIN usage_text q ON q.id = e.query CROSS JOIN usage_text i ON i.id = e.intent
 			WHERE e.id BETWEEN ? AND ? AND time >= ? AND time < ?`+where+" ORDER BY e.id"+order+" LIMIT ?",
@@ -142,11 +142,11 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 }
 
 // selectSums reads the sums of one day: by hour if these are asked for and kept.
-var selectSums = "SELECT per, start, bot, family, verdict, protocol, endpoint, outcome, " + strings.Join(counters, ", ") + `
+var selectSums = "SELECT per, start, bot, family, identity, protocol, endpoint, outcome, " + strings.Join(counters, ", ") + `
 	FROM usage_day CROSS JOIN usage_sum CROSS JOIN usage_kind ON usage_kind.id = kind
 	WHERE usage_day.site = ?1 AND day = ?2 AND usage_sum.site = ?1 AND per = CASE WHEN hours THEN ?3 ELSE 24 END
 		AND start >= max(?4, ?2 * 24) AND start < min(?5, ?2 * 24 + 24)
-	ORDER BY start, bot, protocol, endpoint, outcome, verdict, family`
+	ORDER BY start, bot, protocol, endpoint, outcome, identity, family`
 
 func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield func(store.Sum) bool) error {
 	per := cmp.Or(q.Per, store.Day)

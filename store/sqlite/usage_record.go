@@ -125,10 +125,10 @@ func (r *recording) kind(k usageKind) (int64, error) {
 	if ok {
 		return id, nil
 	}
-	args := []any{k.bot, k.family, k.verdict, k.protocol, k.endpoint, k.outcome}
-	err := r.row("SELECT id FROM usage_kind WHERE bot = ? AND family = ? AND verdict = ? AND protocol = ? AND endpoint = ? AND outcome = ?", args, &id)
+	args := []any{k.bot, k.family, k.identity, k.protocol, k.endpoint, k.outcome}
+	err := r.row("SELECT id FROM usage_kind WHERE bot = ? AND family = ? AND identity = ? AND protocol = ? AND endpoint = ? AND outcome = ?", args, &id)
 	if absent(err) {
-		err = r.row("INSERT INTO usage_kind (bot, family, verdict, protocol, endpoint, outcome) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", args, &id)
+		err = r.row("INSERT INTO usage_kind (bot, family, identity, protocol, endpoint, outcome) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", args, &id)
 	}
 	r.kinds[k] = id
 	return id, err
@@ -218,7 +218,7 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 
 // counters are the columns of usage_sum that are added up, in the order of
 // record.Numbers.
-var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "weighed", "wired"}
+var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "html_known", "wired"}
 
 // adding is the end of an INSERT that adds to the columns of a row that exists.
 func adding(columns ...string) string {

@@ -235,7 +235,7 @@ func (m *model) compareWeights(f *fixture, what string) {
 			sum, pages = sum+w.Bytes, pages+1
 		}
 	}
-	want(f, what+": weights", f.weights(randomURLs...), weights)
+	want(f, what+": weights", f.htmlSizes(randomURLs...), weights)
 	mean, n, err := f.site.MeanHTMLSize(f.Context())
 	if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
 		f.Errorf("%s: the mean weight of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)

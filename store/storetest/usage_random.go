@@ -45,7 +45,7 @@ func (m *usageModel) record(events []store.Event) {
 				c.Cached++
 			}
 			if e.HTML > 0 {
-				c.Weighed++
+				c.HTMLKnown++
 			}
 			if e.Received > 0 {
 				c.Wired += e.HTML

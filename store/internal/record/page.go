@@ -24,8 +24,8 @@ type Entry struct {
 	Published int64 // Unix s, 0 = undated
 	// Hint is the date of a site's page whose source does not speak for one.
 	Hint int64
-	// Weight is that of a site's page that is present.
-	Weight millrace.HTMLSize
+	// HTMLSize is that of a site's page that is present.
+	HTMLSize millrace.HTMLSize
 }
 
 // Date returns the date of a page in a view; the zero time if it shows none.
@@ -63,15 +63,15 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if err != nil {
 		return old, Same, err
 	}
-	weight := in.HTMLSize.Or(old.Weight)
+	weight := in.HTMLSize.Or(old.HTMLSize)
 	stays := func(e Entry) (Entry, Outcome, error) {
-		if e.Weight == weight {
+		if e.HTMLSize == weight {
 			return e, Same, nil
 		}
-		e.Weight = weight
+		e.HTMLSize = weight
 		return e, Amended, nil
 	}
-	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), Weight: weight}
+	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: weight}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
 		return stays(old) // found without decoding what is stored
 	}
@@ -81,7 +81,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 		}
 		given.describe(in)
 		given.Modified = modifiedAt(in.Modified, old.Modified, now)
-		given.Revision = Revision(names.Store(bare(in)), given.Blocks, given.Modified)
+		given.Revision = Revision(names.Store(encodeContent(in)), given.Blocks, given.Modified)
 		return given, Changed, nil
 	}
 	before, err := old.Page()
@@ -102,14 +102,14 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if !changed {
 		return stays(old)
 	}
-	e := Entry{Present: true, Meta: EncodeMeta(p), Weight: weight}
+	e := Entry{Present: true, Meta: EncodeMeta(p), HTMLSize: weight}
 	if e.Blocks, err = EncodeBlocks(p.Blocks); err != nil {
 		return old, Same, err
 	}
 	e.describe(p)
 	e.Modified = modifiedAt(p.Modified, old.Modified, now)
-	content := bare(p)
-	if string(content) == string(bare(before)) && string(e.Blocks) == string(old.Blocks) {
+	content := encodeContent(p)
+	if string(content) == string(encodeContent(before)) && string(e.Blocks) == string(old.Blocks) {
 		// The content is the same. The source may have a later date.
 		if !p.Known.Has(millrace.FieldModified) || p.Modified.Equal(before.Modified) || min(p.Modified.Unix(), now.Unix()) <= old.Modified {
 			e.Modified, e.Revision = old.Modified, old.Revision
@@ -157,7 +157,7 @@ func Show(old, site Entry, c *store.Config, names Names, identity string, now ti
 		return e, nil, Changed, nil
 	}
 	e := Entry{
-		Present: true, Modified: max(site.Modified, old.Modified+1), Meta: names.Store(bare(v)), Blocks: site.Blocks,
+		Present: true, Modified: max(site.Modified, old.Modified+1), Meta: names.Store(encodeContent(v)), Blocks: site.Blocks,
 		Section: v.Section, Published: Unix(v.Published), Undated: names.Volatile && v.Modified.IsZero() && site.Hint == 0,
 	}
 	out := Changed
@@ -195,9 +195,9 @@ func (e *Entry) complete(p *millrace.Page, names Names, identity string) {
 	p.Version = hex.EncodeToString(e.Revision)
 }
 
-// bare encodes a page without its blocks and its date, which is beside the page
+// encodeContent encodes a page without its blocks and its date, which is beside the page
 // in a log: it does not make a page differ.
-func bare(p *millrace.Page) []byte {
+func encodeContent(p *millrace.Page) []byte {
 	b := *p
 	b.Modified, b.Known = time.Time{}, p.Known&^millrace.FieldModified
 	return EncodeMeta(&b)

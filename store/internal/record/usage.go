@@ -49,7 +49,7 @@ func Count(e *store.Event) store.Counts {
 		c.Cached = 1
 	}
 	if e.HTML > 0 {
-		c.Weighed = 1
+		c.HTMLKnown = 1
 	}
 	if e.Received > 0 {
 		c.Wired = e.HTML
@@ -60,7 +60,7 @@ func Count(e *store.Event) store.Counts {
 // Numbers returns the addresses of all numbers of c; the first is a duration in
 // ns.
 func Numbers(c *store.Counts) [10]*int64 {
-	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed, &c.Wired}
+	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.Wired}
 }
 
 // AddCounts adds c to a sum. A number is at most the greatest one.

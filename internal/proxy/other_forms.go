@@ -9,25 +9,25 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// maxTold is how many pages of an edition are logged as having no other form.
-const maxTold = 1000
+// maxLogged is how many pages of an edition are logged as having no other form.
+const maxLogged = 1000
 
-// withouts keeps which pages were logged as having no other form: each once in an
+// otherFormsLog keeps which pages were logged as having no other form: each once in an
 // edition, and not more than anybody reads.
-type withouts struct {
+type otherFormsLog struct {
 	mu    sync.Mutex
 	of    *edition.Edition
 	pages map[string]bool
 }
 
 // first reports whether a page is to be logged.
-func (t *withouts) first(ed *edition.Edition, page string) bool {
+func (t *otherFormsLog) first(ed *edition.Edition, page string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of != ed {
 		t.of, t.pages = ed, make(map[string]bool)
 	}
-	if t.pages[page] || len(t.pages) >= maxTold {
+	if t.pages[page] || len(t.pages) >= maxLogged {
 		return false
 	}
 	t.pages[strings.Clone(page)] = true

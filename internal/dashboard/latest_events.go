@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// latestLooks is how many hours are looked through at most: each costs as much
+// maxLatestHours is how many hours are looked through at most: each costs as much
 // as all that was asked for in it.
-const latestLooks = 16
+const maxLatestHours = 16
 
 // latest returns the newest of the events that q asks for, which has a limit;
 // fewer, where they lie far apart. Among millions of others, few may be such:
 // the sums, by which takes knows them, say in which hours there are any.
-func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
+func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
 	looks := 0
@@ -31,7 +31,7 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 		}
 		for _, start := range newest(hours) {
 			most := q.Limit - len(out)
-			if most <= 0 || looks == latestLooks {
+			if most <= 0 || looks == maxLatestHours {
 				return newestFirst(out), nil
 			}
 			looks++

@@ -11,7 +11,7 @@ import (
 // A fixed text is there under the base alone, whatever else there is.
 func TestFixed(t *testing.T) {
 	origin := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	g, err := gateway.New(nil, &gateway.Options{Base: "https://example.com/blog/", Origin: origin, Fixed: map[string]string{"/key.txt": "key"}})
+	g, err := gateway.New(nil, &gateway.Options{Base: "https://example.com/blog/", Origin: origin, Texts: map[string]string{"/key.txt": "key"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// lately is how far back a page looks.
-type lately struct {
+// period is how far back a page looks.
+type period struct {
 	Days    int
 	From    time.Time // a midnight of UTC
 	To      time.Time // the midnight that comes
 	Choices []int
 }
 
-// latelyDefault is how many days a page looks back by default.
-const latelyDefault = 7
+// defaultDays is how many days a page looks back by default.
+const defaultDays = 7
 
-// lately reads how far back a request wants to look.
-func (d *Dashboard) lately(r *http.Request) lately {
-	l := lately{Days: latelyDefault, Choices: []int{1, 7, 30, 90}}
+// period reads how far back a request wants to look.
+func (d *Dashboard) period(r *http.Request) period {
+	l := period{Days: defaultDays, Choices: []int{1, 7, 30, 90}}
 	asked, err := strconv.Atoi(r.URL.Query().Get("days"))
 	for _, n := range l.Choices {
 		if err == nil && n == asked {
@@ -32,7 +32,7 @@ func (d *Dashboard) lately(r *http.Request) lately {
 }
 
 // Label names a choice.
-func (l lately) Label(days int) string {
+func (l period) Label(days int) string {
 	if days == 1 {
 		return "today"
 	}

@@ -15,8 +15,8 @@ func heavy(p *millrace.Page, bytes, received int64) *millrace.Page {
 	return p
 }
 
-// weights gives those of some pages, such as "/a 10 5".
-func (f *fixture) weights(urls ...string) (list []string) {
+// htmlSizes gives those of some pages, such as "/a 10 5".
+func (f *fixture) htmlSizes(urls ...string) (list []string) {
 	f.Helper()
 	ws, err := f.site.HTMLSizes(f.Context(), urls)
 	if err != nil || len(ws) != len(urls) {
@@ -28,8 +28,8 @@ func (f *fixture) weights(urls ...string) (list []string) {
 	return list
 }
 
-// meanWeight gives the mean weight, such as "10 5 of 2".
-func (f *fixture) meanWeight(s store.Site) string {
+// meanHTMLSize gives the mean weight, such as "10 5 of 2".
+func (f *fixture) meanHTMLSize(s store.Site) string {
 	f.Helper()
 	mean, n, err := s.MeanHTMLSize(f.Context())
 	if err != nil {
@@ -41,14 +41,14 @@ func (f *fixture) meanWeight(s store.Site) string {
 func weightCases() []testCase {
 	return []testCase{
 		{"the weight of a page is kept with it", func(t *testing.T, f *fixture) {
-			want(f, "of no page", f.meanWeight(f.site), "0 0 of 0")
+			want(f, "of no page", f.meanHTMLSize(f.site), "0 0 of 0")
 			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 1<<40, 0)))
 			f.puts("/c")
 			check := func() {
 				t.Helper()
-				want(f, "weights", f.weights("/b", base+"a", "/c", "/absent", "https://elsewhere.example/", "/b"), set(
+				want(f, "weights", f.htmlSizes("/b", base+"a", "/c", "/absent", "https://elsewhere.example/", "/b"), set(
 					"/b 1099511627776 0", base+"a 1000 300", "/c 0 0", "/absent 0 0", "https://elsewhere.example/ 0 0", "/b 1099511627776 0"))
-				want(f, "mean", f.meanWeight(f.site), fmt.Sprint((1<<40+1000)/2, " 300 of 2"))
+				want(f, "mean", f.meanHTMLSize(f.site), fmt.Sprint((1<<40+1000)/2, " 300 of 2"))
 			}
 			check()
 			f.reopen()
@@ -59,7 +59,7 @@ func weightCases() []testCase {
 			if p := f.page(f.siteHead(), "/a"); p.HTMLSize != (millrace.HTMLSize{}) {
 				t.Errorf("a view shows %v", p.HTMLSize)
 			}
-			want(f, "of another site", f.meanWeight(f.openSite("second", base)), "0 0 of 0")
+			want(f, "of another site", f.meanHTMLSize(f.openSite("second", base)), "0 0 of 0")
 		}},
 		{"the last weight that is known counts, of a page that says nothing new, too", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
@@ -72,7 +72,7 @@ func weightCases() []testCase {
 				if tally := f.from(other, c); tally != (millrace.Counts{Unchanged: 1}) {
 					t.Errorf("%s: %+v", what, tally)
 				}
-				if got := f.weights("/a")[0]; got != "/a "+want {
+				if got := f.htmlSizes("/a")[0]; got != "/a "+want {
 					t.Errorf("%s: %s, want %s", what, got, want)
 				}
 			}
@@ -85,12 +85,12 @@ func weightCases() []testCase {
 			next("below nothing", heavy(p, -1, -1), "2000 500")
 			next("below nothing on the wire", heavy(p, 2001, -1), "2001 0")
 			f.apply(alias(base+"dup", heavy(&millrace.Page{URL: p.URL}, 7, 7)))
-			want(f, "of a duplicate", f.weights("/a"), set("/a 2001 0"))
+			want(f, "of a duplicate", f.htmlSizes("/a"), set("/a 2001 0"))
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			f.apply(put(heavy(article("/a", "other text"), 3000, 0)))
-			want(f, "of a page that has changed", f.weights("/a"), set("/a 3000 0"))
+			want(f, "of a page that has changed", f.htmlSizes("/a"), set("/a 3000 0"))
 			f.apply(put(article("/a", "text")))
-			want(f, "of a page that has changed, from a source that does not know it", f.weights("/a"), set("/a 3000 0"))
+			want(f, "of a page that has changed, from a source that does not know it", f.htmlSizes("/a"), set("/a 3000 0"))
 		}},
 		{"a weight that is kept already is not written again", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
@@ -105,15 +105,15 @@ func weightCases() []testCase {
 		{"a weight goes with the page", func(t *testing.T, f *fixture) {
 			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 2000, 500)))
 			f.apply(gone("/a"))
-			want(f, "weights", f.weights("/a", "/b"), set("/a 0 0", "/b 2000 500"))
-			want(f, "mean", f.meanWeight(f.site), "2000 500 of 1")
+			want(f, "weights", f.htmlSizes("/a", "/b"), set("/a 0 0", "/b 2000 500"))
+			want(f, "mean", f.meanHTMLSize(f.site), "2000 500 of 1")
 			f.puts("/a")
-			want(f, "of a page that comes back", f.weights("/a"), set("/a 0 0"))
+			want(f, "of a page that comes back", f.htmlSizes("/a"), set("/a 0 0"))
 			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(heavy(article("/b", "text"), 1, 1)), {Kind: millrace.Put}})
 			if err == nil {
 				t.Fatal("a bad batch was taken")
 			}
-			want(f, "a batch that fails leaves it", f.weights("/b"), set("/b 2000 500"))
+			want(f, "a batch that fails leaves it", f.htmlSizes("/b"), set("/b 2000 500"))
 		}},
 	}
 }

@@ -145,9 +145,9 @@ func TestVerdicts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHandbook(t, tt.base, tt.guarded)
-			v := NewVerdicts()
+			v := NewCheckResults()
 			start := time.Now()
-			<-v.make(t.Context(), 0, h.Site, h.Rooms)
+			<-v.run(t.Context(), 0, h.Site, h.Rooms)
 			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
 			for _, room := range h.Rooms {
 				is, running := v.of(room.Name)
@@ -180,20 +180,20 @@ func TestVerdictsBeside(t *testing.T) {
 	}
 	inside, _ := g.Inside()
 	h.Gateway = func() http.Handler { return inside }
-	for _, h.Beside = range []bool{false, true} {
-		v := NewVerdicts()
-		<-v.make(t.Context(), 0, h.Site, h.Rooms)
+	for _, h.ExternalPages = range []bool{false, true} {
+		v := NewCheckResults()
+		<-v.run(t.Context(), 0, h.Site, h.Rooms)
 		for _, room := range h.Rooms {
 			is, _ := v.of(room.Name)
 			if is == nil || is.Err != nil || !is.Result.Found || is.Result.Must.Pass == 0 {
 				t.Errorf("%s: %+v", room.Name, is)
 				continue
 			}
-			if missed := room.Name == "arc" && !h.Beside; is.Report.Failed() != missed {
-				t.Errorf("%s, beside: %t: %+v", room.Name, h.Beside, is.Report.Findings)
+			if missed := room.Name == "arc" && !h.ExternalPages; is.Report.Failed() != missed {
+				t.Errorf("%s, beside: %t: %+v", room.Name, h.ExternalPages, is.Report.Findings)
 			}
 			for _, f := range is.Report.Findings {
-				if h.Beside && (strings.Contains(f.Rule, "/E.4/") || strings.Contains(f.Rule, "/E.11/")) {
+				if h.ExternalPages && (strings.Contains(f.Rule, "/E.4/") || strings.Contains(f.Rule, "/E.11/")) {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -213,7 +213,7 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	} {
 		s := *h.Site
 		s.Gateway = func() http.Handler { return broken }
-		if is := judge(t.Context(), &s, h.Rooms[0]); is.Err == nil || is.Result != nil {
+		if is := runCheck(t.Context(), &s, h.Rooms[0]); is.Err == nil || is.Result != nil {
 			t.Errorf("a site that %s: %+v", name, is)
 		}
 	}
@@ -222,13 +222,13 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	s.Gateway = func() http.Handler { return hangs }
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if is := judge(ctx, &s, h.Rooms[0]); is.Err == nil {
+	if is := runCheck(ctx, &s, h.Rooms[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
 	bare := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.Site
 	s.Press = bare
-	if is := judge(t.Context(), &s, h.Rooms[0]); is.Err == nil {
+	if is := runCheck(t.Context(), &s, h.Rooms[0]); is.Err == nil {
 		t.Error("what is not published has a verdict")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // One client takes at most half of the places, and leaves the others to those
 // that have few.
 func TestStreams(t *testing.T) {
-	s := NewPlaces(100, nil)
+	s := NewSlots(100, nil)
 	greedy := Client{from: netip.MustParseAddr("192.0.2.1")}
 	var ends []func()
 	for range 50 {
@@ -55,7 +55,7 @@ func TestCollect(t *testing.T) {
 		debug.SetGCPercent(n)
 		return n
 	}
-	s := NewPlaces(0, Collect(400))
+	s := NewSlots(0, Collect(400))
 	var ends []func()
 	for n := range 300 {
 		end, err := s.Enter(Client{})

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	knownWeights = 16384           // pages whose weight is remembered
-	trustWeights = 5 * time.Minute // how long: pages change
+	maxHTMLSizes = 16384           // pages whose weight is remembered
+	htmlSizesTTL = 5 * time.Minute // how long: pages change
 	askedAtOnce  = 512
 )
 
-// weightCache remembers the weights of the pages that are asked for, by a hash of
+// htmlSizeCache remembers the weights of the pages that are asked for, by a hash of
 // their paths: it keeps none of these, and should two ever have the same, one is
 // taken to weigh what the other does.
-type weightCache struct {
+type htmlSizeCache struct {
 	seed  maphash.Seed
 	known map[uint64]millrace.HTMLSize
 	since time.Time // when the oldest of them came
 	keys  []uint64  // of the events that are being looked at
 }
 
-func (c *weightCache) init() {
+func (c *htmlSizeCache) init() {
 	c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.HTMLSize)
 }
 
 // fill sets the HTML size of events of one page. After an error some events
 // lack it.
-func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event, now time.Time) error {
-	if age := now.Sub(c.since); len(c.known) >= knownWeights || age < 0 || age > trustWeights {
+func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Event, now time.Time) error {
+	if age := now.Sub(c.since); len(c.known) >= maxHTMLSizes || age < 0 || age > htmlSizesTTL {
 		clear(c.known)
 		c.since = now
 	}

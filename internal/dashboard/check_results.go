@@ -23,8 +23,8 @@ const (
 
 var errSlow = fmt.Errorf("the check has taken more than %s", checkTime)
 
-// verdict is what the checker has said of one protocol.
-type verdict struct {
+// checkResult is what the checker has said of one protocol.
+type checkResult struct {
 	At       time.Time // when it began
 	Took     time.Duration
 	Config   int           // which configuration was in use, counted by Verdicts
@@ -35,24 +35,24 @@ type verdict struct {
 	Requests int
 }
 
-// Verdicts checks the protocols of a site, one at a time, and remembers the last
+// CheckResults checks the protocols of a site, one at a time, and remembers the last
 // verdict of each. They are kept in memory alone, and outlive a dashboard that a
 // new configuration replaces.
-type Verdicts struct {
+type CheckResults struct {
 	mu      sync.Mutex
 	turn    chan struct{} // held while checking
-	last    map[string]*verdict
+	last    map[string]*checkResult
 	running map[string]time.Time // since when, or since when it waits
 	configs int                  // dashboards that have had them
 }
 
-// NewVerdicts returns an empty Verdicts.
-func NewVerdicts() *Verdicts {
-	return &Verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
+// NewCheckResults returns an empty Verdicts.
+func NewCheckResults() *CheckResults {
+	return &CheckResults{turn: make(chan struct{}, 1), last: make(map[string]*checkResult), running: make(map[string]time.Time)}
 }
 
 // configured counts one more configuration, and returns its number.
-func (v *Verdicts) configured() int {
+func (v *CheckResults) configured() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.configs++
@@ -61,17 +61,17 @@ func (v *Verdicts) configured() int {
 
 // of returns the last verdict of a protocol, or nil if none, and since when
 // another is being made, zero if none is.
-func (v *Verdicts) of(room string) (*verdict, time.Time) {
+func (v *CheckResults) of(room string) (*checkResult, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.last[room], v.running[room]
 }
 
-// make has rooms checked, one after the other, by the configuration that is in
+// run has rooms checked, one after the other, by the configuration that is in
 // use, but for those that are being checked already. The channel is closed when
 // all checks have ended. They continue when the request that started them is
 // gone.
-func (v *Verdicts) make(ctx context.Context, config int, s *Site, rooms []protocol.Protocol) <-chan struct{} {
+func (v *CheckResults) run(ctx context.Context, config int, s *Site, rooms []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
 	v.mu.Lock()
@@ -87,7 +87,7 @@ func (v *Verdicts) make(ctx context.Context, config int, s *Site, rooms []protoc
 		defer close(done)
 		for _, room := range mine {
 			v.turn <- struct{}{}
-			is := judge(ctx, s, room)
+			is := runCheck(ctx, s, room)
 			is.Config = config
 			<-v.turn
 			v.mu.Lock()
@@ -99,10 +99,10 @@ func (v *Verdicts) make(ctx context.Context, config int, s *Site, rooms []protoc
 	return done
 }
 
-// judge checks one protocol of the site as it is published now, without the
+// runCheck checks one protocol of the site as it is published now, without the
 // network.
-func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
-	is = &verdict{At: time.Now()}
+func runCheck(ctx context.Context, s *Site, room protocol.Protocol) (is *checkResult) {
+	is = &checkResult{At: time.Now()}
 	defer func() {
 		if cause := recover(); cause != nil {
 			is.Err = fmt.Errorf("panic: %v", cause)
@@ -124,7 +124,7 @@ func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
 	in := newLoop(s.Gateway(), key, s.Docs)
 	defer in.Close()
 	o := &check.TargetOptions{MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != ""}
-	if s.Beside {
+	if s.ExternalPages {
 		o.Beside = func(pageURL string) bool {
 			_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
 			return err == nil

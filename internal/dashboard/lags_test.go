@@ -19,19 +19,19 @@ func TestTold(t *testing.T) {
 		{Exporter: "umami https://stats.example.com", Sent: 12345},
 		{Exporter: "webhook https://hooks.example", Events: 678, Since: seedTime.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: 500 <b>Internal</b>\x1b Server Error", Refused: 3, Lost: 4},
 	}
-	h.Told = func(context.Context) []analytics.Lag { return told }
+	h.Lags = func(context.Context) []analytics.Lag { return told }
 	v := owner(t, h.Site)
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
-	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="told"`} {
+	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="lags"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %q", want)
 		}
 	}
-	if strings.Contains(body, "\x1b") || strings.Count(body, `id="told"`) != 1 {
+	if strings.Contains(body, "\x1b") || strings.Count(body, `id="lags"`) != 1 {
 		t.Error(body)
 	}
 	told = nil
-	if body := v.ask(http.MethodGet, "/errors", nil).Body.String(); strings.Contains(body, `id="told"`) {
+	if body := v.ask(http.MethodGet, "/errors", nil).Body.String(); strings.Contains(body, `id="lags"`) {
 		t.Error("no receivers, but the section is shown")
 	}
 }
@@ -42,7 +42,7 @@ func TestRealBrowserTold(t *testing.T) {
 	h := newHandbook(t, "https://handbook.test/", false)
 	now := time.Now()
 	h.Usage = h.store
-	h.Told = func(context.Context) []analytics.Lag {
+	h.Lags = func(context.Context) []analytics.Lag {
 		return []analytics.Lag{
 			{Exporter: "umami https://stats.example.com", Sent: 1_234_567, Ignored: 12},
 			{Exporter: "plausible https://plausible.a-rather-long-name-of-a-host.example.com:8443", Sent: 98_765},
@@ -57,7 +57,7 @@ func TestRealBrowserTold(t *testing.T) {
 	}{{"wide-dark", "dark", 1280}, {"narrow-light", "light", 390}} {
 		w := open(t, view.width, view.theme)
 		w.logIn(b)
-		w.open(strings.TrimSuffix(b.url, "/") + "/errors#told")
+		w.open(strings.TrimSuffix(b.url, "/") + "/errors#lags")
 		w.shoot("told-" + view.name)
 		for _, f := range w.flaws() {
 			t.Errorf("%s: %s", view.name, f)

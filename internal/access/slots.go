@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Places counts requests that take long: they listen, or are sent something
+// Slots counts requests that take long: they listen, or are sent something
 // slowly, or there are many of them. Half of the places anybody may take,
 // as many as there are: behind a proxy that is not trusted, all clients are
 // one. The others are for clients that have few.
-type Places struct {
-	most int
-	told func(open int) // nil = not called
+type Slots struct {
+	most    int
+	changed func(open int) // nil = not called
 
 	mu   sync.Mutex
 	open int
@@ -23,12 +23,12 @@ type Places struct {
 }
 
 // few is how many places a client has at most, once half of them are taken.
-func (s *Places) few() int { return max(4, s.most/16) }
+func (s *Slots) few() int { return max(4, s.most/16) }
 
-// NewPlaces returns so many places; 0 = 2048. told, which may be nil, receives how
+// NewSlots returns so many places; 0 = 2048. told, which may be nil, receives how
 // many are taken whenever that changes.
-func NewPlaces(most int, told func(open int)) *Places {
-	return &Places{most: cmp.Or(most, 2048), told: told, each: make(map[Client]int)}
+func NewSlots(most int, changed func(open int)) *Slots {
+	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int)}
 }
 
 // ErrBusy is the error of a request that finds no place. It has no code: each
@@ -43,7 +43,7 @@ var ErrCrowded = &Refusal{Err: millrace.RequestError{
 }, Retry: 30}
 
 // Enter takes a place. Call end to give it back.
-func (s *Places) Enter(c Client) (end func(), err error) {
+func (s *Slots) Enter(c Client) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -115,13 +115,13 @@ func (g *Guard) Listening() int {
 }
 
 // count adds n streams of a client. The lock is held.
-func (s *Places) count(c Client, n int) {
+func (s *Slots) count(c Client, n int) {
 	s.open += n
 	if s.each[c] += n; s.each[c] == 0 {
 		delete(s.each, c)
 	}
-	if s.told != nil {
-		s.told(s.open)
+	if s.changed != nil {
+		s.changed(s.open)
 	}
 }
 
