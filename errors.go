@@ -61,7 +61,7 @@ var others = []struct {
 // apart, whatever their wording: that of the first error in its tree with a code
 // of its own (see [Coded]), else that of its sentinel, such as "not-found", or of
 // the error of the standard library, such as "canceled". It returns "internal"
-// for any other error, "" for nil. docs/errors.md lists the codes.
+// for any other error, "" for nil. docs/reference/errors.md lists the codes.
 func ErrorCode(err error) string {
 	if code := ownCode(err); code != "" || err == nil {
 		return code

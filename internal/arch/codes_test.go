@@ -9,7 +9,7 @@ import (
 )
 
 // codesPage lists the codes of errors.
-const codesPage = "docs/errors.md"
+const codesPage = "docs/reference/errors.md"
 
 var (
 	// codeGiven is where an error gets its code.
