@@ -20,10 +20,10 @@ import (
 
 // access are the flags that say who may have what, and how often.
 type accessFlags struct {
-	RequireKey bool     `help:"Show the content of every protocol only to those who have a key (see millrace help keys); SCP, which knows no keys, is off."`
-	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content is public all the same."`
-	Rate       float64  `placeholder:"N" help:"Most requests for content a second from one key or address, with bursts of twice as many (default: no limit)."`
-	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of proxies in front, whose X-Forwarded-For is believed (default: none)."`
+	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). SCP is off then, because it has no keys."`
+	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
+	Rate       float64  `placeholder:"N" help:"Maximum requests for content a second from one key or address; bursts may be twice as large (default: no limit)."`
+	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
 
 	gatekeeping
 }

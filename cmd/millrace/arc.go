@@ -20,9 +20,9 @@ import (
 
 // arcCommand has the commands for pages with data-ai-* attributes.
 type arcCommand struct {
-	Snapshot arcSnapshotCommand `cmd:"" help:"Print the snapshot of a page: of its data-ai-* attributes, or of what the page says."`
-	Lint     arcLintCommand     `cmd:"" help:"Check the data-ai-* attributes of pages, or the shape of snapshots."`
-	Annotate arcAnnotateCommand `cmd:"" help:"Propose data-ai-* attributes: print a page with them, the same otherwise."`
+	Snapshot arcSnapshotCommand `cmd:"" help:"Print the snapshot of a page, from its data-ai-* attributes or from its content."`
+	Lint     arcLintCommand     `cmd:"" help:"Check the data-ai-* attributes of pages, or snapshots."`
+	Annotate arcAnnotateCommand `cmd:"" help:"Add proposed data-ai-* attributes to a page and print it. The rest of the page stays the same."`
 }
 
 // arcPage is one page of the command line.
@@ -63,8 +63,8 @@ type arcSnapshotCommand struct {
 	common
 	remote
 	correcting
-	Page string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
-	URL  string `name:"url" placeholder:"URL" help:"Address of a page that is a file: names it, and makes what it leads to absolute."`
+	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
+	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file. It resolves the links of the page."`
 }
 
 // Run prints the snapshot of a page, in canonical form.
@@ -96,7 +96,7 @@ type arcLintCommand struct {
 	common
 	remote
 	Pages []string `arg:"" name:"page" help:"Pages: HTML FILEs, URLs, or - for standard input; or snapshots as JSON."`
-	URL   string   `name:"url" placeholder:"URL" help:"Address of a page that is a file."`
+	URL   string   `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 }
 
 // arcLintResult is what `millrace arc lint --json` prints of a page.
@@ -175,9 +175,9 @@ func (v *arcLintResult) text(w *bytes.Buffer) {
 type arcAnnotateCommand struct {
 	common
 	remote
-	Page string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
-	URL  string `name:"url" placeholder:"URL" help:"Address of a page that is a file; the page is named after it."`
-	Out  string `placeholder:"FILE" help:"Write the page to a file, which may be the same (default: standard output)."`
+	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
+	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
+	Out  string `placeholder:"FILE" help:"File to write the page to, which may be the file that is read (default: standard output)."`
 }
 
 // arcAdditions is what `millrace arc annotate --json` prints.

@@ -12,9 +12,9 @@ import (
 
 // arcPublishing are the flags of the ARC sitemap.
 type arcPublishing struct {
-	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of pages that the ARC sitemap lists by URL alone, as not for machines (default: hidden pages are not named)." hidden:""`
-	CrawlPriority    []string `placeholder:"PATH=N" help:"How much pages matter to machines, from 0 to 1, by path with everything below, such as /docs=0.8 (default: nothing is said)." hidden:""`
-	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Do not name the ARC sitemap in robots.txt, for crawlers that take every Sitemap line for one of XML." hidden:""`
+	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of pages that the ARC sitemap lists only by URL, as not for machines (default: hidden pages are not listed)." hidden:""`
+	CrawlPriority    []string `placeholder:"PATH=N" help:"Crawl priority of the pages below a path, from 0 to 1, such as /docs=0.8 (default: none)." hidden:""`
+	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Leave the ARC sitemap out of robots.txt, for crawlers that expect XML at every Sitemap line." hidden:""`
 	crawlPriorityMap map[string]float64
 }
 

@@ -22,15 +22,15 @@ type buildCommand struct {
 	crawling
 	correcting
 	publishing
-	Source    string   `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
-	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
-	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
-	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
+	Source    string   `arg:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
+	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
+	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Write the _headers file for netlify, which allows more rules, or for cloudflare, whose rules can do more (default: one file that both accept)."`
 	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
 	As        string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
-	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
-	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
-	Bots      []string `placeholder:"FILE" help:"More bots that robots.txt refuses what the policy does, one a line: token, operator, purpose (default: those that are built in)." hidden:""`
+	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
+	Site      string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
+	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The robots.txt refuses to them what the policy refuses." hidden:""`
 	// RequireKey comes from a configuration that serve has too.
 	RequireKey bool `hidden:""`
 }

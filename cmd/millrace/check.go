@@ -12,9 +12,9 @@ type checkCommand struct {
 	common
 	remote
 	keyed
-	URL      string `arg:"" name:"url" help:"Site to check, by its root or any page of it."`
-	Protocol string `placeholder:"NAME" help:"Check this protocol only."`
-	KeyFile  string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone, and not to what has to be public. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
+	URL      string `arg:"" name:"url" help:"Site to check: its root or any of its pages."`
+	Protocol string `placeholder:"NAME" help:"Check only this protocol."`
+	KeyFile  string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin, and not to documents that must be public. Without the flag, the key is read from MILLRACE_KEY."`
 }
 
 // Run checks a site; a broken MUST is a failure, and so is the absence of

@@ -19,7 +19,7 @@ import (
 // configCommand shows what a command works with.
 type configCommand struct {
 	common
-	Command []string `arg:"" optional:"" help:"The command that it is for, such as pull, or keys add (default: serve)."`
+	Command []string `arg:"" optional:"" help:"Command to show, such as pull or keys add (default: serve)."`
 }
 
 // secrets are the environment variables that are no flags.

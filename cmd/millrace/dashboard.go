@@ -22,8 +22,8 @@ import (
 
 // boarding are the flags of the owner's dashboard.
 type boarding struct {
-	Dashboard         string `placeholder:"PATH" help:"Where the owner's dashboard is, such as /dashboard, behind a login (default: there is none)."`
-	DashboardPassword string `placeholder:"KEY" help:"The hash of its password, which millrace keys password makes. It belongs in the configuration file, or in the environment."`
+	Dashboard         string `placeholder:"PATH" help:"Path of the owner's dashboard, such as /dashboard. It needs a login (default: no dashboard)."`
+	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password; millrace keys password makes it. Set it in the configuration file or in the environment."`
 }
 
 // validate refuses values that would be taken for something else.

@@ -17,10 +17,10 @@ type discoverCommand struct {
 	remote
 	keyed
 	listing
-	URL          string `arg:"" name:"url" help:"Site to look at, by its root or any page of it."`
-	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"What the content would be for: ${enum}."`
-	KeyFile      string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
-	IgnorePolicy bool   `help:"Count as a way in what the site's policy and robots.txt do not allow, too."`
+	URL          string `arg:"" name:"url" help:"Site to probe: its root or any of its pages."`
+	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
+	KeyFile      string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
+	IgnorePolicy bool   `help:"Also offer ways that the site's policy and robots.txt do not allow."`
 }
 
 // Run looks at a site. A site without a way in is a failure.

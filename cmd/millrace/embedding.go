@@ -8,11 +8,11 @@ import (
 // embedding are the flags of every command that searches: a model that finds
 // passages by their meaning. Without one, the site's own words have to do.
 type embedding struct {
-	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Server of a model that tells what passages mean, with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: the site's own words tell)."`
-	EmbedModel          string `placeholder:"NAME" help:"The model to ask there for."`
-	EmbedKey            string `placeholder:"KEY" help:"Key of that server; better set as MILLRACE_EMBED_KEY, which no list of processes shows." hidden:""`
-	EmbedDocumentPrefix string `placeholder:"TEXT" help:"What the model wants to stand before each passage, such as \"search_document: \"." hidden:""`
-	EmbedQueryPrefix    string `placeholder:"TEXT" help:"What the model wants to stand before each question, such as \"search_query: \"." hidden:""`
+	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
+	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`
+	EmbedKey            string `placeholder:"KEY" help:"Key of the embedding server. Better set MILLRACE_EMBED_KEY: other users can see the command line." hidden:""`
+	EmbedDocumentPrefix string `placeholder:"TEXT" help:"Prefix that the model expects before each passage, such as \"search_document: \"." hidden:""`
+	EmbedQueryPrefix    string `placeholder:"TEXT" help:"Prefix that the model expects before each query, such as \"search_query: \"." hidden:""`
 }
 
 // embedder makes the client that the flags ask for, nil for none. retries is

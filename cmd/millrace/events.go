@@ -9,8 +9,8 @@ import (
 
 // recording are the flags that say what is kept of what machines ask for.
 type recording struct {
-	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long each request of a machine is kept, without address and key; sums by day stay. 0 = nothing is recorded (default: ${default})."`
-	EventsHashQueries bool          `help:"Keep a hash of what machines search for, by a key of the store's own, in place of the words (default: the words)." hidden:""`
+	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
+	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`
 }
 
 // validate refuses values that would be taken for something else.

@@ -12,8 +12,8 @@ import (
 
 // exporting are the flags that say who is told what machines ask for.
 type exporting struct {
-	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Tell a service of each request of a machine: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL, which gets signed JSON; may be given several times. A URL with a secret belongs in the configuration file (default: nobody is told)."`
-	EventsSecret string   `placeholder:"KEY" help:"Secret that signs what a webhook of --events-to gets, whsec_ and base64; a second one after a space signs too. It belongs in the configuration file, or in the environment." hidden:""`
+	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Send each request of a bot to a service: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL for signed JSON (default: none). May be given several times. Set URLs with secrets in the configuration file."`
+	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret after a space signs them as well. Set it in the configuration file or in the environment." hidden:""`
 }
 
 // validate refuses what cannot be told to anybody, also since nothing is recorded.

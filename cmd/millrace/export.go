@@ -19,11 +19,11 @@ import (
 
 type exportCommand struct {
 	common
-	Store  string `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a site that is served. It is only read."`
-	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"jsonl: all of each page, a line each; markdown: a tree of files with front matter; parquet: pages.parquet and chunks.parquet; csv: the metadata of each page."`
-	Out    string `placeholder:"PATH" help:"Where to write: a file for jsonl and csv (default, and -: standard output), a folder for markdown and parquet."`
-	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all of them)."`
-	Since  string `placeholder:"CURSOR" help:"Export only what has changed of the site, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
+	Store  string `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
+	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one a line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
+	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet (default: standard output, also by -)."`
+	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all sites)."`
+	Since  string `placeholder:"CURSOR" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
 }
 
 // Run writes the pages of a store in another form.

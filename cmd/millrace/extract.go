@@ -22,12 +22,12 @@ type extractCommand struct {
 	common
 	remote
 	correcting
-	Page     string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
-	URL      string `name:"url" placeholder:"URL" help:"Address of a page that is a file, for its links."`
-	Blocks   bool   `xor:"form" help:"Print the blocks only, one line each."`
-	Markdown bool   `xor:"form" help:"Print the Markdown only."`
-	Text     bool   `xor:"form" help:"Print the text only."`
-	Explain  bool   `help:"Say what was kept, what was dropped and why, by selector."`
+	Page     string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
+	URL      string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file, to resolve its links."`
+	Blocks   bool   `xor:"form" help:"Print only the blocks, one a line."`
+	Markdown bool   `xor:"form" help:"Print only the Markdown."`
+	Text     bool   `xor:"form" help:"Print only the text."`
+	Explain  bool   `help:"Explain by selector what was kept, what was dropped and why."`
 }
 
 // extractReport is what `millrace extract --json` prints.

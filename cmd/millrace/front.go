@@ -14,9 +14,9 @@ import (
 
 // fronting are the flags of a server that stands in front of a site.
 type fronting struct {
-	Origin        string        `placeholder:"URL" help:"Stand in front of a site: everything that is no machine document is passed on to this server, such as http://127.0.0.1:8000, and so is the ingest; SOURCE is the address that visitors know (default: no)."`
-	Hosts         []string      `placeholder:"NAME" help:"With --origin: more names that the site goes by; requests for others are refused (default: the host of SOURCE, with and without www)." hidden:""`
-	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: how long that server may take to begin an answer (default: ${default})." hidden:""`
+	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
+	Hosts         []string      `placeholder:"NAME" help:"With --origin: more host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
+	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: maximum time until the server begins a response (default: ${default})." hidden:""`
 }
 
 // validate refuses what cannot be passed on to.

@@ -15,11 +15,11 @@ import (
 // gatekeeping are the flags that say what becomes of bots, and how fast large
 // files go.
 type gatekeeping struct {
-	Bot            []string `placeholder:"NAME=DO" help:"What a bot gets, by its token, its operator's name, its purpose (training, search or user), bots for every one that says it is one, or unverified for those that do not show it: allow, 402, 403, or a rate such as 2/s. The most specific counts; what the policy refuses gets 403, or 402 where it names a price (default: allow)."`
-	Bots           []string `placeholder:"FILE" help:"More bots, one a line: token, operator, purpose (default: those that are built in)." hidden:""`
-	BotRanges      []string `placeholder:"NAME=FILE" help:"The addresses of a bot or of an operator's bots, as the operator publishes them; read again when the file changes (default: none, and names are believed)." hidden:""`
-	FilesRate      string   `placeholder:"SIZE" help:"Most bytes a second of large files, such as lists and collections, to one client, such as 2M (default: no limit)."`
-	FilesRateTotal string   `placeholder:"SIZE" help:"The same, to all clients together (default: no limit)." hidden:""`
+	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots: NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity; ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
+	Bots           []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
+	BotRanges      []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file as the operator publishes them (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
+	FilesRate      string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
+	FilesRateTotal string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
 }
 
 // validate refuses values that would be taken for something else.

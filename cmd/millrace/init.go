@@ -15,8 +15,8 @@ import (
 type initCommand struct {
 	common
 	remote
-	URL  string `arg:"" name:"url" help:"Your site, by the address that visitors know."`
-	File string `arg:"" optional:"" default:"millrace.yaml" help:"File to write; one that is there stays as it is (default: ${default})."`
+	URL  string `arg:"" name:"url" help:"Public URL of your site."`
+	File string `arg:"" optional:"" default:"millrace.yaml" help:"File to write (default: ${default}). An existing file is not changed."`
 }
 
 // Run looks at a site, and writes a configuration for it.

@@ -21,20 +21,20 @@ import (
 // keysCommand has the commands for the keys of a site's readers and writers, and
 // for those that sign.
 type keysCommand struct {
-	Add       keysAddCommand       `cmd:"" help:"Make a key, and show it this once."`
-	List      keysListCommand      `cmd:"" help:"List the keys: names, rights and dates, not the keys themselves."`
-	Revoke    keysRevokeCommand    `cmd:"" help:"End a key, for good."`
-	Sign      keysSignCommand      `cmd:"" help:"Make a key that signs requests or answers."`
-	Password  keysPasswordCommand  `cmd:"" help:"Make a password of the dashboard, and show it this once."`
-	Directory keysDirectoryCommand `cmd:"" help:"Write the directory in which keys that sign are published."`
+	Add       keysAddCommand       `cmd:"" help:"Create a key and print it once."`
+	List      keysListCommand      `cmd:"" help:"List the names, scopes and dates of the keys."`
+	Revoke    keysRevokeCommand    `cmd:"" help:"Revoke a key."`
+	Sign      keysSignCommand      `cmd:"" help:"Create a key that signs requests or responses."`
+	Password  keysPasswordCommand  `cmd:"" help:"Create a dashboard password and print it once."`
+	Directory keysDirectoryCommand `cmd:"" help:"Write a directory of signing keys for publication."`
 }
 
 // keyStore are the flags that say where the keys are.
 type keyStore struct {
 	common
-	Source string `arg:"" optional:"" help:"What is served, as serve has it: its store keeps the keys."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
-	Store  string `placeholder:"FILE" help:"The store, if serve is given one."`
+	Source string `arg:"" optional:"" help:"Source as it is given to serve; its store has the keys."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"The --as of serve, if serve has it."`
+	Store  string `placeholder:"FILE" help:"The --store of serve, if serve has it."`
 }
 
 // file finds the store as serve does.
@@ -94,11 +94,11 @@ func reportOf(k store.Key, now time.Time) keyReport {
 }
 
 type keysAddCommand struct {
-	Name string `arg:"" help:"Whose key it is, to know it by."`
+	Name string `arg:"" help:"Name of the key's holder."`
 	keyStore
-	Right   []string `default:"read" placeholder:"RIGHT" help:"What it opens: read the content, update what has changed (default: ${default})."`
-	KeyFile string   `placeholder:"FILE" help:"File with a key of your own in its first line, 32 random characters or more; - is standard input (default: a key is made)."`
-	Expires string   `placeholder:"WHEN" help:"How long it holds, such as 90d or 12h, or the day on which it no longer does, such as 2027-01-31 (default: until it is revoked)."`
+	Right   []string `default:"read" placeholder:"RIGHT" help:"Scopes of the key: read content, update changed pages (default: ${default})."`
+	KeyFile string   `placeholder:"FILE" help:"File with your own key in its first line, at least 32 random characters; - is standard input (default: a new key)."`
+	Expires string   `placeholder:"WHEN" help:"When the key expires: after a time, such as 90d or 12h, or on a day, such as 2027-01-31 (default: never)."`
 }
 
 // Run makes a key.
@@ -234,7 +234,7 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 }
 
 type keysRevokeCommand struct {
-	Name string `arg:"" help:"The key's name."`
+	Name string `arg:"" help:"Name of the key."`
 	keyStore
 }
 

@@ -20,7 +20,7 @@ import (
 // keysSignCommand makes a key that signs.
 type keysSignCommand struct {
 	common
-	File string `arg:"" help:"Where to write the key, a secret, as PEM: a file that is not there yet."`
+	File string `arg:"" help:"File to write the private key to, as PEM. It must not exist."`
 }
 
 // Run makes a key.
@@ -52,10 +52,10 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 // keysDirectoryCommand writes a directory of keys.
 type keysDirectoryCommand struct {
 	common
-	File    []string `arg:"" help:"Files with keys that sign, or with public ones."`
-	Out     string   `placeholder:"FILE" help:"Write the directory there (default: to standard output)."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"The host that will publish it, such as https://bot.example.com: the header fields that it has to send with it are shown, too, in which the keys sign the directory for that host."`
-	Holds   string   `default:"90d" placeholder:"SPAN" help:"How long those signatures hold (default: ${default})."`
+	File    []string `arg:"" help:"Files with private or public signing keys."`
+	Out     string   `placeholder:"FILE" help:"File to write the directory to (default: standard output)."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints the header fields of the response, in which the keys sign the directory for that host."`
+	Holds   string   `default:"90d" placeholder:"SPAN" help:"How long the signatures are valid (default: ${default})."`
 }
 
 // directoryReport is what `millrace keys directory --json` prints.

@@ -46,33 +46,33 @@ func main() {
 
 // commands is the command line: one struct a command, in a file of its name.
 type commands struct {
-	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
-	Build    buildCommand    `cmd:"" help:"Write a site as a folder for static hosts, in every protocol."`
-	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way they offer."`
-	Watch    watchCommand    `cmd:"" help:"Mirror sites again and again, and tell what changes."`
-	Discover discoverCommand `cmd:"" help:"Show every way into a site, what it costs, and which one pull would take."`
+	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
+	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
+	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way that they offer."`
+	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`
+	Discover discoverCommand `cmd:"" help:"List all ways to read a site, what they cost, and which of them pull would use."`
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
-	Extract  extractCommand  `cmd:"" help:"Show what is taken of one page, and why."`
-	Search   searchCommand   `cmd:"" help:"Find passages in a store."`
-	Export   exportCommand   `cmd:"" help:"Hand the pages of a mirror on: JSON Lines, Markdown, Parquet, CSV."`
-	Report   reportCommand   `cmd:"" help:"Show what machines took of a site, and what that saved; and what pulls into a mirror have saved."`
-	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a mirror by the Model Context Protocol."`
-	Keys     keysCommand     `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
-	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
-	ARC      arcCommand      `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
-	Snippet  snippetCommand  `cmd:"" help:"Print what nginx, Caddy or systemd have to know to work with serve."`
-	Init     initCommand     `cmd:"" help:"Look at your site, and write a configuration for it."`
-	Config   configCommand   `cmd:"" help:"Show what a command works with, and where each value comes from."`
+	Extract  extractCommand  `cmd:"" help:"Show what is extracted from a page, and why."`
+	Search   searchCommand   `cmd:"" help:"Search the pages of a store."`
+	Export   exportCommand   `cmd:"" help:"Export the pages of a store as JSON Lines, Markdown, Parquet or CSV."`
+	Report   reportCommand   `cmd:"" help:"Report what bots read of a site, and what mirroring has saved."`
+	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a store by the Model Context Protocol."`
+	Keys     keysCommand     `cmd:"" help:"Manage keys: add, list, revoke, sign, password, directory."`
+	SCP      scpCommand      `cmd:"" name:"scp" help:"Inspect, verify and print SCP collections."`
+	ARC      arcCommand      `cmd:"" name:"arc" help:"Work with ARC pages: snapshot, lint, annotate."`
+	Snippet  snippetCommand  `cmd:"" help:"Print configuration for nginx, Caddy or systemd."`
+	Init     initCommand     `cmd:"" help:"Probe your site, and write a configuration for it."`
+	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and where each comes from."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
 
 // common are the flags of every command.
 type common struct {
-	JSON     bool   `name:"json" help:"Print the report as JSON on standard output, and nothing else there."`
-	Quiet    bool   `short:"q" help:"Print no progress, and log errors only."`
-	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
-	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in this folder, if there is one)."`
+	JSON     bool   `name:"json" help:"Print the report as JSON to standard output."`
+	Quiet    bool   `short:"q" help:"Print no progress, and log only errors."`
+	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: ${enum}."`
+	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in the current folder, if it exists)."`
 }
 
 func (c *common) flags() *common { return c }
@@ -182,7 +182,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
 		kong.Name("millrace"),
-		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. Rarely used flags are shown by millrace help COMMAND --all. The key policy says what the content may be used for."),
+		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all shows rarely used flags, too. The key policy says what the content may be used for."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
@@ -330,8 +330,8 @@ func writeNew(file string, data []byte) error {
 // helpCommand is handled before the command line is parsed; it is listed so
 // that the list is whole.
 type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command to explain."`
-	All     bool     `help:"Show rarely used flags, too, which are mostly set in millrace.yaml."`
+	Command []string `arg:"" optional:"" help:"Command to explain."`
+	All     bool     `help:"Also show rarely used flags, which are mostly set in millrace.yaml."`
 }
 
 // Run does nothing: see run.

@@ -19,10 +19,10 @@ import (
 type mcpCommand struct {
 	common
 	embedding
-	Store      string  `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a site that is served; what is pulled meanwhile is seen."`
-	Listen     string  `placeholder:"ADDRESS" help:"Answer by HTTP at this address, such as 127.0.0.1:8081, under /mcp (default: on standard input and output, as clients start it)."`
-	RequireKey bool    `help:"With --listen: answer only those who have a key that may read (see millrace help keys)."`
-	Rate       float64 `placeholder:"N" help:"With --listen: most requests a second from one key or address, with bursts of twice as many (default: no limit)."`
+	Store      string  `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. Changes are visible at once."`
+	Listen     string  `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	RequireKey bool    `help:"With --listen: require a key with the scope read (see millrace help keys)."`
+	Rate       float64 `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
 }
 
 // mcpReport is what `millrace mcp --listen --json` prints once it is ready.

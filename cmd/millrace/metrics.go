@@ -8,7 +8,7 @@ import (
 
 // metering are the flags that say who may read what is counted.
 type metering struct {
-	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Who may read /metrics, for Prometheus, beside this machine and private networks: addresses or networks; off = nobody. Through a proxy, name it under --proxies (default: this machine and private networks)."`
+	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Addresses or networks that may also read the Prometheus metrics at /metrics; off disables them (default: this machine and private networks). Behind a proxy, also set --proxies."`
 }
 
 // validate refuses values that would be taken for something else.

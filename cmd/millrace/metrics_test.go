@@ -22,7 +22,7 @@ func TestMetrics(t *testing.T) {
 	status, h, said := get(t, s.url+"metrics")
 	for _, line := range []string{
 		`millrace_requests_total{bot="openai",endpoint="fetch",outcome="sent",protocol="tct-01"} 1`,
-		"millrace_events_dropped_total 0", "millrace_source_look_failed 0", "millrace_edition_pages ", "go_goroutines ",
+		"millrace_events_dropped_total 0", "millrace_source_scan_failed 0", "millrace_edition_pages ", "go_goroutines ",
 	} {
 		if !strings.Contains(said, line) {
 			t.Errorf("%d %v: no %q in\n%s", status, h, line, said)

@@ -15,15 +15,15 @@ import (
 
 // publishing are the flags of every command that publishes.
 type publishing struct {
-	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below, besides accounts, carts, logins and administration."`
+	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden already."`
 	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
-	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of the CMS to leave out, such as page or product: those of WordPress's REST API." hidden:""`
+	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to leave out, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})." hidden:""`
-	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Publish also in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
-	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
-	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
+	ListItems       int      `default:"50000" placeholder:"N" help:"Maximum pages in one list; longer lists are split (default: ${default})." hidden:""`
+	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
+	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
+	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can have them."`
 
 	SCP scpPublishing `embed:""`
 	ARC arcPublishing `embed:""`

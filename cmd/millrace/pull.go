@@ -22,14 +22,14 @@ type pullCommand struct {
 	listing
 	coefficients
 	URL      []string `arg:"" name:"url" help:"Sites to mirror."`
-	Store    string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
-	Via      string   `placeholder:"PROTOCOL" help:"Use this protocol only, or crawl for the plain web (default: the cheapest that the site offers)."`
-	Purpose  string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"What the content is for: ${enum}."`
-	Parallel int      `placeholder:"N" default:"4" help:"Sites that are pulled at once (default: ${default}). Those of one host take turns."`
+	Store    string   `placeholder:"FILE" help:"Mirror to write (default: a file in the user's state folder, named after the first site)."`
+	Via      string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
+	Purpose  string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
+	Parallel int      `placeholder:"N" default:"4" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
 
-	KeyFile string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
+	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
-	IgnorePolicy bool `help:"Take what the site's policy and robots.txt do not allow, too, and as often as --delay lets it."`
+	IgnorePolicy bool `help:"Also read what the site's policy and robots.txt do not allow. Only --delay limits the rate."`
 }
 
 // prepare checks the flags, and reads the keys that they name.

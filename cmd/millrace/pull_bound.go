@@ -8,8 +8,8 @@ import (
 
 // bounding are the flags about how much one pull takes of one site.
 type bounding struct {
-	MaxPages int      `placeholder:"N" help:"Most pages that one pull asks a site for; the next one goes on. Files of many pages are taken whole, or not at all if the site says that they have more."`
-	MaxBytes byteSize `placeholder:"SIZE" help:"Most bytes that one pull receives of a site, headers included, such as 20MB; the next one goes on."`
+	MaxPages int      `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read whole, or not at all if the site says that it has more."`
+	MaxBytes byteSize `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
 }
 
 func (c *bounding) validate() error {

@@ -8,8 +8,8 @@ import (
 
 // listing are the flags about the lists that protocols have of a site's pages.
 type listing struct {
-	MaxList   int64 `placeholder:"MIB" help:"Most that a list of all pages may have, without coding (default: 100), by tct-00 and arc, and of each of several by tct-01 and tct-03. Of the others, the specifications say how long something may be."`
-	Handshake bool  `help:"By tct-00, ask every page, too, whether it leads to the document that the list names for it: one more request for each document that is read."`
+	MaxList   int64 `placeholder:"MIB" help:"Maximum size of a list of all pages, decoded (default: 100). It holds for tct-00 and arc, and for each list of tct-01 and tct-03. The other specifications set their own limits."`
+	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request a document."`
 }
 
 // maxMaxList is the most that a list can be allowed to have, in MiB: it is kept

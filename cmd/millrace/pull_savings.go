@@ -6,10 +6,10 @@ import (
 
 // coefficients are the flags of every command that tells what was saved.
 type coefficients struct {
-	KWhPerGB        float64 `name:"kwh-per-gb" default:"0.06" placeholder:"N" help:"kWh that the network takes for a GB, for what was saved (default: ${default}). millrace report names the sources of these numbers."`
-	BytesPerToken   float64 `name:"bytes-per-token" default:"4" placeholder:"N" help:"Bytes in a token of a model (default: ${default})."`
-	HTMLPerText     float64 `name:"html-per-text" default:"14.8" placeholder:"N" help:"Bytes of HTML for a byte of text, for sites whose HTML was not had (default: ${default})."`
-	HTMLCompression float64 `name:"html-compression" default:"5.1" placeholder:"N" help:"Bytes of HTML for a byte on the wire, for the same sites (default: ${default})."`
+	KWhPerGB        float64 `name:"kwh-per-gb" default:"0.06" placeholder:"N" help:"Energy of the network in kWh for each GB, to estimate savings (default: ${default}). millrace report names the sources of these numbers."`
+	BytesPerToken   float64 `name:"bytes-per-token" default:"4" placeholder:"N" help:"Bytes of text in one token (default: ${default})."`
+	HTMLPerText     float64 `name:"html-per-text" default:"14.8" placeholder:"N" help:"Bytes of HTML for each byte of text, where the HTML is not known (default: ${default})."`
+	HTMLCompression float64 `name:"html-compression" default:"5.1" placeholder:"N" help:"Compression ratio of HTML in transfer, where the HTML is not known (default: ${default})."`
 }
 
 func (c *coefficients) values() savings.Coefficients {

@@ -9,8 +9,8 @@ import (
 
 // signing are the flags of a command that says who it is.
 type signing struct {
-	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth, so that sites know whose it is, with the key in a file, which millrace keys sign makes (default: requests are not signed)."`
-	SignAgent string `placeholder:"URL" help:"With --sign-key: where the key is published (see millrace keys directory), such as https://bot.example.com/.well-known/http-message-signatures-directory."`
+	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign makes (default: requests are not signed)."`
+	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`
 
 	sign func(*http.Request) error // nil = requests are not signed
 }

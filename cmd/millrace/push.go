@@ -15,9 +15,9 @@ import (
 
 // pushing are the flags of a server that tells search engines.
 type pushing struct {
-	IndexNow    bool   `name:"indexnow" help:"Tell search engines at once which pages have changed (IndexNow); the file of the key is served under the base of the pages (default: no)."`
-	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"Key that the site has for IndexNow already (default: one is made, and kept in the store)." hidden:""`
-	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"Who takes the changed pages, for all search engines (default: https://api.indexnow.org/indexnow)." hidden:""`
+	IndexNow    bool   `name:"indexnow" help:"Notify search engines of changed pages at once, by IndexNow (default: no). The key file is served under the base URL of the pages."`
+	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which the store keeps)." hidden:""`
+	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
 // sound refuses pushes that nobody could follow, and those that contradict the

@@ -25,9 +25,9 @@ const webCrawl = agent.Crawl
 // remote are the flags of every command that fetches.
 type remote struct {
 	AllowPrivate bool           `help:"Allow loopback and private addresses."`
-	Delay        *time.Duration `placeholder:"DURATION" help:"Gap between two requests to one host (default: none on loopback, 250ms elsewhere)."`
-	UserAgent    string         `placeholder:"TEXT" help:"Name to give to servers (default: millrace/VERSION)." hidden:""`
-	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
+	Delay        *time.Duration `placeholder:"DURATION" help:"Delay between two requests to one host (default: none on loopback, 250ms elsewhere)."`
+	UserAgent    string         `placeholder:"TEXT" help:"User agent of requests (default: millrace/VERSION)." hidden:""`
+	Contact      string         `placeholder:"ADDRESS" help:"E-mail address or URL for owners of sites, sent with the user agent."`
 }
 
 func (r *remote) fetching() *remote { return r }

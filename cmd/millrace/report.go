@@ -14,11 +14,11 @@ import (
 type reportCommand struct {
 	common
 	coefficients
-	Source string `arg:"" optional:"" help:"What is served, as serve has it, to see what machines took of it and what that saved."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
-	Store  string `placeholder:"FILE" help:"The store, if serve is given one, or a mirror that pull has written."`
-	Since  string `placeholder:"DATE" help:"First day of what is shown of a site that is served, such as 2026-11-01 (default: 30 days). Pulls are shown as they are summed up, all together."`
-	CSV    bool   `name:"csv" help:"Print a table for spreadsheets: a line for each day, machine and protocol."`
+	Source string `arg:"" optional:"" help:"Source as it is given to serve."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"The --as of serve, if serve has it."`
+	Store  string `placeholder:"FILE" help:"The --store of serve, if serve has it, or a mirror that pull has written."`
+	Since  string `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days). Pulls are always reported in total."`
+	CSV    bool   `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }
 
 // Run prints what the pulls into a mirror have saved, and what machines took of a

@@ -9,9 +9,9 @@ import (
 
 // correcting are the flags of every command that extracts pages.
 type correcting struct {
-	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever they look like; may be given several times."`
-	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are no content; may be given several times."`
-	Comments bool     `help:"Keep the comments of readers, on pages other than those of forums, too." hidden:""`
+	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever they look like. May be given several times."`
+	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are not content. May be given several times."`
+	Comments bool     `help:"Also keep readers' comments outside forums." hidden:""`
 }
 
 // Validate is called by kong for the command line, so that an error says where

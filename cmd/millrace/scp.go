@@ -19,9 +19,9 @@ import (
 
 // scpCommand has the commands for collections of SCP as files.
 type scpCommand struct {
-	Inspect scpInspectCommand `cmd:"" help:"Show what a collection of SCP is, and what is in it."`
-	Verify  scpVerifyCommand  `cmd:"" help:"Check collections of SCP: coding, limits, checksum, every line."`
-	Cat     scpCatCommand     `cmd:"" help:"Print the pages of a collection of SCP as JSON Lines."`
+	Inspect scpInspectCommand `cmd:"" help:"Show the metadata and a summary of an SCP collection."`
+	Verify  scpVerifyCommand  `cmd:"" help:"Verify SCP collections: compression, limits, checksum, every line."`
+	Cat     scpCatCommand     `cmd:"" help:"Print the pages of an SCP collection as JSON Lines."`
 }
 
 type scpVerifyCommand struct {

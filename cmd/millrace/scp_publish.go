@@ -10,10 +10,10 @@ import (
 
 // scpPublishing are the flags of SCP.
 type scpPublishing struct {
-	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)." hidden:""`
-	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made again: hourly, daily, weekly or monthly (default: as the site changes)." hidden:""`
-	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)." hidden:""`
-	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)." hidden:""`
+	Sections        []string `placeholder:"PATH" help:"Paths that get their own collections (default: the first segments of all paths)." hidden:""`
+	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"Update frequency that collections declare: hourly, daily, weekly or monthly (default: by how often the site changes)." hidden:""`
+	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections (default: yes). Strict readers accept only collections without it." hidden:""`
+	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Base URL of collections, such as a CDN (default: the base URL)." hidden:""`
 }
 
 func (c *scpPublishing) validate() error {

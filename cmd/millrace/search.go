@@ -15,11 +15,11 @@ import (
 type searchCommand struct {
 	common
 	embedding
-	Query    []string `arg:"" help:"What to look for, as one argument in quotation marks: words, \"phrases\", -without, title:word, url:part."`
-	Store    string   `required:"" placeholder:"FILE" help:"Store to search: a mirror that pull has written, or the store of a site that is served."`
-	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all of them)."`
-	Limit    int      `default:"10" placeholder:"N" help:"Most passages to show (default: ${default})."`
-	MinScore float64  `placeholder:"N" help:"Only passages of this relevance or more, from 0 to 1."`
+	Query    []string `arg:"" help:"Query, as one argument in quotation marks: words, \"phrases\", -without, title:word, url:part."`
+	Store    string   `required:"" placeholder:"FILE" help:"Store to search: a mirror that pull has written, or the store of a published site."`
+	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all sites)."`
+	Limit    int      `default:"10" placeholder:"N" help:"Maximum passages to show (default: ${default})."`
+	MinScore float64  `placeholder:"N" help:"Minimum relevance of a passage, from 0 to 1."`
 }
 
 // mostHits is the most passages that a search shows.

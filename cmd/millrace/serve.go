@@ -17,25 +17,25 @@ type serveCommand struct {
 	remote      `group:"Reading the source"`
 	crawling    `group:"Reading the source"`
 	correcting  `group:"Reading the source"`
-	publishing  `group:"What is published"`
+	publishing  `group:"Published content"`
 	embedding   `group:"Search"`
-	accessFlags `group:"Who may read"`
+	accessFlags `group:"Access"`
 	agents      `group:"Search"`
 	transport   `group:"Server"`
-	pushing     `group:"Notifying others"`
+	pushing     `group:"Notifications"`
 	fronting    `group:"Server"`
-	stamping    `group:"Who may read"`
-	recording   `group:"What machines read"`
-	exporting   `group:"What machines read"`
-	metering    `group:"What machines read"`
-	boarding    `group:"What machines read"`
-	Source      string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	stamping    `group:"Access"`
+	recording   `group:"Analytics and dashboard"`
+	exporting   `group:"Analytics and dashboard"`
+	metering    `group:"Analytics and dashboard"`
+	boarding    `group:"Analytics and dashboard"`
+	Source      string `arg:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen      string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
-	BaseURL     string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
+	BaseURL     string `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
 	As          string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
-	Store       string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)." group:"Reading the source"`
-	Site        string `placeholder:"URL" help:"Which site of a mirror that holds several." group:"Reading the source"`
-	AccessLog   string `placeholder:"FILE" help:"Write a line per request there; - is standard error." group:"Server"`
+	Store       string `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
+	Site        string `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
+	AccessLog   string `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
 }
 
 // serveReport is what `millrace serve --json` prints once it is ready.

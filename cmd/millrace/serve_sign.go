@@ -15,10 +15,10 @@ import (
 // stamping are the flags of a server that signs, and that looks at the
 // signatures of others.
 type stamping struct {
-	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in a file, which millrace keys sign makes, so that readers know that it is yours; the key is published with those of --sign-directory (default: nothing is signed)."`
-	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory: private ones, such as that of --sign-key, also sign the directory; public ones and directories do not." hidden:""`
-	WebBotAuth    bool     `help:"Verify the signatures of robots (Web Bot Auth): their keys are fetched from where they say, at public addresses (default: no)."`
-	PrivateAgents bool     `help:"With --web-bot-auth: fetch keys from loopback and private addresses and over http, too, for robots of your own network (default: no). Whoever can reach the server can then make it ask for URLs there." hidden:""`
+	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign makes (default: documents are not signed). The key is published with those of --sign-directory."`
+	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`
+	WebBotAuth    bool     `help:"Verify the signatures of bots by Web Bot Auth (default: no). Their keys are fetched from public addresses only."`
+	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
 }
 
 // validate refuses flags that say nothing alone, and keys that cannot be read.

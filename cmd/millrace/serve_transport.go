@@ -13,8 +13,8 @@ import (
 
 // transport are the flags of a server that speaks TLS itself.
 type transport struct {
-	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Certificate to serve https with, followed by those that it is signed by, as PEM; it is read again when it changes (default: none, http)."`
-	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"Key of the certificate, as PEM."`
+	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain for https (default: none, http). It is read again when it changes."`
+	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"PEM file with the private key of the certificate."`
 }
 
 // validate refuses half of a pair.

@@ -11,12 +11,12 @@ import (
 // snippetCommand prints what other programs need to know of a server.
 type snippetCommand struct {
 	common
-	For       string `arg:"" enum:"nginx,caddy,systemd" help:"Whose: nginx or caddy, to run beside a site that they serve, or systemd."`
-	Source    string `arg:"" optional:"" help:"What serve publishes (default: the base URL)."`
-	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where serve listens (default: ${default})."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"The site's address (default: an example)."`
-	Dashboard string `placeholder:"PATH" help:"Where the owner's dashboard is, as serve has it (default: there is none)."`
-	Sitemap   bool   `help:"Have millrace serve sitemap.xml, too, with its collections for SCP: for a site that has none of its own."`
+	For       string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy in front of serve, or systemd."`
+	Source    string `arg:"" optional:"" help:"Source of serve (default: the base URL)."`
+	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: an example)."`
+	Dashboard string `placeholder:"PATH" help:"Path of the owner's dashboard, as serve has it (default: no dashboard)."`
+	Sitemap   bool   `help:"Let millrace serve sitemap.xml, with the SCP collections, for a site that has none of its own."`
 }
 
 // Run prints the snippet.

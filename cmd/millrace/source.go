@@ -203,14 +203,14 @@ func (o *source) connect(ctx context.Context, c *serveCommand, p *process, store
 
 // crawling are the flags of every command that crawls.
 type crawling struct {
-	MaxPages int `placeholder:"N" help:"Most addresses that a crawl asks for (default: 1000000)."`
+	MaxPages int `placeholder:"N" help:"Maximum URLs that a crawl requests (default: 1000000)."`
 	reaching
 }
 
 // reaching are the flags of a crawl that are no quota.
 type reaching struct {
-	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)." hidden:""`
-	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)." hidden:""`
+	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
+	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a crawl; the next crawl continues (default: no limit)." hidden:""`
 }
 
 // validate refuses limits that would be none.

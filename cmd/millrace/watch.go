@@ -23,13 +23,13 @@ import (
 type watchCommand struct {
 	pullCommand
 	subscribing
-	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Least time between two pulls of a site (default: ${default}). How long it is for each site is learned by how often it changes."`
-	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Longest time between two pulls of a site (default: ${default})."`
-	Events            bool          `default:"true" negatable:"" help:"Listen to the events of sites that have them, to pull when something has changed (default: yes)."`
-	From              string        `enum:"start,now" default:"start" help:"What a receiver is told that has not been told anything yet: all that the mirror holds, or what changes from now on (${enum})."`
-	Content           string        `enum:"none,text,markdown" default:"none" help:"What is told of a page beside its title and dates: ${enum}."`
-	Webhook           string        `placeholder:"URL" help:"Post changes there, signed, in place of printing them."`
-	WebhookSecretFile string        `placeholder:"FILE" help:"File with the secret that signs; a second line with a second one signs too. Without it the secret is in the environment, as MILLRACE_WEBHOOK_SECRET."`
+	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval is learned from how often the site changes."`
+	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
+	Events            bool          `default:"true" negatable:"" help:"Listen to the event streams of sites, to pull at once when something changes (default: yes)."`
+	From              string        `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
+	Content           string        `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
+	Webhook           string        `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them."`
+	WebhookSecretFile string        `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line signs them as well. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
 }
 
 const (

@@ -12,7 +12,7 @@ import (
 
 // subscribing are the flags of a watch that hubs can reach.
 type subscribing struct {
-	Callback       string `placeholder:"URL" help:"Subscribe to the hubs of sites that have them (WebSub), to pull when something has changed: where hubs reach --callback-listen, such as by a proxy that passes this URL and what is below it (default: no subscriptions)."`
+	Callback       string `placeholder:"URL" help:"Public URL of --callback-listen, to subscribe to the hubs of sites by WebSub (default: no subscriptions). A proxy must pass this URL and everything below it."`
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
 }
 

@@ -7,9 +7,9 @@ import (
 
 // webPublishing are the flags of Markdown, llms.txt and feeds.
 type webPublishing struct {
-	MarkdownPublic bool     `help:"Let shared caches keep the Markdown that pages give to those who ask for it by Accept: only if all caches in front of the site mind Vary (default: browsers' own caches keep it)." hidden:""`
+	MarkdownPublic bool     `help:"Let shared caches store the Markdown that a page's URL returns for Accept: text/markdown (default: only browsers' own caches). All caches in front of the site must support Vary." hidden:""`
 	LLMsFull       bool     `name:"llms-full" help:"Publish /llms-full.txt, the Markdown of all pages in one file."`
-	Hub            []string `placeholder:"URL" help:"Hubs that the feeds name (WebSub), so that readers can be told at once; serve tells the hubs of every edition (default: none)."`
+	Hub            []string `placeholder:"URL" help:"WebSub hubs that the feeds name (default: none). serve notifies them of every edition."`
 }
 
 func (c *webPublishing) validate() error {

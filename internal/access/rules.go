@@ -36,7 +36,7 @@ type Rule struct {
 	Rate   float64 // of Limit: requests a second, above zero
 }
 
-// ParseRule reads a rule of the form NAME=DO, where DO is allow, 402, 403, or a
+// ParseRule reads a rule of the form NAME=ACTION, where ACTION is allow, 402, 403, or a
 // rate such as 2/s. An error wraps [millrace.ErrInvalid].
 func ParseRule(s string) (Rule, error) {
 	name, do, ok := strings.Cut(s, "=")
@@ -45,7 +45,7 @@ func ParseRule(s string) (Rule, error) {
 	number, rate := strings.CutSuffix(do, "/s")
 	switch {
 	case !ok || r.Name == "":
-		return r, fmt.Errorf("%q: %w: write NAME=DO, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
+		return r, fmt.Errorf("%q: %w: write NAME=ACTION, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
 	case do == "allow":
 	case do == "402":
 		r.Action = PaymentRequired

@@ -86,15 +86,15 @@ func NewMetrics() *Metrics {
 		all: all,
 		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_requests_total",
-			Help: "Requests that were answered. bot is the operator of the bot, other if it is unknown, none if the client does not say that it is a bot.",
+			Help: "Requests answered, by protocol, endpoint, outcome and operator of the bot (none for other clients).",
 		}, labels),
 		bytes: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_response_body_bytes_total",
-			Help: "Bytes of bodies as they were sent.",
+			Help: "Bytes of response bodies sent.",
 		}, labels),
 		durations: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "millrace_request_duration_seconds",
-			Help:    "Time from a request to the end of its answer, without requests that listen.",
+			Help:    "Duration of requests, without event streams.",
 			Buckets: bounds,
 		}, []string{"protocol"}),
 	}
@@ -137,19 +137,19 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	activeDesc    = describe("requests_active", "Requests that are being answered.")
-	streamsDesc   = describe("streams_open", "Requests that listen.")
+	activeDesc    = describe("requests_active", "Requests in progress.")
+	streamsDesc   = describe("streams_open", "Event streams in progress.")
 	editionDesc   = describe("edition_sequence", "Sequence number of the published edition.")
 	changedDesc   = describe("edition_changed_timestamp_seconds", "Time of the newest change in the published edition.")
 	ageDesc       = describe("edition_age_seconds", "Time since the newest change in the published edition.")
-	lagDesc       = describe("edition_lag_seconds", "Time from the commit of the oldest change of the last publication until it was visible, or how long one waits if that is longer.")
-	pagesDesc     = describe("edition_pages", "Pages of the published edition.")
-	lookedDesc    = describe("source_looked_timestamp_seconds", "Time of the last look at the source, 0 before the first.")
-	lookAgeDesc   = describe("source_look_age_seconds", "Time since the last look at the source.")
-	lookFailDesc  = describe("source_look_failed", "1 if the source could not be read at the last look.")
-	droppedDesc   = describe("events_dropped_total", "Requests of machines that could not be recorded.")
-	behindDesc    = describe("exporter_waiting_events", "Events that a service does not have yet.", "exporter")
-	behindAgeDesc = describe("exporter_lag_seconds", "Age of the oldest event that a service does not have yet.", "exporter")
+	lagDesc       = describe("edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.")
+	pagesDesc     = describe("edition_pages", "Number of pages in the published edition.")
+	lookedDesc    = describe("source_scanned_timestamp_seconds", "Time of the last scan of the source, 0 before the first.")
+	lookAgeDesc   = describe("source_scan_age_seconds", "Time since the last scan of the source.")
+	lookFailDesc  = describe("source_scan_failed", "1 if the last scan of the source failed.")
+	droppedDesc   = describe("events_dropped_total", "Events of bots that could not be recorded.")
+	behindDesc    = describe("exporter_waiting_events", "Events that wait to be sent to a service.", "exporter")
+	behindAgeDesc = describe("exporter_lag_seconds", "Age of the oldest event that waits to be sent to a service.", "exporter")
 )
 
 // label makes a text what a label may be.

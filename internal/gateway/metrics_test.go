@@ -86,7 +86,7 @@ func TestMetrics(t *testing.T) {
 		`millrace_streams_open`:                                         0,
 		`millrace_edition_sequence`:                                     1,
 		`millrace_edition_pages`:                                        3,
-		`millrace_source_look_failed`:                                   1,
+		`millrace_source_scan_failed`:                                   1,
 		`millrace_events_dropped_total`:                                 7,
 		`millrace_exporter_waiting_events{exporter="a \"quoted\" one"}`: 3,
 		`millrace_exporter_lag_seconds{exporter="a \"quoted\" one"}`:    90,
@@ -104,7 +104,7 @@ func TestMetrics(t *testing.T) {
 	if requests != 6 {
 		t.Errorf("%v requests are counted, of 6 that are visits", requests)
 	}
-	if age := got["millrace_source_look_age_seconds"]; age < 59 || age > 120 {
+	if age := got["millrace_source_scan_age_seconds"]; age < 59 || age > 120 {
 		t.Errorf("the last look was %v s ago", age)
 	}
 	if got["go_goroutines"] == 0 || got["process_start_time_seconds"] == 0 {

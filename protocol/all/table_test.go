@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/protocols.md")
+var update = flag.Bool("update", false, "rewrite docs/protocols.md and docs/reference/rules.md")
 
 const (
 	document = "../../docs/protocols.md"
