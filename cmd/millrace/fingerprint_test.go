@@ -50,7 +50,7 @@ func TestFingerprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, key, err := serving.Protocols(c.publisher(nil, false, plan.embedder != nil), c.closed)
+		_, key, err := serving.Protocols(c.publisher(nil, false, plan.embedder != nil), c.needsKey)
 		if err != nil {
 			t.Fatal(err)
 		}
