@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// keys runs a command for the keys of a store that has to succeed.
+// keys runs a keys command on a store and fails the test if the command fails.
 func keys(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"keys"}, args...)...)
@@ -45,7 +45,7 @@ func TestServeRequiresKey(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/llm-pages.json": 401, "/about/llm.json": 401, "/about/": 200, "/": 200, "/readyz": 200,
-		"/sitemap.xml":                401, // not of SCP, which is off
+		"/sitemap.xml":                401, // SCP is off
 		"/llm-pages.json?key=" + read: 400,
 	} {
 		if code, h := status(path); code != want || code == 401 && !strings.HasPrefix(h.Get("Www-Authenticate"), `Bearer realm=`) {
@@ -90,7 +90,7 @@ func TestServeOpens(t *testing.T) {
 	if s.stop() != 0 {
 		t.Fatal(s.out.String())
 	}
-	// The same store, opened wide.
+	// Restart the same store without access restrictions.
 	s = serve(t, copySite(t, "handbook"), "--store", db, "--rate", "1")
 	codes := map[int]int{}
 	for range 10 {
@@ -161,7 +161,7 @@ func TestKeysCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Key != "" || all[0].Holds || all[0].Revoked == nil {
 		t.Errorf("%s %v", out, err)
 	}
-	// The server of the same source has the same store.
+	// The server of the same source uses the same store.
 	stores, err := filepath.Glob(filepath.Join(home, ".local", "state", "millrace", "*.db"))
 	if err != nil || len(stores) != 1 {
 		t.Fatal(stores, err)
@@ -202,7 +202,7 @@ func TestDoorsRefuse(t *testing.T) {
 	}
 }
 
-// The flag, the environment and the configuration name protocols alike.
+// The flag, the environment and the configuration name protocols in the same way.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -215,7 +215,7 @@ func TestOpened(t *testing.T) {
 		conf string
 		env  string
 		args []string
-		part string // of the message
+		part string // expected in the message
 	}{
 		{"", "", []string{"--open", "scp,tct-01", "--open", "x1"}, "x1"},
 		{"", "scp,x2", nil, "x2"},
@@ -250,7 +250,7 @@ func TestParseExpiry(t *testing.T) {
 	}
 }
 
-// Pages that somebody names are brought up to date, and no others.
+// update refreshes the named pages and no others.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")

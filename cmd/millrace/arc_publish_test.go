@@ -12,8 +12,8 @@ const signup = `<!DOCTYPE html><html lang="en"><head><title>Sign up</title></hea
 <section data-ai-section="form" data-ai-context="personal"><label for="e">Mail</label><input id="e" type="email" data-ai-field="mail-of-yours"></section>
 <p>An account keeps your orders together, and nobody else sees them.</p></main></body></html>`
 
-// What a page marks as personal goes to partners alone, from the same URL, and
-// what the flags say of pages is in the list.
+// Personalized parts of a page are sent only to partners, at the same URL. The list
+// shows the values of the ARC flags.
 func TestARCForms(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "store.db")

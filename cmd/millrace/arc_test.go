@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/snapshot"
 )
 
-// annotatedPage has attributes, a part that nobody should see, and an input.
+// annotatedPage has ARC attributes, an excluded part and an input.
 const annotatedPage = `<!DOCTYPE html>
 <html lang="en"><head><title>Visit</title></head>
 <body data-ai-page="visit">
@@ -33,14 +33,14 @@ const annotatedPage = `<!DOCTYPE html>
 </section></main></body></html>
 `
 
-// annotatedSnapshot is what is said of it at an address.
+// annotatedSnapshot returns the expected snapshot of annotatedPage at an address.
 func annotatedSnapshot(at string) string {
 	return `{"page":"visit","relations":[{"from":"tickets","kind":"link","to":"prices"}],` +
 		`"sections":[{"fields":[{"field":"day","label":"Day","type":"text"}],"intent":"buy_ticket",` +
 		`"links":[{"href":"` + at + `prices.html","link":"prices","title":"Prices"}],"name":"tickets","staff":"","title":"Tickets"}],"title":"Visit the mill"}`
 }
 
-// plainPage has a form, and no attributes.
+// plainPage has a form and no ARC attributes.
 const plainPage = `<!DOCTYPE html>
 <html lang="en"><head><title>Write</title></head><body>
 <main><h1>Write to the miller</h1>
@@ -153,8 +153,8 @@ func TestARCAnnotate(t *testing.T) {
 	}
 }
 
-// TestARCBad runs the commands over what is no page: each error says what it is
-// about, and nothing is printed.
+// The arc commands fail on input that is not a page. Each error names the input, and
+// standard output stays empty.
 func TestARCBad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -201,7 +201,7 @@ func TestARCBad(t *testing.T) {
 	}
 }
 
-// Whatever way a page is taken in, its snapshot comes with it.
+// Every source that reads a page also reads its snapshot.
 func TestARCTakenIn(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

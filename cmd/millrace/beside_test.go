@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// snippetFile writes what `millrace snippet` prints to a file.
+// snippetFile writes the output of `millrace snippet` to a file.
 func snippetFile(t *testing.T, args ...string) string {
 	t.Helper()
 	code, text, errs := command(t, nil, append([]string{"snippet"}, args...)...)
@@ -23,19 +23,18 @@ func snippetFile(t *testing.T, args ...string) string {
 	return name
 }
 
-// beside starts `millrace serve` beside a site, where the snippet says that it
-// listens.
+// beside starts `millrace serve` next to a site, at the address that the snippet uses.
 func beside(t *testing.T, site, listen string, args ...string) *served {
 	t.Helper()
 	return serve(t, append([]string{site, "--base-url", site, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1"}, args...)...)
 }
 
-// besideBroken are the rules that cannot be kept beside a site, whose HTML is
-// nobody else's to write in.
+// besideBroken lists the rules that fail next to a site, because millrace cannot change
+// the site's HTML.
 var besideBroken = []string{"tct-00/3.1/alternate-element"}
 
-// sameThere asks for every document of a build through the server in front and
-// at millrace itself.
+// sameThere compares every document of a build, fetched through the front server, with
+// the same document fetched from millrace.
 func sameThere(t *testing.T, url, direct, out string) {
 	t.Helper()
 	n := 0
@@ -54,7 +53,7 @@ func sameThere(t *testing.T, url, direct, out string) {
 			path = strings.TrimSuffix(path, "index.html")
 		}
 		code, h, body := get(t, direct+path)
-		if code != 200 { // the site's own, or what only static hosts have
+		if code != 200 { // the site's own, or only for static hosts
 			return nil
 		}
 		n++
@@ -69,7 +68,7 @@ func sameThere(t *testing.T, url, direct, out string) {
 	}
 }
 
-// The home page says where clients begin, as millrace's own does.
+// sameLinks checks that the home page sends the same Link fields as millrace does.
 func sameLinks(t *testing.T, url, direct string) {
 	t.Helper()
 	links := func(at string) []string {
@@ -77,7 +76,7 @@ func sameLinks(t *testing.T, url, direct string) {
 		var out []string
 		for _, field := range h["Link"] {
 			for link := range strings.SplitSeq(field, ", <") {
-				if link = "<" + strings.TrimPrefix(link, "<"); !strings.HasPrefix(link, "<http") { // those of the page
+				if link = "<" + strings.TrimPrefix(link, "<"); !strings.HasPrefix(link, "<http") { // the page's own links
 					out = append(out, link)
 				}
 			}
@@ -90,7 +89,7 @@ func sameLinks(t *testing.T, url, direct string) {
 	}
 }
 
-// A static site that nginx or Caddy serves, and millrace beside it.
+// nginx or Caddy serves a static site, and millrace runs next to it.
 func TestRealBesideStatic(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"nginx", "caddy"} {
@@ -114,10 +113,10 @@ func TestRealBesideStatic(t *testing.T) {
 			sameThere(t, url, direct, out)
 			sameLinks(t, url, direct)
 			if _, h, after := get(t, url+"about/"); after != page || h.Get("Link") != "" {
-				t.Errorf("a page of the site is another one: %v\n%s", h, after)
+				t.Errorf("page of the site differs: %v\n%s", h, after)
 			}
 			if d := cmp.Diff(besideBroken, brokenIn(t, url, "tct-00", "tct-01", "openfeeder", "arc", "web")); d != "" {
-				t.Errorf("rules that are broken (-expected +found):\n%s", d)
+				t.Errorf("broken rules (-expected +found):\n%s", d)
 			}
 			mirror := filepath.Join(t.TempDir(), "mirror.db")
 			if r := pullBest(t, url, mirror); r.Added == 0 || len(r.Skipped) != 0 {

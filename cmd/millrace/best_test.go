@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A pull that is told no way goes by collections, which cost least. Before that
-// it asks for robots.txt, for what says what the content may be used for, and
-// for the sitemap that names them: of a small site it looks no further.
+// Without --via, a pull uses collections, the cheapest way. First it fetches
+// robots.txt, the policy documents and the sitemap that lists the collections. For a
+// small site it probes nothing else.
 func TestPullBest(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

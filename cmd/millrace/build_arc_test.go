@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A folder leads to its ARC sitemap by the home page's head and by robots.txt,
-// which it has if it is the root of its host, whether the site has one or not.
-// What is personal is not in it: nobody asks for a key there.
+// A built folder links to its ARC sitemap from the home page's head and from
+// robots.txt. A folder at the root of its host has a robots.txt, even if the site has
+// none. The folder excludes personalized parts, because static hosts check no keys.
 func TestBuildARC(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://example.com/", "https://example.com/shop/"} {

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// The law over a folder that was built, by a server that knows nothing of it:
-// what a room reads there is what it carries of the store. TCT draft-01 is not
-// among them: it is found by a Link field, which such a server does not say; nor
-// is OpenFeeder, which has an index without an ETag again. Both are read behind
-// servers that know the folder.
+// A server without configuration serves a built folder, and each protocol reads what it
+// carries of the store. TCT draft-01 is missing, because it needs a Link field, which
+// such a server does not send. OpenFeeder is missing, because its index needs an ETag.
+// Tests with configured servers read both.
 func TestBuildRead(t *testing.T) {
 	t.Parallel()
 	src, out, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
@@ -24,8 +23,8 @@ func TestBuildRead(t *testing.T) {
 	}
 }
 
-// readBuild pulls a site that was built from nothing by one room, compares it
-// with the store that it was built of, and pulls it again, for one request.
+// readBuild pulls a built site by one protocol, compares the mirror with the build's
+// store, and pulls again with one request.
 func readBuild(t *testing.T, room, base, file, src string) {
 	t.Helper()
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/static"
 )
 
-// freePort gives a port on which nobody listens.
+// freePort returns a port on which no process listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -34,7 +34,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// unmet gives the rules that a report says that a host cannot meet.
+// unmet returns the rules that a host cannot meet according to a build report.
 func unmet(t *testing.T, r buildReport, host string) []string {
 	t.Helper()
 	i := slices.IndexFunc(r.Hosts, func(h serving.HostReport) bool { return h.Host == host })
@@ -48,14 +48,14 @@ func unmet(t *testing.T, r buildReport, host string) []string {
 	return ids
 }
 
-// broken gives the MUSTs that `millrace check` finds broken.
+// broken returns the MUST rules that `millrace check` finds broken.
 func broken(t *testing.T, url string, wanted ...string) []string {
 	t.Helper()
 	return brokenIn(t, url, append(wanted, "tct-00", "scp", "openfeeder")...)
 }
 
-// brokenIn does what broken does where no other protocols have to be found than
-// those that are wanted.
+// brokenIn is broken for a site that need not have other protocols than the wanted
+// ones.
 func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	t.Helper()
 	_, out, errs := command(t, nil, "check", url, "--allow-private", "--json")
@@ -80,7 +80,7 @@ func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	return ids
 }
 
-// realBuild builds a folder, has a server serve it with its snippet, and checks
+// realBuild builds a folder, serves it by a real server with its snippet, and checks
 // and pulls it.
 func realBuild(t *testing.T, server, src string, options ...string) (url, out, at, file string) {
 	t.Helper()
@@ -90,7 +90,7 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 	r := built(t, src, out, base, "--store", file)
 	url, at = realSite(t, server, append(options, "--html", out, "--port", port)...)
 	if d := cmp.Diff(unmet(t, r, server), broken(t, url, "tct-01")); d != "" {
-		t.Errorf("what check finds is not what was reported (-reported +found):\n%s", d)
+		t.Errorf("broken rules differ from the build report (-reported +found):\n%s", d)
 	}
 	for _, room := range []string{"tct-00", "tct-01", "scp", "openfeeder", "arc"} {
 		readBuild(t, room, url, file, src)
@@ -109,7 +109,7 @@ func TestRealBuildNginx(t *testing.T) {
 	src := copySite(t, "handbook")
 	url, out, at, file := realBuild(t, "nginx", src, "--build")
 
-	// Until nginx is reloaded nobody gets new bytes under the old validator.
+	// Until nginx reloads, it sends new bytes with the old validator.
 	const document = "articles/reading-a-river/llm.json"
 	_, before, _ := get(t, url+document)
 	name := filepath.Join(src, "articles", "reading-a-river", "index.html")
@@ -150,22 +150,22 @@ func TestRealBuildNginxManual(t *testing.T) {
 
 func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handbook")) }
 
-// A server that knows nothing of the folder does as the report says.
+// A server without configuration breaks only the rules in the build report.
 func TestRealBuildPlain(t *testing.T) {
 	t.Parallel()
 	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), freePort(t)
 	r := built(t, src, out, "http://127.0.0.1:"+port+"/")
 	url, _ := realSite(t, "nginx", "--plain", "--html", out, "--port", port)
 	if d := cmp.Diff(unmet(t, r, "plain"), broken(t, url)); d != "" {
-		t.Errorf("what check finds is not what was reported (-reported +found):\n%s", d)
+		t.Errorf("broken rules differ from the build report (-reported +found):\n%s", d)
 	}
 }
 
-// Files with fixed bytes are sent as they are, with their coding, in parts as
-// well; so is what lies below another path of the host.
+// The server sends coded files unchanged, with their content coding, also for range
+// requests. Other paths of the host stay unchanged too.
 func TestRealBuildFixed(t *testing.T) {
 	t.Parallel()
-	const bytes = "(\xb5/\xfd not to be coded again, and longer than what a server leaves alone, since it is not worth it at all\n"
+	const bytes = "(\xb5/\xfd must not be coded again, and is longer than the smallest body that a server compresses by default\n"
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		switch r.URL.Path {
@@ -227,7 +227,7 @@ func TestRealBuildFixed(t *testing.T) {
 			}
 			for tag, want := range map[string]int{`"sha256:00ff"`: 206, `W/"sha256:00ff"`: 200, `"sha256:00"`: 200} {
 				if code, h, _ := get(t, url, "Range", "bytes=1-2", "If-Range", tag); code != want || h.Get("Etag") != `"sha256:00ff"` || h.Get("Content-Encoding") != "zstd" {
-					t.Errorf("a download goes on with %s: %d %v", tag, code, h)
+					t.Errorf("resumed download of %s: %d %v", tag, code, h)
 				}
 			}
 			for _, held := range []string{`"sha256:00ff"`, `W/"sha256:00ff"`, "*"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// built runs `millrace build --json` and gives its report.
+// built runs `millrace build --json` and returns its report.
 func built(t *testing.T, src, out, base string, args ...string) buildReport {
 	t.Helper()
 	code, text, errs := command(t, nil, append([]string{"build", src, "--out", out, "--base-url", base, "--json"}, args...)...)
@@ -31,7 +31,7 @@ func built(t *testing.T, src, out, base string, args ...string) buildReport {
 	return r
 }
 
-// folderState gives the times and bytes of all files of a folder.
+// folderState returns the times and bytes of all files of a folder.
 func folderState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -53,7 +53,7 @@ func folderState(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// builtOnce tells the life of a folder that is built of another one.
+// builtOnce tests the life of a folder that is built from another one.
 func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, file string) {
 	t.Helper()
 	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
@@ -68,7 +68,7 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 		t.Errorf("nothing changed: %d written, %d removed, %d unchanged", second.Written, second.Removed, second.Unchanged)
 	}
 	if d := cmp.Diff(before, folderState(t, out)); d != "" {
-		t.Errorf("nothing changed, and the folder did:\n%.2000s", d)
+		t.Errorf("folder changed without a change of the source:\n%.2000s", d)
 	}
 
 	name := filepath.Join(src, filepath.FromSlash(page))
@@ -87,12 +87,13 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 			!strings.HasPrefix(f, "feed.") && path.Base(f) != path.Base(strings.TrimSuffix(page, "index.html")+"index.md") && f != page+".md" &&
 			f != "openfeeder.json" && !strings.HasPrefix(f, "openfeeder/pages/") &&
 			!strings.HasPrefix(path.Base(f), "arc-sitemap.") && !strings.HasPrefix(f, "arc-sitemap-deltas/") {
-			t.Errorf("one page edited, and %s is written", f)
+			t.Errorf("one page edited, but %s was written", f)
 		}
 	}
-	// The page, its four documents, the lists, the sitemap, the feeds; the collections of all
-	// and, if it has one, of its section. What they replace stays for who is reading it. Snapshots that took
-	// long on a busy machine rest for a while, and no collection is written.
+	// An edit writes the page, its four documents, the lists, the sitemap, the feeds,
+	// and the collections of the site and of the page's section. Replaced files stay
+	// for clients that still read them. After a slow snapshot on a busy machine, build
+	// waits and writes no collection.
 	if edited.Written != 15+collections || collections != 0 && collections < 3 || collections > 6 || edited.Removed != 0 {
 		t.Errorf("one page edited: %d written, %d removed: %q", edited.Written, edited.Removed, edited.WrittenFiles)
 	}
@@ -101,7 +102,7 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 		t.Fatal(err)
 	}
 	removed := built(t, src, out, base, "--store", file)
-	// With it go the collections that it is in.
+	// The collections that contain the page are removed too.
 	rest := slices.DeleteFunc(slices.Clone(removed.RemovedFiles), func(f string) bool { return strings.HasPrefix(f, "scp/") })
 	if len(rest) != 5 || !slices.Contains(removed.RemovedFiles, gone) {
 		t.Errorf("one page removed: %q", removed.RemovedFiles)
@@ -124,7 +125,7 @@ func TestBuildHandbook(t *testing.T) {
 			want, got = want[:300], got[:300]
 		}
 		if string(got) != want {
-			t.Errorf("%s is not what serve answers:\n%s", name, cmp.Diff(string(got), want))
+			t.Errorf("%s differs from the response of serve:\n%s", name, cmp.Diff(string(got), want))
 		}
 	}
 }
@@ -140,7 +141,7 @@ func TestBuildManual(t *testing.T) {
 	}
 }
 
-// A mirror and a tree of Markdown have a page that leads to the documents.
+// A built mirror and a built Markdown tree have a page that links to the documents.
 func TestBuildOthers(t *testing.T) {
 	t.Parallel()
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -154,7 +155,7 @@ func TestBuildOthers(t *testing.T) {
 		if err != nil || !strings.Contains(string(home), "/llm-pages.json") {
 			t.Errorf("%v:\n%s", err, home)
 		}
-		// The host of a mirror has nothing of its own.
+		// The host of a mirror has no files of its own.
 		if _, err := os.Stat(filepath.Join(out, "robots.txt")); (err == nil) != (src == mirror) {
 			t.Errorf("robots.txt of %s: %v", r.As, err)
 		}
@@ -193,12 +194,12 @@ func TestBuildUsage(t *testing.T) {
 		})
 	}
 	if f := folderState(t, full); len(f) != 1 {
-		t.Errorf("something was written: %d files", len(f))
+		t.Errorf("unexpected output: %d files", len(f))
 	}
 }
 
-// What a configuration keeps for those who have a key is not built into files
-// for everybody, unless the command line says so.
+// build refuses content that the configuration protects by keys, unless a flag allows
+// it.
 func TestBuildRequiresKey(t *testing.T) {
 	t.Parallel()
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
@@ -215,11 +216,11 @@ func TestBuildRequiresKey(t *testing.T) {
 	}
 }
 
-// A folder that cannot be had is refused before a site is read, and a build
-// that fails leaves nothing.
+// build refuses an unusable folder before it reads the site, and a failed build leaves
+// no files.
 func TestBuildRefusedFirst(t *testing.T) {
 	t.Parallel()
-	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("build sent requests to the site") }))
 	defer site.Close()
 	full := t.TempDir()
 	write(t, filepath.Join(full, "mine"), "")
@@ -235,11 +236,11 @@ func TestBuildRefusedFirst(t *testing.T) {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a build that failed left a folder: %v", err)
+		t.Errorf("failed build left a folder: %v", err)
 	}
 }
 
-// Two builds into one folder are kept apart.
+// A second build into the same folder is refused while the first one runs.
 func TestBuildTwice(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
@@ -261,7 +262,7 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
-// No host is blamed for collections that are fetched from elsewhere.
+// The report blames no host for collections at another host.
 func TestBuildFilesURL(t *testing.T) {
 	t.Parallel()
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
@@ -288,7 +289,7 @@ func TestBuildFilesURL(t *testing.T) {
 	}
 }
 
-// The report for people says what a host cannot do.
+// The text report lists what a host cannot do.
 func TestBuildText(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
@@ -300,7 +301,7 @@ func TestBuildText(t *testing.T) {
 	}
 }
 
-// A build that is killed at any moment is completed by the next one.
+// After a kill at any moment, the next build completes the folder.
 func TestKillBuild(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -319,7 +320,7 @@ func TestKillBuild(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
-		// It is killed when so many files are there, the first time at once.
+		// Kill the build when the folder has k files; the first time at once.
 		for ended := false; !ended; {
 			select {
 			case <-done:
@@ -333,7 +334,7 @@ func TestKillBuild(t *testing.T) {
 			}
 		}
 		switch k := count(out); {
-		case k >= count(whole): // on a busy machine it ends between two looks
+		case k >= count(whole): // on a busy machine the build can end between two polls
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
@@ -342,7 +343,7 @@ func TestKillBuild(t *testing.T) {
 		}
 	}
 	if half == 0 {
-		t.Error("no build was killed in the middle")
+		t.Error("every build ended before its kill")
 	}
 	built(t, src, out, base, "--store", file)
 	want, got := folderState(t, whole), folderState(t, out)
@@ -353,14 +354,14 @@ func TestKillBuild(t *testing.T) {
 		delete(got, name)
 	}
 	for name := range got {
-		t.Errorf("%s should not be there", name)
+		t.Errorf("unexpected file %s", name)
 	}
 	if r := built(t, src, out, base, "--store", file); r.Written+r.Removed+len(r.LeftOut) != 0 {
-		t.Errorf("after that nothing changed: %+v", r)
+		t.Errorf("build without changes: %+v", r)
 	}
 }
 
-// count counts the files in a folder that may not be there.
+// count returns the number of files in a folder, 0 if it does not exist.
 func count(dir string) (n int) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -371,7 +372,7 @@ func count(dir string) (n int) {
 	return n
 }
 
-// A build of pages that cannot be read fails, and names them.
+// A build fails if no page is readable, and names the unreadable pages.
 func TestBuildNothingReadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

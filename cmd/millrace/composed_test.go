@@ -10,9 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A purpose that is refused is refused in every document and with every answer,
-// and by a folder that is built as by a server; the site's own files cannot
-// allow it, and are kept.
+// The policy refuses a purpose in every document and every response, of serve and of
+// build. The site's own files are kept, and cannot allow the purpose.
 func TestPolicyEverywhere(t *testing.T) {
 	t.Parallel()
 	src, conf := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
@@ -73,7 +72,7 @@ func TestPolicyEverywhere(t *testing.T) {
 					}
 				}
 				if strings.Contains(body, "/login/x") {
-					t.Errorf("%s names a page that is hidden: %s", name, body)
+					t.Errorf("%s names a hidden page: %s", name, body)
 				}
 				if fields != nil && (fields.Get("Content-Signal") != signal || fields.Get("Content-Usage") != usage) {
 					t.Errorf("%s: %v", name, fields)

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/config"
 )
 
-// Every value is shown with its place, those of the environment before those of
-// the file, and no secret is.
+// config shows each value with its origin and without secrets. The environment
+// overrides the file.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
@@ -82,7 +82,7 @@ policy:
 	}
 }
 
-// A configuration that a command would refuse is not shown as if it were good.
+// config rejects a configuration that a command would reject.
 func TestConfigWrong(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
@@ -91,7 +91,7 @@ func TestConfigWrong(t *testing.T) {
 		env  map[string]string
 		args []string
 		code string
-		part string // a value in the message
+		part string // expected in the message
 	}{
 		{nil, nil, "usage/rate", conf + ":1:1"},
 		{map[string]string{"MILLRACE_RATE": "fast"}, nil, "usage/rate", "MILLRACE_RATE"},

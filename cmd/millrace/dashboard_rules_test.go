@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Rules that are saved in the dashboard are in the configuration file, and in
-// what machines get; whoever is logged in stays so.
+// The dashboard saves rules to the configuration file and applies them to machine
+// documents. Sessions stay valid.
 func TestDashboardSavesRules(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
@@ -58,21 +58,21 @@ func TestDashboardSavesRules(t *testing.T) {
 		t.Fatalf("nothing would change:\n%s", tried)
 	}
 	if _, _, body := get(t, s.url+"about/llm.json"); !strings.Contains(body, "People") {
-		t.Fatalf("trying has changed the page:\n%s", body)
+		t.Fatalf("preview changed the page:\n%s", body)
 	}
 	form := url.Values{"url": {"/about/"}, "drop": {"h2"}, "csrf": {token.FindStringSubmatch(tried)[1]}}
 	read(client.PostForm(s.url+"board/page/rules", form))
 	if b, err := os.ReadFile(file); err != nil || string(b) != lines+"\ndrop:\n  - \"h2\"\n" {
 		t.Errorf("%v\n%s", err, b)
 	}
-	eventually(t, "the page is made by the rules", func() bool {
+	eventually(t, "the document follows the rules", func() bool {
 		code, _, body := get(t, s.url+"about/llm.json")
 		return code == http.StatusOK && !strings.Contains(body, "People")
 	})
 	if body := read(client.Get(s.url + "board/page?url=%2Fabout%2F&as=rules")); !strings.Contains(body, "These are in force") {
 		t.Error(body)
 	}
-	// Somebody edits the file: the next rules are not saved over that.
+	// After an edit of the file, the dashboard refuses to overwrite it.
 	write(t, file, lines+"drop: [h3]\n")
 	resp, err := client.PostForm(s.url+"board/page/rules", url.Values{"url": {"/about/"}, "drop": {"h4"}, "csrf": form["csrf"]})
 	if err != nil {

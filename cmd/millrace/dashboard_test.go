@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// owner is somebody with a browser, and perhaps the password of a dashboard.
+// owner is a browser that can log in to a dashboard.
 type owner struct {
 	t      *testing.T
-	at     string // of the dashboard, with "/" at its end
+	at     string // URL of the dashboard, ends in "/"
 	client *http.Client
 }
 
@@ -28,7 +28,7 @@ func newOwner(t *testing.T, at string) *owner {
 	return &owner{t, at, &http.Client{Jar: jar}}
 }
 
-// page gives a page, and where it is.
+// page returns the text of a page, and the path after redirects.
 func (o *owner) page(path string) (at, text string) {
 	o.t.Helper()
 	res, err := o.client.Get(o.at + path)
@@ -38,7 +38,7 @@ func (o *owner) page(path string) (at, text string) {
 	return o.got(res)
 }
 
-// got gives what a request has led to.
+// got returns the path and the text of a response.
 func (o *owner) got(res *http.Response) (at, text string) {
 	o.t.Helper()
 	defer res.Body.Close()
@@ -51,7 +51,7 @@ func (o *owner) got(res *http.Response) (at, text string) {
 
 var ownerToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// send sends a form of a page.
+// send submits a form of a page.
 func (o *owner) send(page, path string, form url.Values) (at, text string) {
 	o.t.Helper()
 	_, text = o.page(page)
@@ -73,8 +73,8 @@ func (o *owner) logIn(password string) (in bool) {
 	return strings.HasSuffix(o.at, at)
 }
 
-// The owner sees what machines have asked for, and stays logged in when the
-// configuration is read again, unless it has another password.
+// The owner sees requests of machines. Sessions survive a reload unless the password
+// changes.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
@@ -104,7 +104,7 @@ func TestDashboard(t *testing.T) {
 	if o.logIn(second.Password) || !o.logIn(first.Password) {
 		t.Fatal("the wrong password opens it, or the right one does not")
 	}
-	eventually(t, "the machine is seen", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })
+	eventually(t, "the dashboard shows the machine", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })
 	for _, page := range []string{"traffic", "pages", "changes", "searches", "protocols", "policy", "errors", "unusual"} {
 		if at, text := o.page(page); at != "/our/board/"+page || !strings.Contains(text, `aria-current="page"`) || strings.Contains(text, "did not work") {
 			t.Errorf("%s is at %s:\n%s", page, at, text)
@@ -116,15 +116,15 @@ func TestDashboard(t *testing.T) {
 
 	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}})
 	s.reload(t, file, config+"rate: 100\n")
-	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "before the configuration was read again") {
-		t.Errorf("another configuration leads to %s, without the verdict from before:\n%s", at, text)
+	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "before the reload") {
+		t.Errorf("after the reload: at %s, without the earlier BotIdentity:\n%s", at, text)
 	}
 	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))
 	if at, _ := o.page("traffic"); at != "/our/board/login" {
 		t.Errorf("with another password, %s is open", at)
 	}
 	if o.logIn(first.Password) || !o.logIn(second.Password) {
-		t.Error("it is not the new password that opens it")
+		t.Error("the new password does not open the dashboard")
 	}
 }
 

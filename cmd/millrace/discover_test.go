@@ -22,8 +22,8 @@ func discovered(t *testing.T, url string, args ...string) (r agent.Discovery, co
 	return r, code
 }
 
-// A site that is published shows every way into it, and a pull takes the one
-// that is said, for about what is said.
+// discover lists every way into a published site, and a pull uses the recommended way
+// at about the stated cost.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "sphinx"), "--also", "tct-03")
@@ -44,7 +44,7 @@ func TestDiscover(t *testing.T) {
 	}
 	got := pullBest(t, s.url, filepath.Join(t.TempDir(), "m.db"))
 	if got.Via != r.First {
-		t.Errorf("pull goes by %s, discover says %s", got.Via, r.First)
+		t.Errorf("pull uses %s, discover recommends %s", got.Via, r.First)
 	}
 	code, out, errs := command(t, nil, "discover", s.url, "--allow-private")
 	if code != exitGood || strings.Contains(errs, "ERROR") {
@@ -54,7 +54,7 @@ func TestDiscover(t *testing.T) {
 	table, _, _ = strings.Cut("PROTOCOL"+table, "begins at")
 	for line := range strings.Lines(table) {
 		if len(line) > 80 {
-			t.Errorf("longer than a line of a terminal: %s", line)
+			t.Errorf("longer than a terminal line: %s", line)
 		}
 	}
 	for _, want := range []string{"PROTOCOL", "TCT 01", "SCP begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + all.Label(r.First) + ":", "refresh: pull would read " + all.Label(r.Refresh) + ":"} {
@@ -64,7 +64,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// Where there is no way in, one line says why.
+// If there is no way into a site, discover prints the reason in one line.
 func TestDiscoverNothing(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -17,7 +17,7 @@ var (
 	linkField        = regexp.MustCompile(`^<([^>]+)>; rel="(\w+)"; type="application/json"$`)
 )
 
-// jsonLinks gives where the Link fields with a relation and type lead.
+// jsonLinks returns the targets of the Link fields with a relation and type.
 func jsonLinks(h http.Header, rel string) (out []string) {
 	for _, field := range h.Values("Link") {
 		if m := linkField.FindStringSubmatch(field); m != nil && m[2] == rel {
@@ -27,8 +27,8 @@ func jsonLinks(h http.Header, rel string) (out []string) {
 	return out
 }
 
-// Two clients that know one draft of TCT each, and nothing but its words, read
-// one server: what leads the one to its documents does not lead the other.
+// Two clients, one for each draft of TCT, read one server. Neither follows the links of
+// the other draft.
 func TestBothDrafts(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -55,8 +55,8 @@ func TestBothDrafts(t *testing.T) {
 		return l.Items
 	}
 
-	// own gives the one of the elements of a page that leads to a document of a
-	// draft, by the form of its hash.
+	// own returns the target of the page's element for one draft, chosen by the form of
+	// its hash.
 	own := func(curl, prefix string) (murl string) {
 		t.Helper()
 		_, _, page := get(t, curl)
@@ -72,7 +72,7 @@ func TestBothDrafts(t *testing.T) {
 		return murl
 	}
 
-	// Draft-00: the list by its name, pages by an element of their HTML.
+	// Draft-00: the list has a fixed name, and elements of the HTML link to documents.
 	for i, it := range items(root + "/llm-sitemap.json") {
 		if i == 0 && strings.TrimSuffix(it["cUrl"], "/") != root {
 			t.Errorf("the first item is %s", it["cUrl"])
@@ -88,7 +88,8 @@ func TestBothDrafts(t *testing.T) {
 		}
 	}
 
-	// Draft-01: the list by the root's Link, pages by theirs or by an element.
+	// Draft-01: the root's Link field names the list; Link fields or elements link to
+	// documents.
 	_, home, _ := get(t, root+"/")
 	index := jsonLinks(home, "index")
 	if len(index) != 1 || index[0] != "/llm-pages.json" {
@@ -112,7 +113,7 @@ func TestBothDrafts(t *testing.T) {
 		}
 	}
 
-	// What the checker thinks of each.
+	// check reports on both drafts.
 	for _, name := range []string{"tct-00", "tct-01"} {
 		code, out, errs := command(t, nil, "check", s.url, "--protocol", name, "--allow-private")
 		if code != 0 || strings.Contains(out, "\nMUST") || strings.Contains(out, "\nSHOULD") {

@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// A site that keeps robots out lets them have its machine documents: each protocol
-// can be pulled, and no rule finds fault with robots.txt. With the site's file
-// alone, each pull is refused and the checker says so.
+// millrace lets robots fetch machine documents of a site whose robots.txt blocks them.
+// A pull by each protocol works, and check accepts robots.txt. With the site's own
+// robots.txt, each pull is refused, and check reports it.
 func TestEntryRobots(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,8 @@ const (
 	exportTimeout = 30 * time.Second
 )
 
-// Services are told what was recorded, also before they were named.
+// serve sends all recorded events to a service, including those recorded before the
+// service was configured.
 func TestEventsTo(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -55,7 +56,7 @@ func TestEventsTo(t *testing.T) {
 	select {
 	case <-all:
 	case <-time.After(exportTimeout):
-		t.Error("not all were told")
+		t.Error("not all events were sent")
 	}
 	for _, name := range []string{"umami " + srv.URL, "umami " + srv.URL + " (2)", "ga4 " + srv.URL} {
 		if status, _, body := get(t, s.url+"metrics"); status != http.StatusOK || !strings.Contains(body, `millrace_exporter_waiting_events{exporter="`+name+`"}`) {
@@ -86,7 +87,7 @@ func TestEventsTo(t *testing.T) {
 	}
 }
 
-// What is wrong with the flags is told at once, and nothing of it that is secret.
+// serve rejects wrong event flags at startup and prints no secret.
 func TestEventsToWrong(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +110,7 @@ func TestEventsToWrong(t *testing.T) {
 	}
 }
 
-// The configuration is shown without what is secret in it.
+// config shows the event flags without secrets.
 func TestEventsToShown(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "millrace.yaml")

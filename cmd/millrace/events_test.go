@@ -20,8 +20,7 @@ import (
 
 const gptBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
-// eventsIn gives what is recorded in a store, with the hashes of what was searched
-// for if there are any.
+// eventsIn returns the events in a store, with the hashes of search queries if present.
 func eventsIn(t *testing.T, file string) (out []store.Event) {
 	t.Helper()
 	st := openStore(t, file, false)
@@ -38,8 +37,7 @@ func eventsIn(t *testing.T, file string) (out []store.Event) {
 	return out
 }
 
-// What machines have asked for is in the report when serve has ended, and nothing
-// of what people have.
+// After serve ends, the report has the requests of machines and none of people.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "store.db")
@@ -77,7 +75,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		if e.Endpoint == store.EndpointSearch && (!strings.HasPrefix(e.Query, "#") || e.Query == "#") {
-			t.Errorf("a query in the open: %q", e.Query)
+			t.Errorf("query not hashed: %q", e.Query)
 		}
 	}
 
@@ -112,11 +110,11 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("exit %d:\n%s%s", code, out, errs)
 	}
 	if _, out, _ := command(t, nil, "report", "--store", file, "--since", "2999-01-01"); !strings.Contains(out, "no machine has asked for anything that is served from it since 2999-01-01\n") {
-		t.Errorf("of days to come:\n%s", out)
+		t.Errorf("report of future days:\n%s", out)
 	}
 }
 
-// With --events 0, nothing is recorded; and what is wrong with the flags is told.
+// With --events 0, serve records nothing. Wrong flags are errors.
 func TestNotRecorded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "store.db")
@@ -128,7 +126,8 @@ func TestNotRecorded(t *testing.T) {
 	if e := eventsIn(t, file); len(e) != 0 {
 		t.Errorf("%+v", e)
 	}
-	// Wherever it is said, and by config as by serve.
+	// The flag, the environment and the file give the same error, in config as in
+	// serve.
 	yaml, other := filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, yaml, "events: 0s\nevents-hash-queries: true\n")
 	write(t, other, "events: 0\nevents-to: plausible=https://a.example/?domain=a.example\n")
@@ -157,7 +156,7 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
-// What is served from the place that serve has chosen is found there.
+// report finds the store that serve chose for the source.
 func TestReportOnSource(t *testing.T) {
 	t.Parallel()
 	dir, env := copySite(t, "handbook"), map[string]string{"HOME": t.TempDir()}
@@ -178,7 +177,7 @@ func TestReportOnSource(t *testing.T) {
 	}
 }
 
-// Events are recorded before and after the configuration is read again.
+// serve records events before and after a reload.
 func TestRecordedReload(t *testing.T) {
 	t.Parallel()
 	file, config := filepath.Join(t.TempDir(), "store.db"), filepath.Join(t.TempDir(), "millrace.yaml")

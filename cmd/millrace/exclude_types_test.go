@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A folder and a site that is crawled have no types of a CMS: --exclude-types,
-// which would hide nothing, is refused.
+// A folder and a crawled site have no CMS types, so --exclude-types is refused: it
+// would hide nothing.
 func TestExcludeTypesOfCrawl(t *testing.T) {
 	t.Parallel()
 	site := initSite(t, "")

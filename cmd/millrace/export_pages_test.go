@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 )
 
-// exported runs `millrace export` and gives what is on standard output.
+// exported runs `millrace export` and returns its standard output.
 func exported(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"export"}, args...)...)
@@ -30,8 +30,8 @@ func exported(t *testing.T, args ...string) string {
 	return out
 }
 
-// A mirror is handed on in every form, with the terms of its site, and stays as
-// it is.
+// export writes a mirror in every format, with the site's terms, and does not change
+// the mirror.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%d of %d pages", n, len(pages))
 	}
 	if again := exported(t, "--store", mirror, "--format", "jsonl", "--out", "-", "--quiet"); again != lines {
-		t.Error("another time, other bytes")
+		t.Error("a second export has other bytes")
 	}
 	rows, err := csv.NewReader(strings.NewReader(exported(t, "--store", mirror, "--format", "csv"))).ReadAll()
 	if err != nil || len(rows) != n+1 || rows[1][slices.Index(rows[0], "attribution")] != "true" || rows[1][slices.Index(rows[0], "ai_train")] != "false" {
@@ -107,7 +107,7 @@ func TestExport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pages.jsonl")
 	since := report(exported(t, "--store", mirror, "--format", "jsonl", "--out", file, "--json")).Sites[0].Cursor
 	if b, err := os.ReadFile(file); err != nil || string(b) != lines {
-		t.Error("a file is not what goes through a pipe", err)
+		t.Error("the file differs from the piped output", err)
 	}
 	tree := filepath.Join(t.TempDir(), "tree")
 	markdown := []string{"--store", mirror, "--format", "markdown", "--out", tree, "--json"}
@@ -186,7 +186,7 @@ func TestExportRefused(t *testing.T) {
 			t.Errorf("%s: exit %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
-	// Whoever reads a pipe may have seen enough.
+	// A reader can close the pipe early.
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

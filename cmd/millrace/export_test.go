@@ -10,8 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 )
 
-// A folder that holds documents of the protocol already, from an earlier
-// export, say: what is published now is what counts.
+// Documents of an earlier export in a folder do not override what serve publishes now.
 func TestOldExport(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -27,7 +26,7 @@ func TestOldExport(t *testing.T) {
 	}
 }
 
-// An export says that no pull of the site has come to its end.
+// export reports that no pull of the site has completed.
 func TestExportPartial(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 12))
@@ -48,7 +47,7 @@ func TestExportPartial(t *testing.T) {
 	}
 }
 
-// A mirror that is served follows the pulls into it.
+// A served mirror follows the pulls into it.
 func TestServedMirrorFollows(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")

@@ -56,8 +56,7 @@ func TestExtractURL(t *testing.T) {
 	}
 }
 
-// TestExtractBad runs the command in ways that cannot be right: each error says
-// what it is about.
+// extract rejects wrong usage, and each error names its subject.
 func TestExtractBad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +69,7 @@ func TestExtractBad(t *testing.T) {
 		args []string
 		exit int
 		code string
-		part string // of the message
+		part string // expected in the message
 	}{
 		{"two forms", []string{page, "--markdown"}, 2, "usage/json", "--markdown"},
 		{"a selector", []string{page, "--keep", "h2", "--drop", "p", "--drop", "..x"}, 2, "usage/drop", "..x"},
@@ -85,7 +84,7 @@ func TestExtractBad(t *testing.T) {
 		}
 	}
 	if code, out, errs := command(t, nil, "extract", "--site", dir, "--blocks"); code != exitUsage || out != "" {
-		t.Errorf("a form of no page: exit %d\n%s%s", code, out, errs)
+		t.Errorf("invalid form: exit %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// outsideFingerprint lists the flags of serve that change nothing that is stored
-// with a publication.
+// outsideFingerprint lists the flags of serve that do not change what a publication
+// stores.
 var outsideFingerprint = map[string]string{
 	"how the process works": "json quiet log-level listen tls-cert tls-key access-log",
 	"which site it is; the name of a publication has its base":                "as store site rehost",
@@ -24,8 +24,8 @@ var outsideFingerprint = map[string]string{
 	"search; embed-url decides whether there are embeddings":                  "embed-key embed-document-prefix embed-query-prefix embed-model",
 }
 
-// Every flag of serve changes the fingerprint of a publication, or is known not to
-// change a document of it.
+// Every flag of serve changes the fingerprint of a publication or is listed in
+// outsideFingerprint.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()

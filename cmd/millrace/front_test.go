@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// behindFront is a site's own server, which notes whom it is asked for as.
+// behindFront is a site's own server. It records the Host of each request.
 type behindFront struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -40,9 +40,9 @@ func newBehind(t *testing.T, dir string) *behindFront {
 	return b
 }
 
-// In front of a site, everything is at the site's own address: its pages, which
-// its server still answers for, and the documents. The ingest asks that server
-// by the site's name, and no other.
+// With --origin, the site's own address has both its pages, which the origin still
+// serves, and the documents. The source sends requests to the origin only, with the
+// site's host name.
 func TestFront(t *testing.T) {
 	t.Parallel()
 	b := newBehind(t, copySite(t, "handbook"))
@@ -93,8 +93,8 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// To try it, the address of the server behind is enough: the site is then where
-// this one listens. A folder can be the source, too.
+// To try out --origin, the origin's address suffices: the site's URL is then millrace's
+// own. A folder can be the source too.
 func TestFrontOfItself(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

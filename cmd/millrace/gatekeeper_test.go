@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the flags and the policy say about bots is what they get.
+// Bots receive what the flags and the policy allow.
 func TestServeGatekeeper(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,19 +13,18 @@ import (
 	"testing"
 )
 
-// A page that becomes hidden while the server runs is gone from every document of
-// every protocol at once, from those too that nobody names any more, and comes
-// back in all of them.
+// A page that becomes hidden disappears at once from every document of every protocol,
+// including unlinked old ones. When it is shown again, it returns to all of them.
 func TestHiddenEverywhere(t *testing.T) {
 	t.Parallel()
-	const phrase = "overshot wheel of four metres and two pairs" // of /about/, and of no other page
+	const phrase = "overshot wheel of four metres and two pairs" // only on /about/
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
 	public := "markdown-public: true\nllms-full: true\n"
 	write(t, file, public)
 	s := serve(t, dir, "--config", file)
 	defer s.ended(t)
 
-	// Every address that is there, or may be: of documents, and of questions.
+	// Every address that exists or may exist: of documents and of searches.
 	ways := []string{
 		"about/llm.json", "about/llm/", "about/index.md", "about.md", "about/llm.json?x", "abou%74/llm.json", "about/llms.txt",
 		"openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?q=society+of+nineteen+people", "openfeeder?page=1", "openfeeder?since=2000-01-01T00:00:00Z",
@@ -43,7 +42,7 @@ func TestHiddenEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	says := func() (found []string) {
-		list := func() { // files of SCP have other names with other contents
+		list := func() { // SCP files have new names when their contents change
 			_, _, sitemap := get(t, s.url+"sitemap.xml")
 			for part := range strings.SplitSeq(sitemap, s.url) {
 				if end := strings.IndexAny(part, "<\" "); end > 0 && strings.HasPrefix(part, "scp/") && !slices.Contains(ways, part[:end]) {
@@ -70,23 +69,23 @@ func TestHiddenEverywhere(t *testing.T) {
 		!slices.ContainsFunc(before, func(way string) bool { return strings.HasPrefix(way, "scp/") }) {
 		t.Fatalf("%q say it, of %q", before, ways)
 	}
-	t.Logf("%d of %d ways say it: %q", len(before), len(ways), before)
+	t.Logf("%d of %d documents contain it: %q", len(before), len(ways), before)
 
 	_, _, list := get(t, s.url+"llm-pages.json")
 	s.reload(t, file, public+"exclude: [/about]\n")
-	eventually(t, "the list is another one", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return now != list })
-	for round := range 3 { // a cache does not bring it back
+	eventually(t, "the list differs", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return now != list })
+	for round := range 3 { // a cache must not restore it
 		if found := says(); len(found) > 0 {
-			t.Fatalf("round %d: %q say what is hidden", round, found)
+			t.Fatalf("round %d: %q contain the hidden text", round, found)
 		}
 	}
 	s.reload(t, file, public)
-	eventually(t, "the list is the one from before", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return strings.Contains(now, "/about/") })
-	// Searching is back a moment after the documents.
-	eventually(t, "it is said where it was said before", func() bool { return len(says()) >= len(before) })
+	eventually(t, "the list is unchanged", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return strings.Contains(now, "/about/") })
+	// Search follows shortly after the documents.
+	eventually(t, "the same documents contain it again", func() bool { return len(says()) >= len(before) })
 }
 
-// plainText undoes a content coding; zstd has a twin without.
+// plainText decodes a content coding. It skips zstd, which always has an uncoded twin.
 func plainText(t *testing.T, coding, body string) string {
 	t.Helper()
 	switch coding {
@@ -106,8 +105,8 @@ func plainText(t *testing.T, coding, body string) string {
 	return body
 }
 
-// --exclude adds to the default paths; --exclude-defaults=false drops those, by
-// flag and by configuration file.
+// --exclude adds to the default paths. --exclude-defaults=false drops them, by flag and
+// by configuration file.
 func TestExclude(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()

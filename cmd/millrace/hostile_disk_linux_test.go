@@ -21,9 +21,9 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// child runs a pull in a real process by a script of a shell, in which $0 is
-// the command, $1 the mirror and the rest the command's arguments. It gives the
-// most memory that the process had, in bytes.
+// child runs a pull in a process, started by a shell script. In the script, $0 is the
+// command, $1 the mirror, and the rest are the command's arguments. It returns the peak
+// memory of the process in bytes.
 func child(t *testing.T, script, mirror string, args ...string) (got pulled, peak int64) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -48,7 +48,7 @@ func child(t *testing.T, script, mirror string, args ...string) (got pulled, pea
 		}
 	}
 	if strings.Contains(errs.String(), "unshare:") || strings.Contains(errs.String(), "mount:") {
-		t.Skip("no file systems of one's own here: " + errs.String())
+		t.Skip("cannot mount a file system: " + errs.String())
 	}
 	got.code, got.stderr = c.ProcessState.ExitCode(), errs.String()
 	if out.Len() > 0 {
@@ -60,8 +60,8 @@ func child(t *testing.T, script, mirror string, args ...string) (got pulled, pea
 	return got, peak
 }
 
-// highWater gives the most memory that a process has had so far, in bytes. What
-// Wait tells is that of the process which it was forked from, too.
+// highWater returns the peak memory of a running process in bytes. Wait reports the
+// peak of the parent before the fork too.
 func highWater(pid int) (n int64) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(b), "VmHWM:")
@@ -69,9 +69,8 @@ func highWater(pid int) (n int64) {
 	return n << 10
 }
 
-// Scripts for child: as it is; with files that may not be longer than so many
-// blocks of 512 bytes; with the mirror, or what is temporary, on a disk of its
-// own of so many kB.
+// Scripts for child: plain; with a limit on file length in blocks of 512 bytes; with
+// the mirror or the temporary files on a separate disk of a size in kB.
 const (
 	plainly = `shift; exec "$0" "$@"`
 	limited = `shift; ulimit -f %d; exec "$0" "$@"`
@@ -82,10 +81,10 @@ exec unshare -rm sh -c 'd=$1; m=$2; shift 2; cp "$m" "$d.db" && mount -t tmpfs -
 exec unshare -rm sh -c 'mount -t tmpfs -o size=%dk none "$TMPDIR" || exit 99; exec "$0" "$@"' "$0" "$@"`
 )
 
-// growing is a site by TCT draft-01 that has more and more pages, of 8 KB each.
+// growing is a TCT draft-01 site with a growing number of pages of 8 KB each.
 type growing struct {
 	*httptest.Server
-	pages, padding atomic.Int64 // padding is white space behind each item of the list
+	pages, padding atomic.Int64 // white space after each item of the list
 }
 
 func newGrowing(t *testing.T) *growing {
@@ -121,8 +120,8 @@ func newGrowing(t *testing.T) *growing {
 	return g
 }
 
-// A disk that is full ends a pull with one line that says so. The mirror has
-// what it had, and perhaps more; the next pull has the rest.
+// A full disk ends a pull with a one-line error. The mirror keeps all it had, and the
+// next pull fetches the rest.
 func TestPullFullDisk(t *testing.T) { fullDisk(t, "files of a length") }
 
 func TestRealPullFullDisk(t *testing.T) {
@@ -175,7 +174,7 @@ func fullDisk(t *testing.T, names ...string) {
 			if got.code != exitFailure || len(lines) != 1 || codes[0] != tt.code || len(lines[0]) > 350 {
 				t.Errorf("exit %d: %q\n%s%s", got.code, lines, got.text, got.stderr)
 			}
-			if _, err := os.Stat(dir + ".db"); err == nil { // what was on the disk
+			if _, err := os.Stat(dir + ".db"); err == nil { // the disk's contents
 				file = dir + ".db"
 			}
 			after := texts(t, file, root)
@@ -194,7 +193,7 @@ func fullDisk(t *testing.T, names ...string) {
 	}
 }
 
-// Whatever a server sends, a process stays small.
+// A pull uses little memory, whatever the server sends.
 func TestPullMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: child processes, and memory without -race")

@@ -24,26 +24,25 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// internet is a network in memory: names, and who answers there. It works with
-// fake time, so that a host which never answers costs a test nothing.
+// internet is a network in memory: names and their servers. Time is fake, so a host
+// that never answers does not slow down a test.
 type internet struct {
 	mu    sync.Mutex
 	hosts map[string]*place // by name and port
-	conns []net.Conn        // all that were made, so that none is left over
-	asked []string          // names and ports that somebody has connected to
+	conns []net.Conn        // all connections, to close at the end
+	asked []string          // names and ports that were dialed
 }
 
-// place is who answers at a name.
+// place is a host of an internet.
 type place struct {
 	handler http.Handler
 	tls     *tls.Config         // nil = plain HTTP
-	raw     func(net.Conn)      // in place of the handler; it need not close
-	addr    func() *net.TCPAddr // what the name means each time; nil = nothing that is looked at
-	err     error               // of whoever connects
+	raw     func(net.Conn)      // replaces the handler; it need not close
+	addr    func() *net.TCPAddr // address of the name, per lookup; nil = not checked
+	err     error               // returned by dial
 }
 
-// bubble runs f where time is fake. It begins with the time that it is outside,
-// a clock that is set by so much.
+// bubble runs f in fake time. The fake clock starts at the real time plus set.
 func bubble(t *testing.T, set time.Duration, f func(t *testing.T, n *internet)) {
 	t.Helper()
 	now := time.Now().Add(set)
@@ -52,7 +51,7 @@ func bubble(t *testing.T, set time.Duration, f func(t *testing.T, n *internet)) 
 		n := &internet{hosts: map[string]*place{}}
 		f(t, n)
 		n.close()
-		time.Sleep(2 * time.Second) // for who is asleep
+		time.Sleep(2 * time.Second) // for sleeping goroutines
 	})
 }
 
@@ -66,7 +65,7 @@ func (n *internet) close() {
 	}
 }
 
-// dial connects with a name and a port.
+// dial connects to a name and port.
 func (n *internet) dial(_ context.Context, _, name string) (net.Conn, error) {
 	n.mu.Lock()
 	n.asked = append(n.asked, name)
@@ -107,7 +106,7 @@ func (p *place) serve(c net.Conn) {
 	_ = srv.Serve(once)
 }
 
-// onceListener gives one connection, and ends when that does.
+// onceListener returns one connection, and closes when that closes.
 type onceListener struct {
 	conn  net.Conn
 	given atomic.Bool
@@ -127,7 +126,7 @@ func (l *onceListener) end()           { l.once.Do(func() { close(l.done) }) }
 func (l *onceListener) Close() error   { l.end(); return nil }
 func (l *onceListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
-// addressed is a connection with an address at its other end.
+// addressed is a connection with a remote address.
 type addressed struct {
 	net.Conn
 	addr *net.TCPAddr
@@ -135,13 +134,13 @@ type addressed struct {
 
 func (c addressed) RemoteAddr() net.Addr { return c.addr }
 
-// pulled is what somebody sees of a pull.
+// pulled is the result of a pull.
 type pulled struct {
 	code   int
-	text   string // as a person reads it on standard output
+	text   string // report as text
 	stderr string
 	report agent.Report
-	took   time.Duration // by the clock of the bubble
+	took   time.Duration // in fake time
 }
 
 // pull runs a pull into a mirror.
@@ -165,7 +164,7 @@ func (n *internet) pull(t *testing.T, file string, args ...string) pulled {
 	return got
 }
 
-// render gives the text of the report as a person reads it.
+// render sets the text of the report.
 func (p *pulled) render(t *testing.T) {
 	t.Helper()
 	var b bytes.Buffer
@@ -175,7 +174,7 @@ func (p *pulled) render(t *testing.T) {
 	p.text = b.String()
 }
 
-// trouble gives the errors of a pull, and their codes: of each way, and the last.
+// trouble returns the error texts and codes of a pull: one per way, then the last.
 func (p pulled) trouble() (texts, codes []string) {
 	for _, w := range append(p.report.Ways, agent.Way{Error: p.report.Error, Code: p.report.Code}) {
 		if w.Error != "" && !slices.Contains(texts, w.Error) {
@@ -185,8 +184,8 @@ func (p pulled) trouble() (texts, codes []string) {
 	return texts, codes
 }
 
-// onward hands requests on to a server outside of the bubble. No connection
-// stays: time would stand still as long as there is one.
+// onward forwards requests to a server outside the bubble. It closes connections,
+// because fake time stands still while one is open.
 func onward(to string) http.Handler {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -202,7 +201,7 @@ func onward(to string) http.Handler {
 	}
 }
 
-// turning is a server that is good for a number of requests and bad after them.
+// turning is a server that answers correctly for some requests and badly after that.
 type turning struct {
 	good, bad http.Handler
 	left      atomic.Int64
@@ -229,7 +228,7 @@ func (s *turning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.bad.ServeHTTP(w, r)
 }
 
-// recorder keeps an answer, so that it can be spoiled.
+// recorder buffers a response, to be spoiled later.
 type recorder struct {
 	header http.Header
 	code   int
@@ -240,7 +239,7 @@ func (r *recorder) Header() http.Header         { return r.header }
 func (r *recorder) WriteHeader(code int)        { r.code = code }
 func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 
-// answered gives the answer of a server to a request without its conditions.
+// answered returns the server's response to the request without its conditions.
 func answered(good http.Handler, r *http.Request) *recorder {
 	a := &recorder{header: http.Header{}, code: http.StatusOK}
 	fresh := r.Clone(r.Context())
@@ -250,7 +249,7 @@ func answered(good http.Handler, r *http.Request) *recorder {
 	return a
 }
 
-// spoiled makes bad answers of good ones.
+// spoiled turns good responses into bad ones.
 func spoiled(good http.Handler, spoil func(r *http.Request, a *recorder)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := answered(good, r)
@@ -268,7 +267,7 @@ func spoiled(good http.Handler, spoil func(r *http.Request, a *recorder)) http.H
 	})
 }
 
-// saysAll answers everything alike.
+// saysAll sends the same response to every request.
 func saysAll(code int, header http.Header, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for k, v := range header {
@@ -279,7 +278,7 @@ func saysAll(code int, header http.Header, body string) http.Handler {
 	})
 }
 
-// unchanged fails unless a mirror has the pages that it had.
+// unchanged fails if the pages of a mirror changed.
 func unchanged(t *testing.T, before map[string]string, file, site string) {
 	t.Helper()
 	after := texts(t, file, site)
@@ -295,7 +294,7 @@ func unchanged(t *testing.T, before map[string]string, file, site string) {
 	}
 }
 
-// texts gives what the pages of a mirror say.
+// texts returns the texts of the pages of a mirror.
 func texts(t *testing.T, file, site string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -305,10 +304,10 @@ func texts(t *testing.T, file, site string) map[string]string {
 	return out
 }
 
-// vias are what `pull --via` takes; "" is the best way.
+// vias lists the values of `pull --via`; "" is the best way.
 var vias = []string{"", webCrawl, "tct-01", "tct-00", "scp", "openfeeder", "arc"}
 
-// by gives the flag for a way.
+// by returns the flag for a way.
 func by(via string) []string {
 	if via == "" {
 		return nil
@@ -316,5 +315,5 @@ func by(via string) []string {
 	return []string{"--via", via}
 }
 
-// quiet hears what servers have to say about their clients.
+// quiet discards what servers log about their clients.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, 0)

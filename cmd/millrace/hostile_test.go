@@ -22,11 +22,11 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// manual is the site that hostile servers pretend to be.
+// manual is the site that hostile servers imitate.
 const manual = "http://handbook.example/"
 
-// manualSite serves the handbook by every protocol, and gives a mirror of it
-// for each way.
+// manualSite serves the handbook by every protocol, and returns a mirror of it for each
+// way.
 func manualSite(t *testing.T) (good http.Handler, mirrors map[string]string) {
 	t.Helper()
 	s := serve(t, copySite(t, "handbook"), "--base-url", manual)
@@ -50,13 +50,13 @@ func manualSite(t *testing.T) (good http.Handler, mirrors map[string]string) {
 	return good, mirrors
 }
 
-// fault is one way to be hostile.
+// fault is a kind of hostile behavior.
 type fault struct {
 	name string
 	bad  func(good http.Handler) http.Handler
-	raw  func(net.Conn) // in place of bad
-	want string         // codes of the errors, with | between them; "" = the pull is none the worse for it
-	// believed: a crawl cannot know that pages are not what they should be.
+	raw  func(net.Conn) // replaces bad
+	want string         // codes of the errors, separated by |; "" = the pull succeeds
+	// believed: a crawl cannot detect that the pages are wrong.
 	believed bool
 }
 
@@ -68,7 +68,7 @@ func status(code int, header ...string) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return saysAll(code, h, http.StatusText(code)) }
 }
 
-// bomb answers with few bytes that stand for very many.
+// bomb sends a small body that decodes to a very large one.
 func bomb(coding string) func(http.Handler) http.Handler {
 	made := sync.OnceValue(func() []byte { return packed(coding) })
 	return func(good http.Handler) http.Handler {
@@ -81,7 +81,7 @@ func bomb(coding string) func(http.Handler) http.Handler {
 	}
 }
 
-// packed gives 64 MiB of white space.
+// packed returns 64 MiB of coded white space.
 func packed(coding string) []byte {
 	const size = 64 << 20
 	var b bytes.Buffer
@@ -89,7 +89,7 @@ func packed(coding string) []byte {
 	case "gzip":
 		spaces(size, gzip.NewWriter(&b))
 	case "br":
-		// What the encoder makes of it.
+		// Output of a Brotli encoder.
 		all, err := hex.DecodeString("cbffff3f002440e2b14072effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800baf77ffcffff03400" +
 			"2200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07bff37")
 		if err != nil {
@@ -112,7 +112,7 @@ func packed(coding string) []byte {
 	return b.Bytes()
 }
 
-// spaces writes n bytes of white space, which every format lets stand.
+// spaces writes n bytes of white space, which every format allows.
 func spaces(n int, w io.WriteCloser) {
 	some := bytes.Repeat([]byte(" "), 64<<10)
 	for ; n > 0; n -= len(some) {
@@ -121,12 +121,12 @@ func spaces(n int, w io.WriteCloser) {
 	_ = w.Close()
 }
 
-// redirect leads everything elsewhere.
+// redirect redirects every request.
 func redirect(location string) func(http.Handler) http.Handler {
 	return status(302, "Location", location)
 }
 
-// notThere is the codes of something else in the place of a document.
+// notThere lists the codes for a wrong response in place of a document.
 const notThere = "not-found|no-html|json-syntax|json-cut|json-type"
 
 var faults = []fault{
@@ -241,18 +241,19 @@ var faults = []fault{
 
 const tooMuch = "coding-ratio|not-found"
 
-// Whatever a site does, a pull ends soon, says in one line what happened and
-// where, and leaves the mirror as it was; the next pull goes on.
+// Whatever a site does, a pull ends soon, reports what happened and where in one line,
+// and keeps the mirror. The next pull continues.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	good, mirrors := manualSite(t)
 	for i, f := range faults {
 		for j, via := range vias {
 			if !testkit.Soaking() && (i+j)%len(vias) > 0 || testing.Short() && (f.name == "gzip bomb" || f.name == "bomb in a bomb") {
-				continue // one way each, and with -short no bombs that take long to make
+				continue // one way each, without slow bombs
 			}
 			t.Run(f.name+"/"+cmp.Or(via, "best"), func(t *testing.T) {
-				// Now at once, now in the middle of what has begun well.
+				// The fault begins at the first request or in the middle of a good
+				// pull.
 				f.test(t, good, mirrors[via], via, 1+2*((i+j)%2))
 			})
 		}
@@ -273,7 +274,7 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 		n.put("handbook.example:80", site)
 		n.put("inside.example:80", &place{handler: log, addr: func() *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80} }})
 		got = n.pull(t, file, append(by(via), manual)...)
-		log.mu.Lock() // who never answers may not have been told yet that nobody waits
+		log.mu.Lock() // the server may not have noticed yet that the client closed the connection
 		asked, cookies = slices.Clone(log.paths), slices.Clone(log.cookies)
 		log.mu.Unlock()
 		if f.want != "" && !(f.believed && got.code == 0) {
@@ -312,13 +313,13 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 	unchanged(t, before, file, manual)
 }
 
-// trouble fails unless a pull has said in one line what happened.
+// trouble fails unless a pull reported what happened in one line.
 func (f *fault) trouble(t *testing.T, via string, got pulled) {
 	t.Helper()
 	lines, codes := got.trouble()
 	most := 1
 	if via == "" {
-		most = 2 // one for each way that was tried
+		most = 2 // one per tried way
 	}
 	if got.code != exitFailure || got.report.Error == "" || len(lines) == 0 || len(lines) > most {
 		t.Errorf("exit %d, %q: %q", got.code, got.report.Error, lines)

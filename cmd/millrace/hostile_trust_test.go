@@ -26,7 +26,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// certified gives a server's end of TLS, with a certificate of its own making.
+// certified wraps a server in TLS with a self-signed certificate.
 func certified(t *testing.T, name string, from, to time.Duration) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -42,8 +42,8 @@ func certified(t *testing.T, name string, from, to time.Duration) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// A host whose TLS is not to be trusted gets no request, and one line says what
-// is wrong and what to do.
+// A pull sends no request to a host with untrusted TLS, and one line says what is wrong
+// and what to do.
 func TestPullTLS(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -99,7 +99,7 @@ func TestPullTLS(t *testing.T) {
 	}
 }
 
-// A name that means a public address at first, and a private one then.
+// A name resolves to a public address first and to a private one later.
 func TestPullRebinding(t *testing.T) {
 	t.Parallel()
 	good, mirrors := manualSite(t)
@@ -133,7 +133,7 @@ func TestPullRebinding(t *testing.T) {
 	}
 }
 
-// A clock that goes backwards, and forwards again, costs a few requests.
+// A clock that jumps back and forth costs only a few requests.
 func TestPullClock(t *testing.T) {
 	t.Parallel()
 	good, mirrors := manualSite(t)
@@ -148,7 +148,7 @@ func TestPullClock(t *testing.T) {
 				if got.code != 0 || len(log.paths) > 100 || got.took > time.Minute || got.report.Seconds < 0 {
 					t.Errorf("%q, set by %s: exit %d after %s, %d requests: %s%s", via, set, got.code, got.took, len(log.paths), got.text, got.stderr)
 				}
-				if via == "" { // another way may say the same in other words
+				if via == "" { // another way may word it differently
 					after := texts(t, file, manual)
 					for u := range before {
 						before[u] = cmp.Or(after[u], before[u])
@@ -160,8 +160,7 @@ func TestPullClock(t *testing.T) {
 	}
 }
 
-// What was published is gone from the list at once: nothing goes before a
-// second pull has seen the same.
+// The list is suddenly empty. Pages are deleted only after a second pull sees the same.
 func TestPullEmptied(t *testing.T) {
 	t.Parallel()
 	for _, room := range all.Protocols() {
@@ -210,7 +209,7 @@ func TestPullEmptied(t *testing.T) {
 	}
 }
 
-// Credentials in links and lists go nowhere.
+// Credentials in links and lists are never sent.
 func TestPullCredentialsInLinks(t *testing.T) {
 	t.Parallel()
 	const link = "http://somebody:topsecret@handbook.example/secret/"

@@ -12,8 +12,7 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// What is no URL of a site is refused in one line, before anything is asked
-// for, and without what is secret in it.
+// pull rejects a wrong URL with one line, before any request and without secrets.
 func TestPullWrongURL(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ url, code string }{
@@ -56,7 +55,7 @@ func TestPullWrongURL(t *testing.T) {
 				t.Errorf("%q: exit %d %s: %s", tt.url, exit, code, out)
 			}
 			if strings.Count(out, "\n") != 2 || len(out) > 700 || strings.Contains(out, "secret") || strings.Contains(out, "somebody") {
-				t.Errorf("%q: not one line that keeps secrets: %s", tt.url, out)
+				t.Errorf("%q: not one line without secrets: %s", tt.url, out)
 			}
 			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 				t.Error(err)
@@ -65,8 +64,7 @@ func TestPullWrongURL(t *testing.T) {
 	}
 }
 
-// Names of hosts are shown as they are looked up, so that one which looks like
-// another is told apart.
+// Host names are shown in ASCII form, which tells lookalikes apart.
 func TestPullLookAlike(t *testing.T) {
 	t.Parallel()
 	for url, site := range map[string]string{
@@ -89,7 +87,7 @@ func TestPullLookAlike(t *testing.T) {
 	}
 }
 
-// Of several sites, one that fails holds up no other.
+// A site that fails does not block the other sites.
 func TestPullOneOfTwoFails(t *testing.T) {
 	t.Parallel()
 	g := newPolicySite(t, 2, says(404, "text/plain", ""))

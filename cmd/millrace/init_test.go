@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// initSite is a site that init looks at.
+// initSite is a site that init probes.
 func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 	t.Helper()
 	files := http.FileServer(http.Dir(filepath.Join("..", "..", "testdata", "sites", "handbook")))
@@ -46,7 +46,7 @@ func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 			}
 			if strings.HasPrefix(sitemap[0], "<urlset") {
 				w.Header().Set("Content-Type", "text/xml")
-			} // else as it begins
+			} // otherwise the default
 			_, _ = w.Write([]byte(sitemap[0]))
 		case "/loop/robots.txt":
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
@@ -58,8 +58,7 @@ func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 	return s
 }
 
-// What init has seen is in the report, and the file that it writes is right, with
-// the examples in it as well.
+// init reports what it finds, and writes a valid file whose examples are valid too.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	site := initSite(t, "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nContent-Signal: search=yes, ai-input=no\n")
@@ -94,7 +93,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("others than the owner may read it: %v, %v", info, err)
 	}
 
-	// A file that is there stays.
+	// init keeps an existing file.
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +104,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("exit %d %s, %v: %s", exit, refused, err, out)
 	}
 
-	// What comes next works.
+	// The next command works.
 	s := serve(t, site.URL, "--config", file, "--store", filepath.Join(t.TempDir(), "s.db"), "--base-url", "http://127.0.0.1/", "--delay", "0s")
 	if code, _, body := get(t, address(s)+"robots.txt"); code != http.StatusOK || !strings.Contains(body, "ai-input=no") {
 		t.Errorf("%d\n%s", code, body)
@@ -118,8 +117,8 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// A sitemap that the site has stays its own; a robots.txt that leads nowhere says
-// nothing.
+// init keeps the site's own sitemap in place. A robots.txt that names no sitemap is
+// fine.
 func TestInitSitemap(t *testing.T) {
 	t.Parallel()
 	for sitemap, own := range map[string]bool{
@@ -135,8 +134,7 @@ func TestInitSitemap(t *testing.T) {
 	}
 }
 
-// A name may lead to a private address.
-// Who has to wait is told why.
+// init rejects a name that leads to a private address. It logs why it waits.
 func TestInitWait(t *testing.T) {
 	t.Parallel()
 	site := initSite(t, "User-agent: *\nCrawl-delay: 60\n")
@@ -154,7 +152,7 @@ func TestInitWait(t *testing.T) {
 	}
 }
 
-// configOf gives what `millrace config` says of a file, which is right.
+// configOf returns the report of `millrace config` on a valid file.
 func configOf(t *testing.T, file string) (r config.Report) {
 	t.Helper()
 	code, out, errs := command(t, nil, "config", "--config", file, "--json")
@@ -164,8 +162,8 @@ func configOf(t *testing.T, file string) (r config.Report) {
 	return r
 }
 
-// uncommented gives a copy of a file in which the examples are no comments, but
-// for those that stand for a key that is there.
+// uncommented returns a copy of a file with its examples uncommented, except those
+// whose key is set already.
 func uncommented(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -184,9 +182,9 @@ func uncommented(t *testing.T, file string) string {
 			key, _, _ = strings.Cut(strings.TrimSpace(m[2]), ":")
 		}
 		switch {
-		case m == nil, key == "listen", key == "ai-input", key == "search": // explanations, and what is there
+		case m == nil, key == "listen", key == "ai-input", key == "search": // explanations, and keys that are set
 		case strings.HasPrefix(key, "tls-"):
-			name := filepath.Join(dir, key) // a server wants to read it
+			name := filepath.Join(dir, key) // a server needs an existing file
 			write(t, name, "")
 			line, n = key+": "+name, n+1
 		default:
@@ -202,7 +200,7 @@ func uncommented(t *testing.T, file string) string {
 	return name
 }
 
-// Of a site that cannot be read, nothing is written.
+// init writes nothing for an unreadable site.
 func TestInitNothing(t *testing.T) {
 	t.Parallel()
 	closed := initSite(t, "User-agent: *\nDisallow: /\n")
@@ -231,7 +229,7 @@ func TestInitNothing(t *testing.T) {
 	}
 }
 
-// What init says is served is there.
+// The entries that init announces are served.
 func TestInitEntries(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A key that the owner brings, in a file or by standard input, opens the content;
-// it is in no output and in no store, and a weak one is refused.
+// A key of the owner's own, from a file or standard input, opens the content. It
+// appears in no output and no store, and a weak key is refused.
 func TestOwnKey(t *testing.T) {
 	t.Parallel()
 	const key, piped = "sk_live_4f9d0c7ab81e5326ff019d7c", "7a1c-9e40-b6d3-52f8-0e67-c1d4-88ab"
@@ -25,7 +25,7 @@ func TestOwnKey(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, stdout.String(), stderr.String())
 	}
 	if b, err := os.ReadFile(db); err != nil || bytes.Contains(b, []byte(key)) {
-		t.Errorf("the store has the key, or cannot be read: %v", err)
+		t.Errorf("the store contains the key or is unreadable: %v", err)
 	}
 	write(t, file, "password1\n")
 	if code, _, errs := command(t, nil, "keys", "add", "weak", "--store", db, "--key-file", file); code != 2 || strings.Contains(errs, "password1") {

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// laterDraft serves a site of two pages of HTML in a draft of TCT that there is not yet:
-// the list by a Link of the root, and by a name.
+// laterDraft serves a site of two HTML pages in a future draft of TCT: a Link field of
+// the root and a fixed name lead to the list.
 func laterDraft(t *testing.T) string {
 	t.Helper()
 	const profile = "https://www.ietf.org/archive/id/draft-jurkovikj-collab-tunnel-04.html#"
@@ -71,8 +71,8 @@ func laterDraft(t *testing.T) string {
 	return base + "/"
 }
 
-// A site of a later draft of TCT is recognised: discover and check name the draft,
-// check judges nothing by other rules, and pull takes another way and says why.
+// A site of a later TCT draft is recognised. discover and check name the draft, check
+// applies no other rules, and pull uses another way and says why.
 func TestLaterDraft(t *testing.T) {
 	t.Parallel()
 	const draft = "draft-04"

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// liveSite serves a folder as any web server does, and counts the requests.
+// liveSite serves a folder like a static web server and counts requests.
 func liveSite(t *testing.T, dir string, delay time.Duration) (url string, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
@@ -35,7 +35,7 @@ func liveSite(t *testing.T, dir string, delay time.Duration) (url string, reques
 	return s.URL + "/", requests
 }
 
-// crawlInto runs `millrace pull --json` on a site that speaks no protocol.
+// crawlInto runs `millrace pull --json` on a site without a protocol.
 func crawlInto(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
@@ -49,7 +49,7 @@ func crawlInto(t *testing.T, url, file string, args ...string) agent.Report {
 	return r
 }
 
-// The plain web is the last way of a pull.
+// A crawl is the last way of a pull.
 func TestPullCrawls(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -65,7 +65,7 @@ func TestPullCrawls(t *testing.T) {
 			continue // its canonical URL is elsewhere
 		}
 		if got[u] == nil || got[u].Text() != p.Text() {
-			t.Errorf("%s is not in the mirror as it is in the folder", u)
+			t.Errorf("%s differs between mirror and folder", u)
 		}
 	}
 	second := crawlInto(t, url, file, "--via", "crawl")
@@ -87,7 +87,7 @@ func TestPullCrawls(t *testing.T) {
 	}
 }
 
-// ingested gives a store with what a folder holds.
+// ingested returns a store with the pages of a folder.
 func ingested(t *testing.T, dir, base string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ingested.db")
@@ -95,7 +95,7 @@ func ingested(t *testing.T, dir, base string) string {
 	return file
 }
 
-// A live site is served as a folder is; its pages stay where they are.
+// serve publishes a live site like a folder; the pages keep their URLs.
 func TestServeLive(t *testing.T) {
 	t.Parallel()
 	url, requests := liveSite(t, copySite(t, "handbook"), 0)
@@ -103,7 +103,7 @@ func TestServeLive(t *testing.T) {
 	s := serve(t, url, "--allow-private", "--store", file)
 	_, _, list := get(t, s.url+"llm-pages.json")
 	if !strings.Contains(list, `"`+url+`about/"`) || !strings.Contains(list, `"`+s.url+`about/llm.json"`) {
-		t.Errorf("the list does not lead from the site's pages to our documents:\n%.600s", list)
+		t.Errorf("the list does not map the site's pages to our documents:\n%.600s", list)
 	}
 	if code, _, body := get(t, s.url+"about/llm.json"); code != 200 || !strings.Contains(body, "Alderford") {
 		t.Errorf("%d %s", code, body)
@@ -112,14 +112,14 @@ func TestServeLive(t *testing.T) {
 	first := requests.Load()
 	s = serve(t, url, "--allow-private", "--store", file, "--base-url", s.url)
 	if _, _, again := get(t, address(s)+"llm-pages.json"); again != list {
-		t.Error("after a restart the list is another one")
+		t.Error("the list changed after a restart")
 	}
 	if n := requests.Load() - first; n > first {
 		t.Errorf("a restart cost %d requests, the first start %d", n, first)
 	}
 }
 
-// A crawl that is killed goes on where it was.
+// A killed crawl resumes where it stopped.
 func TestKillCrawl(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -149,7 +149,7 @@ func TestKillCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "some pages were asked for", func() bool { return requests.Load() >= before+60 })
-		time.Sleep(1200 * time.Millisecond) // a batch is applied at least every second
+		time.Sleep(1200 * time.Millisecond) // a batch is stored at least every second
 		cancel()
 		_ = c.Wait()
 	}
@@ -165,7 +165,7 @@ func TestKillCrawl(t *testing.T) {
 	}
 }
 
-// What looks like a WordPress and has no API is crawled, and the log says so.
+// A site that looks like a WordPress without API is crawled, and the log says so.
 func TestWordPressWithoutAPI(t *testing.T) {
 	t.Parallel()
 	files := http.FileServer(http.Dir(copySite(t, "handbook")))
@@ -193,7 +193,7 @@ func TestWordPressWithoutAPI(t *testing.T) {
 	}
 }
 
-// A tree of Markdown is told from a folder of HTML.
+// serve distinguishes a Markdown tree from an HTML folder.
 func TestServeMarkdown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -217,7 +217,7 @@ func TestServeMarkdown(t *testing.T) {
 	}
 }
 
-// A site that disallows everything gives an error that says so.
+// A site that disallows everything gives a clear error.
 func TestPullDisallowed(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -236,26 +236,26 @@ func TestPullDisallowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := crawlInto(t, url, filepath.Join(t.TempDir(), "other.db"), "--via", "crawl"); r.Added < 10 {
-		t.Errorf("once robots.txt is mended: %+v", r)
+		t.Errorf("after robots.txt is fixed: %+v", r)
 	}
 	if r := crawlInto(t, url, file, "--via", "crawl"); r.Deleted+r.Doubted == 0 {
 		t.Errorf("what robots.txt disallows now is kept: %+v", r)
 	}
 }
 
-// A site may be read another way for a while, and nothing is lost by it: what a
-// crawl finds, and a list does not name, comes back with the crawl.
+// Reading a site another way for a while loses nothing: pages that only a crawl finds
+// return with the next crawl.
 func TestWaysTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"), "--list-items", "5")
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, s.url, file, "--via", "crawl")
-	// The list names fewer pages than the crawl has found: a third would go.
+	// The list names fewer pages than the crawl found: a third would be deleted.
 	if listed := pull(t, s.url, file); listed.Doubted == 0 || listed.Deleted != 0 {
-		t.Fatalf("the loss is believed at once: %+v", listed)
+		t.Fatalf("deleted at the first pull: %+v", listed)
 	}
 	if listed := pull(t, s.url, file); listed.Deleted == 0 || listed.Unchanged >= first.Added {
-		t.Fatalf("the loss is not believed the second time: %+v", listed)
+		t.Fatalf("not deleted at the second pull: %+v", listed)
 	}
 	again := crawlInto(t, s.url, file, "--via", "crawl")
 	if n := len(held(t, file, s.url, s.url)); n != first.Added {
@@ -263,8 +263,7 @@ func TestWaysTakeTurns(t *testing.T) {
 	}
 }
 
-// A site that is down is served as the last whole look has found it, under
-// whatever address.
+// If a site is down, serve publishes the last complete scan, under any base URL.
 func TestServeLiveDown(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.FileServer(http.Dir(copySite(t, "handbook"))))
@@ -282,6 +281,6 @@ func TestServeLiveDown(t *testing.T) {
 		t.Errorf("the log does not say that the site is down:\n%s", out)
 	}
 	if exit, code, out := failure(t, nil, "serve", site.URL, "--allow-private", "--listen", "127.0.0.1:0"); exit != 1 || code != "connection-refused" {
-		t.Errorf("a site that was never had: exit %d %s: %s", exit, code, out)
+		t.Errorf("a site that was never read: exit %d %s: %s", exit, code, out)
 	}
 }

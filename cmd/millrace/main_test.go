@@ -23,13 +23,13 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// TestMain lets the test binary stand in for the command, so that tests can
-// kill a real process.
+// TestMain lets the test binary act as the command, so that tests can kill a real
+// process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MILLRACE_TEST_COMMAND") == "1" {
 		main()
 	}
-	// Most tests mostly wait: for an edition, for a request's turn.
+	// Most tests spend their time waiting.
 	flag.Parse()
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// buffer is a bytes.Buffer that a command and a test share.
+// buffer is a bytes.Buffer for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -57,7 +57,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// environment makes a lookup function of a map.
+// environment returns a lookup function for a map.
 func environment(env map[string]string) func(string) (string, bool) {
 	return func(k string) (string, bool) { v, ok := env[k]; return v, ok }
 }
@@ -73,8 +73,8 @@ func command(t *testing.T, env map[string]string, args ...string) (code int, std
 	return code, out.String(), errs.String()
 }
 
-// failure runs a command with --json that fails before its report, and returns
-// its exit status, the code of its error, and everything that it printed.
+// failure runs a command with --json that must fail without a report. It returns the
+// exit status, the code of the error, and the whole output.
 func failure(t *testing.T, env map[string]string, args ...string) (exit int, code, output string) {
 	t.Helper()
 	exit, out, errs := command(t, env, append(args[:len(args):len(args)], "--json")...)
@@ -107,8 +107,8 @@ func get(t *testing.T, url string, header ...string) (int, http.Header, string) 
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-// eventually waits for something that another goroutine brings about. An edition
-// of a large site on a busy machine takes its time.
+// eventually waits until ok returns true. The timeout covers an edition of a large site
+// on a busy machine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -119,7 +119,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("waited in vain: %s", what)
 }
 
-// copySite copies a test site, so that a test may change it.
+// copySite copies a test site, for tests that change it.
 func copySite(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
@@ -155,8 +155,8 @@ func TestUsage(t *testing.T) {
 		env  map[string]string
 		args []string
 		exit int
-		code string // in JSON
-		part string // a value in the message
+		code string // of the JSON error
+		part string // expected in the message
 	}{
 		{"unknown command", nil, []string{"sevre"}, 2, "usage", "sevre"},
 		{"unknown flag", nil, []string{"serve", site, "--listn", "x"}, 2, "usage/listn", ""},
@@ -200,7 +200,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("exit %d %s, want %d %s, with %q in:\n%s", exit, code, tt.exit, tt.code, tt.part, out)
 			}
 			if strings.Contains(out, "goroutine ") {
-				t.Errorf("a stack trace for a person:\n%s", out)
+				t.Errorf("stack trace in the output:\n%s", out)
 			}
 		})
 	}
@@ -208,11 +208,11 @@ func TestUsage(t *testing.T) {
 		t.Errorf("a key in quotes: exit %d:\n%s%s", code, out, errs)
 	}
 	if code, out, errs := command(t, nil, "help", "serve", "--config", bad); code != 0 || !strings.Contains(out, "Usage:") {
-		t.Errorf("help beside a bad file: exit %d:\n%s%s", code, out, errs)
+		t.Errorf("help with a bad file: exit %d:\n%s%s", code, out, errs)
 	}
 }
 
-// A line of the log that has an error has its code.
+// A logged error has its code.
 func TestLoggedCode(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -229,13 +229,13 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// The command line wins over the environment, and that over the file.
+// The command line overrides the environment, which overrides the file.
 func TestConfigOrder(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.yaml")
 	write(t, file, "json: true\nquiet: true\n")
 	if code, out, errs := command(t, nil, "version", "--config", file); code != 0 || !strings.HasPrefix(out, "{") {
-		t.Errorf("exit %d: the file was not heard: %s%s", code, out, errs)
+		t.Errorf("exit %d: the file was ignored: %s%s", code, out, errs)
 	}
 	env := map[string]string{"MILLRACE_JSON": "false", "MILLRACE_CONFIG": file}
 	if _, out, _ := command(t, env, "version"); strings.HasPrefix(out, "{") {
@@ -243,7 +243,7 @@ func TestConfigOrder(t *testing.T) {
 	}
 	env["MILLRACE_JSON"] = ""
 	if _, out, _ := command(t, env, "version"); !strings.HasPrefix(out, "{") {
-		t.Errorf("an empty variable counts as one that is set: %s", out)
+		t.Errorf("an empty variable counts as set: %s", out)
 	}
 	env["MILLRACE_JSON"] = "false"
 	if _, out, _ := command(t, env, "version", "--json"); !strings.HasPrefix(out, "{") {
@@ -278,7 +278,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Help shows the flags that people need, by task; with --all it shows the others.
+// Help shows the common flags, grouped by task; with --all it shows every flag.
 func TestHelpOfServe(t *testing.T) {
 	t.Parallel()
 	flag := regexp.MustCompile(`(?m)^ +(-\w, )?--`)

@@ -18,7 +18,7 @@ type mcpClient struct {
 	*sdk.ClientSession
 }
 
-// agentOf connects a client. key may be empty.
+// connect connects a client to a server.
 func connect(t *testing.T, transport sdk.Transport) mcpClient {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
@@ -46,7 +46,7 @@ func overHTTP(url, key string) sdk.Transport {
 	return o
 }
 
-// call calls a tool, and gives the data of its answer and whether it is one.
+// call calls a tool and returns its data, and whether the call succeeded.
 func (a mcpClient) call(tool string, args map[string]any) (out map[string]any, ok bool) {
 	a.t.Helper()
 	r, err := a.CallTool(a.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
@@ -66,7 +66,7 @@ func (a mcpClient) call(tool string, args map[string]any) (out map[string]any, o
 	return out, true
 }
 
-// reads looks for a page and reads it.
+// reads searches for a page and reads it.
 func (a mcpClient) reads(query, phrase string) {
 	a.t.Helper()
 	var found map[string]any
@@ -76,7 +76,7 @@ func (a mcpClient) reads(query, phrase string) {
 	})
 	hits, _ := found["hits"].([]any)
 	if len(hits) == 0 {
-		a.t.Fatalf("nothing is found for %q", query)
+		a.t.Fatalf("no results for %q", query)
 	}
 	hit, _ := hits[0].(map[string]any)
 	page, ok := a.call("read_page", map[string]any{"url": hit["url"]})
@@ -85,7 +85,8 @@ func (a mcpClient) reads(query, phrase string) {
 	}
 }
 
-// A client starts the command as a child; what is mirrored meanwhile is there.
+// A client starts the command as a child process. Pages that are pulled meanwhile
+// become available.
 func TestMCPAsChild(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -129,7 +130,7 @@ func toJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-// What serve publishes is there for agents, and what it hides is not.
+// Agents can read what serve publishes, and nothing hidden.
 func TestMCPOfServe(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -152,14 +153,14 @@ func TestMCPOfServe(t *testing.T) {
 	key = strings.TrimSpace(key)
 	s = serve(t, dir, "--store", store, "--require-key")
 	if _, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), overHTTP(s.url+"mcp", ""), nil); err == nil {
-		t.Error("an agent without a key gets in")
+		t.Error("a request without a key is allowed")
 	}
 	connect(t, overHTTP(s.url+"mcp", key)).reads("overshot wheel diameter", "overshot")
 	s.stop()
 
 	s = serve(t, dir, "--store", store, "--no-mcp")
 	if _, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), overHTTP(s.url+"mcp", ""), nil); err == nil {
-		t.Error("an agent gets in that is not let in")
+		t.Error("an unauthorized request is allowed")
 	}
 }
 
@@ -213,7 +214,7 @@ func TestMCPUsage(t *testing.T) {
 			t.Errorf("%v: %d %s, want %s: %s", q.args, exit, code, q.code, out)
 		}
 	}
-	// A client that ends at once is no failure.
+	// A client that disconnects at once is no failure.
 	if code, out, errs := command(t, nil, "mcp", "--store", file); code != 0 || out != "" {
 		t.Errorf("%d %q %s", code, out, errs)
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What serve does is counted, for who asks from this machine; with off, there is
-// nothing to be had.
+// serve exposes metrics to this machine only; with --metrics off, not at all.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wholeSite looks at a site and its documents from outside: what check finds is
-// only what is expected, and a mirror gets every page of the list.
+// wholeSite tests a site from outside: check finds only the expected broken rules, and
+// a mirror has every page of the list.
 func wholeSite(t *testing.T, url string, expected []string, wanted ...string) {
 	t.Helper()
 	if d := cmp.Diff(expected, brokenIn(t, url, wanted...)); d != "" {
-		t.Errorf("rules that are broken (-expected +found):\n%s", d)
+		t.Errorf("broken rules (-expected +found):\n%s", d)
 	}
 	_, _, list := get(t, url+"llm-pages.json")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -39,8 +39,7 @@ func wholeSite(t *testing.T, url string, expected []string, wanted ...string) {
 // unfollowed follows no redirects.
 var unfollowed = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// A WordPress in the three ways to run: beside it behind nginx, as files, and in
-// front of it.
+// A WordPress in three modes: next to it behind nginx, as files, and in front of it.
 func TestRealModesWordPress(t *testing.T) {
 	t.Parallel()
 	port, listen := freePort(t), "127.0.0.1:"+freePort(t)
@@ -55,7 +54,7 @@ func TestRealModesWordPress(t *testing.T) {
 		realSite(t, "nginx", "--html", copySite(t, "handbook"), "--site", behind, "--snippet", snippet, "--port", port)
 		s := beside(t, url, listen, "--store", file)
 		if !strings.Contains(s.out.String(), " site=") {
-			t.Errorf("it is not read as a WordPress:\n%s", s.out)
+			t.Errorf("not read as a WordPress:\n%s", s.out)
 		}
 		looked, found, errs := command(t, nil, "init", url, filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--json")
 		if looked != 0 || !strings.Contains(found, `"as": "wordpress"`) || !strings.Contains(found, "snippet nginx") || !strings.Contains(found, `"generator": "WordPress `) {
@@ -95,7 +94,7 @@ func TestRealModesWordPress(t *testing.T) {
 		if code, _, body := get(t, url+"robots.txt"); code != 200 || !strings.Contains(body, "wp-admin") || !strings.Contains(body, "arc-sitemap.json") {
 			t.Errorf("robots.txt: %d %s", code, body)
 		}
-		// A page is what it is without millrace, but for its links.
+		// millrace changes only the links of a page.
 		post := pages[len(pages)/2][1]
 		ask := func(base string) (*http.Response, string) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+strings.TrimPrefix(post, url), nil)
@@ -128,7 +127,7 @@ func TestRealModesWordPress(t *testing.T) {
 		if !slices.ContainsFunc(res.Header["Link"], func(l string) bool { return strings.Contains(l, "llm.json>") }) {
 			t.Errorf("no Link to its document: %v", res.Header)
 		}
-		// What is no page goes through: the API, a login with its cookie.
+		// Other requests pass through: the API, and a login with its cookie.
 		if code, h, body := get(t, url+"?rest_route=/wp/v2/posts&per_page=1"); code != 200 || !strings.Contains(h.Get("Content-Type"), "json") || !strings.HasPrefix(body, "[{") {
 			t.Errorf("the API: %d %v %.200s", code, h, body)
 		}
@@ -148,7 +147,7 @@ func TestRealModesWordPress(t *testing.T) {
 	})
 }
 
-// In front of a static site that nginx serves, as compressed as it likes.
+// millrace runs in front of a static site on nginx, with any compression.
 func TestRealFrontStatic(t *testing.T) {
 	t.Parallel()
 	html := copySite(t, "handbook")
@@ -176,7 +175,7 @@ func TestRealFrontStatic(t *testing.T) {
 		t.Errorf("a redirect: %d %v %s", code, h, body)
 	}
 	if code, _, body := get(t, url+"nothing"); code != 404 || !strings.Contains(body, "<h1>") {
-		t.Errorf("the site's own page of what is not there: %d %s", code, body)
+		t.Errorf("the site's own 404 page: %d %s", code, body)
 	}
 }
 

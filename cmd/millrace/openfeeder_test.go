@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// Whoever comes back after the log's horizon is told to read the index, by
-// every way that takes a token, and a mirror that is does so and loses nothing.
+// A client with a token older than the log's horizon must read the index, wherever a
+// token is accepted. A mirror does so and loses nothing.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")
@@ -43,7 +43,7 @@ func TestHorizon(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = serve(t, dir, "--store", db, "--listen", address)
-	eventually(t, "the page is gone", func() bool {
+	eventually(t, "the page is deleted", func() bool {
 		code, _, _ := get(t, base+"openfeeder?url=/about/")
 		return code == http.StatusNotFound
 	})

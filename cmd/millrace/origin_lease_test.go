@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// fullStore is a store whose disk is full: its leases cannot be written.
+// fullStore is a store on a full disk: writing a lease fails.
 type fullStore struct {
 	store.Store
 	full atomic.Bool
@@ -39,8 +39,8 @@ func (l fullLeases) Acquire(ctx context.Context, name, holder string, d time.Dur
 	return l.Leases.Acquire(ctx, name, holder, d)
 }
 
-// A server that has an edition goes on when its lease cannot be renewed or had,
-// and reads the source again when it can. One without an edition ends.
+// If its lease cannot be written, a server with an edition keeps serving it and reads
+// the source again later. A server without an edition ends.
 func TestLeaseUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -67,7 +67,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
 		st.full.Store(true)
 		if err := o.Run(t.Context(), site, press); err == nil {
-			t.Error("it goes on without an edition")
+			t.Error("it continues without an edition")
 		}
 		st.full.Store(false)
 		if _, err := press.Publish(t.Context()); err != nil {

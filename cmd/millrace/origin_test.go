@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/origin/folder"
 )
 
-// twice is a source that names each of its pages two times, as a crawl does
-// that comes upon a page by its sitemap and by a link.
+// twice is a source that names each page twice, like a crawl that finds a page by its
+// sitemap and by a link.
 type twice struct{ millrace.Source }
 
 func (s twice) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
@@ -26,7 +26,7 @@ func (s twice) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	}
 }
 
-// What a look has found is told of pages, however often the source names them.
+// A scan counts each page once, even if the source names it twice.
 func TestLooked(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

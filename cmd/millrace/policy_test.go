@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The block is what everybody is told, and telling something else is a change
-// with a later date.
+// Every document has the policy block. A changed block has a later date.
 func TestServePolicy(t *testing.T) {
 	t.Parallel()
 	dir, conf, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "served.db")
@@ -70,7 +69,7 @@ func TestServePolicy(t *testing.T) {
 	}
 	said := ask("policy:\n  updated: 2026-01-01\n  terms: https://example.com/terms\n")
 	if said.updated != "2026-01-01T00:00:00Z" {
-		t.Errorf("what the block says of itself: %+v", said)
+		t.Errorf("the block's link: %+v", said)
 	}
 	if gone := ask("authors: name\n"); gone != none {
 		t.Errorf("without the block again: %+v, was %+v", gone, none)
@@ -87,8 +86,8 @@ func TestPolicyAgrees(t *testing.T) {
 	}
 }
 
-// A folder has the policy as well, and another block writes it anew and nothing
-// that does not depend on it.
+// build writes the policy too. A changed block rewrites only the documents that contain
+// it.
 func TestBuildPolicy(t *testing.T) {
 	t.Parallel()
 	src, out, conf := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "millrace.yaml")

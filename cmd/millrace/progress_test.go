@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A step that has ended, and may come again, is not shown any more.
+// A refresh that has ended is not shown any more.
 func TestRefreshing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer

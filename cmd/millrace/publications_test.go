@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// pagesIn writes the pages of a folder, which say what texts has by their paths,
-// and removes those that texts does not have.
+// pagesIn writes the pages of a folder, with texts by path, and removes the pages that
+// texts does not have.
 func pagesIn(t *testing.T, dir string, texts map[string]string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -45,9 +45,8 @@ func pagesIn(t *testing.T, dir string, texts map[string]string) {
 	}
 }
 
-// textsOf returns what a server publishes, by the paths of the pages, and the
-// host that the URLs have. The list and the documents of the pages need not be of
-// one edition: then it returns nil.
+// textsOf returns the published pages by path, and the host of their URLs. It returns
+// nil if the list and the documents are of different editions.
 func textsOf(t *testing.T, s *served) (texts map[string]string, host string) {
 	t.Helper()
 	var list struct {
@@ -89,7 +88,7 @@ type openFeederToken struct {
 	Epoch string `json:"e"`
 }
 
-// syncToken returns the token of what a server publishes, also as it is sent.
+// syncToken returns the current token of a server, decoded and as sent.
 func syncToken(t *testing.T, s *served) (is openFeederToken, sent string) {
 	t.Helper()
 	var index struct {
@@ -139,22 +138,22 @@ func sequences(t *testing.T, file string) map[string]uint64 {
 	return out
 }
 
-// shared is servers over one store, each with its own configuration.
+// shared is a set of servers over one store, each with its own configuration.
 type shared struct {
 	dir, file string
-	texts     map[string]string // of the folder, by the path of the page
+	texts     map[string]string // of the folder, by path
 	servers   []*sharing
 }
 
 // sharing is one of the servers over a store.
 type sharing struct {
 	*served
-	hidden string // the page that it does not show
+	hidden string // path of the page that it hides
 	host   string // of the URLs
 }
 
-// edit changes the folder, and waits until each server shows exactly what its
-// configuration lets it show.
+// edit changes the folder, and waits until each server shows what its configuration
+// allows.
 func (s *shared) edit(t *testing.T, change func(texts map[string]string)) {
 	t.Helper()
 	change(s.texts)
@@ -180,9 +179,9 @@ func (s *shared) edit(t *testing.T, change func(texts map[string]string)) {
 	}
 }
 
-// Servers, builds and pulls with their own configurations work over one store at
-// once. Each shows what its configuration says, and writes to its publication
-// alone, which has entries only for what changes in it.
+// Servers, builds and pulls with different configurations use one store at once. Each
+// shows what its configuration allows, and writes only to its own publication, which
+// gets entries only for its own changes.
 func TestSharedStore(t *testing.T) {
 	t.Parallel()
 	const base = "https://mill.example/"
@@ -215,7 +214,7 @@ func TestSharedStore(t *testing.T) {
 		token, _ := syncToken(t, one.served)
 		epochs = append(epochs, token.Epoch)
 	}
-	// Three have one publication, and one of them other documents of it.
+	// Three servers share one publication, and one of those has other documents.
 	if len(sequences(t, s.file)) != 3 || epochs[0] == epochs[1] || epochs[1] == epochs[2] || epochs[0] == epochs[2] || epochs[3] != epochs[1] || epochs[4] != epochs[1] {
 		t.Fatalf("epochs %q", epochs)
 	}
@@ -305,7 +304,7 @@ func TestSharedStore(t *testing.T) {
 		}
 	}
 
-	// The next one reads the folder when the first one has ended.
+	// The next server reads the folder when the first one has ended.
 	s.servers[0].ended(t)
 	s.servers = s.servers[1:]
 	s.edit(t, func(texts map[string]string) { texts["a/"] = "The first server cannot read this." })
@@ -314,7 +313,7 @@ func TestSharedStore(t *testing.T) {
 	}
 }
 
-// announced is what a sync reply of OpenFeeder says of pages.
+// announced returns the pages in a sync response of OpenFeeder.
 func announced(t *testing.T, s *served, token string) (added, updated, deleted []string) {
 	t.Helper()
 	type item struct{ URL string }
@@ -332,11 +331,11 @@ func announced(t *testing.T, s *served, token string) (added, updated, deleted [
 	return urls(reply.Added), urls(reply.Updated), urls(reply.Deleted)
 }
 
-// A changed --exclude announces the hidden pages as deleted in every protocol, to
-// those who come back with what they got before.
+// A changed --exclude announces the hidden pages as deleted in every protocol to
+// returning clients.
 func TestExcludeAnnounced(t *testing.T) {
 	t.Parallel()
-	const phrase = "overshot wheel of four metres and two pairs" // of /about/, and of no other page
+	const phrase = "overshot wheel of four metres and two pairs" // only on /about/
 	dir, file, ln := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db"), freeAddress(t)
 	config := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, config, "markdown-public: true\nllms-full: true\n")
@@ -431,7 +430,7 @@ func TestExcludeAnnounced(t *testing.T) {
 		"openfeeder?since="+url.QueryEscape(first), "sitemap.xml", "llms.txt", "llms-full.txt", "feed.json", "feed.atom") {
 		code, h, body := get(t, s.url+path, "Accept-Encoding", "identity")
 		if strings.Contains(plainText(t, h.Get("Content-Encoding"), body), phrase) {
-			t.Errorf("%s says what is hidden", path)
+			t.Errorf("%s contains the hidden text", path)
 		}
 		if code != http.StatusOK && !strings.Contains(path, "about/") && !strings.Contains(path, "deltas/") {
 			t.Errorf("%s: %d", path, code)
@@ -456,8 +455,8 @@ func TestExcludeAnnounced(t *testing.T) {
 	s.ended(t)
 }
 
-// A folder that is served under another base has that base in all its pages and
-// links, and what is published under the first one stays.
+// A folder that is served with another base has that base in all its pages and links.
+// The publication with the first base stays.
 func TestBaseChanges(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db")

@@ -15,9 +15,9 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// A server that is stopped leaves the folder and the publication to another one.
-// When it continues, it writes nothing and follows the other one. The same holds
-// for a server that is killed, but for its end.
+// When a server is stopped, another one takes over the folder and the publication.
+// After it continues, it writes nothing and follows the other one. A killed server is
+// the same, except that it has ended.
 func TestSharedStoreStopped(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -75,8 +75,8 @@ func TestSharedStoreStopped(t *testing.T) {
 	}
 }
 
-// contents returns the entries of the logs of all sites of a store, and the
-// manifests of all publications.
+// contents returns the log entries of all sites of a store, and the manifests of all
+// publications.
 func contents(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	st, err := stores.Open(t.Context(), file, &store.Options{ReadOnly: true})

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// Every flag of what is published changes the configuration of the publication or
-// the key of its editions.
+// Every publishing flag changes the configuration of the publication or the key of its
+// editions.
 func TestPublishingKey(t *testing.T) {
 	key := func(args ...string) string {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestPublishingKey(t *testing.T) {
 	}
 	elsewhere := map[string]bool{
 		"help":          true,
-		"exclude-types": true, // what is read
+		"exclude-types": true, // selects what is read
 		"rehost":        true, // the base URL
 	}
 	var c struct{ publishing }

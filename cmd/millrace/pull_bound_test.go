@@ -25,8 +25,8 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// A quota ends a pull, and is no failure: what was taken is kept, and the next
-// pull goes on.
+// A quota ends a pull without failure: the mirror keeps what was fetched, and the next
+// pull continues.
 func TestPullQuotas(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 12))
@@ -54,10 +54,10 @@ func TestPullQuotas(t *testing.T) {
 					t.Errorf("pull %d: %+v", pulls, r)
 				}
 				if got >= 12 && c[0] == "crawl" {
-					break // it looks at every address again, some in each pull
+					break // it probes every address again, some in each pull
 				}
 			}
-			// A crawl has up to eight pages under way.
+			// A crawl fetches up to eight pages at once.
 			if want := map[bool]int{false: 2, true: 1}[c[0] == "crawl"]; bounded < want {
 				t.Errorf("%d pages in %d pulls, %d of which ended early", got, pulls, bounded)
 			}
@@ -66,7 +66,7 @@ func TestPullQuotas(t *testing.T) {
 	}
 }
 
-// Files of many pages are not begun if they are larger than what is allowed.
+// A pull skips collections that are larger than the quota.
 func TestPullQuotaRefuses(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 40))

@@ -18,9 +18,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// frozen gives an answer for the site's sitemap as it was, once more under
-// another validator: to a reader of SCP the site has changed, and no file says
-// what. Later answers are the site's own.
+// frozen repeats the site's sitemap with another validator: to an SCP client the site
+// has changed, but no file says how. After some times, it passes requests to the site.
 func frozen(sitemap, etag string, times int) func(w http.ResponseWriter, r *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/sitemap.xml" || times == 0 {
@@ -38,9 +37,8 @@ func frozen(sitemap, etag string, times int) func(w http.ResponseWriter, r *http
 	}
 }
 
-// A site that SCP brings first is refreshed by it, and OpenFeeder tells what is
-// gone: a page that is removed disappears with the next pull, for two small
-// requests.
+// A mirror that SCP filled is refreshed by it, and OpenFeeder reports deletions: a
+// removed page disappears with the next pull, for two small requests.
 func TestPullDeletions(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -74,7 +72,7 @@ func TestPullDeletions(t *testing.T) {
 		t.Errorf("nothing has changed: %+v", r)
 	}
 
-	// What cannot tell is left for the roll, which then is read whole.
+	// If no way can report deletions, the pull reads the primary source whole.
 	old = frozen(sitemap, `"older"`, 1)
 	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.HasPrefix(r.URL.Path, "/openfeeder") {
@@ -85,17 +83,17 @@ func TestPullDeletions(t *testing.T) {
 	})
 	r = pullBest(t, b.url, other)
 	if last := r.Ways[len(r.Ways)-1]; r.Deleted != 1 || r.Unchanged != 39 || last.Protocol != "openfeeder" || last.Part != "deletions" || last.Code != "http-403" {
-		t.Errorf("nobody tells what is gone: %+v", r)
+		t.Errorf("no way reports deletions: %+v", r)
 	}
 	wantMirror(t, "scp", other, b.file, b.dir, b.url)
 	b.set(nil)
 	if r := pullBest(t, b.url, other); r.Requests < 5 || r.Deleted+r.Added+r.Updated != 0 {
-		t.Errorf("what has failed is not looked at again: %+v", r)
+		t.Errorf("the failed way was not retried: %+v", r)
 	}
 }
 
-// A roll that is read whole may be older than what has been told already: what
-// is gone does not come back for good.
+// The primary source may be older than reported deletions. Deleted pages do not come
+// back for good.
 func TestPullDeletionsOldRoll(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -142,7 +140,7 @@ func TestPullDeletionsOldRoll(t *testing.T) {
 	})
 	r := pullBest(t, b.url, mirror)
 	if last := r.Ways[len(r.Ways)-1]; last.Part != "deletions" || last.Pages != 1 || last.Error != "" {
-		t.Errorf("by an old roll: %+v", r)
+		t.Errorf("with an old primary source: %+v", r)
 	}
 	wantMirror(t, "scp", mirror, b.file, b.dir, b.url)
 }
@@ -154,7 +152,7 @@ func remove(t *testing.T, b *behind, page int) {
 	}
 }
 
-// Who says that most of a site is gone is not believed without the roll.
+// A report that most of a site is deleted needs confirmation by the primary source.
 func TestPullManyDeletions(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -182,8 +180,7 @@ func TestPullManyDeletions(t *testing.T) {
 	wantMirror(t, "scp", mirror, b.file, b.dir, b.url)
 }
 
-// A pull that chooses its way, and is killed at any moment, loses no page and
-// no deletion.
+// A pull without --via that is killed at any moment loses no page and no deletion.
 func TestKillPullDeletions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -210,7 +207,7 @@ func TestKillPullDeletions(t *testing.T) {
 			b.published(t, &list)
 		}
 		if i == 4 {
-			pullBest(t, b.url, mirror) // from here on there is something to lose
+			pullBest(t, b.url, mirror) // from here on a kill could lose something
 		}
 	}
 	if killed == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A site that has summaries in ARC, and HTML: the list says what there is and
-// what has changed, and the HTML what it says.
+// For a site with summaries in ARC, the ARC list says which pages exist and change, and
+// the HTML has their contents.
 func TestPullFills(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 30))

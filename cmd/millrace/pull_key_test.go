@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// The key of a pull goes to the site that it names, and wrong ones are refused
-// without being shown.
+// pull sends its key only to the named site. It rejects wrong keys without printing
+// them.
 func TestPullKey(t *testing.T) {
 	t.Parallel()
 	var shown string
@@ -31,11 +31,11 @@ func TestPullKey(t *testing.T) {
 	write(t, empty, "\n")
 	args := []string{"pull", srv.URL, "--allow-private", "--via", "openfeeder", "--store", filepath.Join(dir, "m.db")}
 	if _, _, errs := command(t, nil, append(args, "--key-file", good)...); shown != "Bearer mill_file" {
-		t.Errorf("the server was shown %q: %s", shown, errs)
+		t.Errorf("the server received %q: %s", shown, errs)
 	}
 	shown = ""
 	if _, _, errs := command(t, map[string]string{"MILLRACE_KEY": "mill_env"}, args...); shown != "Bearer mill_env" {
-		t.Errorf("the server was shown %q: %s", shown, errs)
+		t.Errorf("the server received %q: %s", shown, errs)
 	}
 	for name, more := range map[string][]string{
 		"no key":      {"--key-file", bad},
@@ -50,15 +50,15 @@ func TestPullKey(t *testing.T) {
 	}
 }
 
-// A page that the protocol does not give comes from its HTML, which is shown the
-// key as well; what redirects to another site does not take it along,
-// and is no page.
+// pull sends the key also for a page's HTML, if the protocol lacks the page. It does
+// not send it after a redirect to another site, and does not take that response as a
+// page.
 func TestPullKeyFallback(t *testing.T) {
 	t.Parallel()
 	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
-			t.Errorf("another site was shown the key at %s", r.URL)
+			t.Errorf("another site received the key at %s", r.URL)
 		}
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
@@ -110,7 +110,7 @@ func TestPullKeyFallback(t *testing.T) {
 	}
 }
 
-// Whoever checks a site shows the key, but not for what has to be public.
+// check sends the key, except for documents that must be public.
 func TestCheckKey(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A list that is longer than the user wants is refused, with nothing of it
-// applied; any other is read.
+// pull rejects a list longer than --max-list and applies none of it.
 func TestPullMaxList(t *testing.T) {
 	t.Parallel()
 	var srv *httptest.Server
@@ -42,7 +41,7 @@ func TestPullMaxList(t *testing.T) {
 	}
 }
 
-// With --handshake each page is asked whether it leads to its document.
+// With --handshake, pull verifies that each page links to its document.
 func TestPullHandshake(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -61,7 +60,7 @@ func TestPullHandshake(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = fmt.Fprintf(w, `<title>A</title><link rel="alternate" type="application/json" href="/b/llm/"><main><p>What the page says is said here.</p></main>`)
 		case "/a/llm/":
-			t.Error("the document of a page that does not lead to it was asked for")
+			t.Error("the document of a page without a link to it was fetched")
 		default:
 			http.NotFound(w, r)
 		}
@@ -69,11 +68,11 @@ func TestPullHandshake(t *testing.T) {
 	defer stranger.Close()
 	r := pullBest(t, stranger.URL, filepath.Join(t.TempDir(), "stranger.db"), "--via", "tct-00", "--handshake")
 	if len(r.Ways) != 2 || r.Ways[1].Protocol != webCrawl || r.Ways[1].Code != "tct-00/3.1" {
-		t.Errorf("a page that leads elsewhere: %+v", r)
+		t.Errorf("a page with a link to another document: %+v", r)
 	}
 }
 
-// A site whose list nobody can read is pulled by the ways that are left.
+// If a list has an unknown version, the pull uses the other ways.
 func TestPullUnknownVersion(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

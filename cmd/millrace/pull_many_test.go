@@ -16,11 +16,11 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// siteAt gives a site of a few pages of HTML at a loopback address of its own.
+// siteAt serves a few HTML pages at a loopback address of its own.
 func siteAt(t *testing.T, addr string, handle func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("there is one loopback address alone")
+		t.Skip("only one loopback address")
 	}
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr+":0")
 	if err != nil {
@@ -44,9 +44,8 @@ func siteAt(t *testing.T, addr string, handle func(w http.ResponseWriter, r *htt
 	return srv.URL + "/"
 }
 
-// Several sites are pulled at once: one that answers nothing until the others
-// are done does not hold them, and one that is dead neither. Reports come in the
-// order of the sites.
+// pull reads several sites at once: a slow site and a dead site do not block the
+// others. Reports come in the order of the sites.
 func TestPullSeveral(t *testing.T) {
 	t.Parallel() // it mostly waits
 	quick := make(chan struct{})
@@ -56,7 +55,7 @@ func TestPullSeveral(t *testing.T) {
 		case <-quick:
 		case <-r.Context().Done():
 		case <-time.After(20 * time.Second):
-			t.Error("the slow site has held the other one")
+			t.Error("the slow site blocked the other one")
 		}
 		return false
 	})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What ARC's document forbids holds by other ways, too, where robots.txt says
-// that the site speaks ARC; elsewhere nobody asks for it.
+// An ARC policy document applies to all ways, if robots.txt announces ARC. Otherwise
+// pull does not fetch it.
 func TestPullPolicyOfARC(t *testing.T) {
 	t.Parallel()
 	const document = "/.well-known/arc-policy.json"
@@ -23,7 +23,7 @@ func TestPullPolicyOfARC(t *testing.T) {
 		r, code := tryPull(t, s.URL, file, "--via", "tct-01")
 		asked := slices.Contains(s.since(), document)
 		if forbidden := code == exitFailure && r.Code == "policy-refuses" && strings.Contains(r.Error, s.URL+document); forbidden != speaks || asked != speaks {
-			t.Errorf("robots.txt names a list of ARC: %t; asked: %t, exit %d: %s", speaks, asked, code, r.Error)
+			t.Errorf("robots.txt names an ARC list: %t; requested: %t, exit %d: %s", speaks, asked, code, r.Error)
 		}
 		if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--purpose", "search"); code != exitGood || (r.Policy != nil && r.Policy.Retention == 60) != speaks {
 			t.Errorf("for another purpose: exit %d, %+v", code, r)

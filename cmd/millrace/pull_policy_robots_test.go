@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// What robots.txt says about the use of the content is kept to, in the group
-// that a pull reads.
+// pull follows the usage rules in its group of robots.txt.
 func TestPullPolicyRobots(t *testing.T) {
 	t.Parallel()
 	for robots, refused := range map[string]bool{
@@ -29,7 +28,7 @@ func TestPullPolicyRobots(t *testing.T) {
 			t.Errorf("%s: asked for %q", robots, paths)
 		}
 		if _, code := tryPull(t, s.URL, file, "--purpose", "ai-input"); code != exitGood {
-			t.Errorf("%s: to answer with it: exit %d", robots, code)
+			t.Errorf("%s: for ai-input: exit %d", robots, code)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// tryPull runs `millrace pull --json`, whatever comes of it.
+// tryPull runs `millrace pull --json` and returns its report and exit status.
 func tryPull(t *testing.T, url, file string, args ...string) (agent.Report, int) {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
@@ -36,8 +36,7 @@ func tryPull(t *testing.T, url, file string, args ...string) (agent.Report, int)
 	return r, code
 }
 
-// What a site says about the use of its content holds for it, by whatever way
-// it is read.
+// A site's usage policy applies to every way of reading it.
 func TestPullPolicy(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
@@ -62,7 +61,7 @@ func TestPullPolicy(t *testing.T) {
 			}
 		}
 		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(held(t, file, s.url, s.url)) != 0 {
-			t.Errorf("by %q: a forbidden pull has taken %+v", via, r)
+			t.Errorf("by %q: a forbidden pull fetched %+v", via, r)
 		}
 		want := &agent.Policy{
 			Terms: "https://example.com/terms", Contact: "mailto:rights@example.com", Requirements: []string{"attribution"},
@@ -71,7 +70,7 @@ func TestPullPolicy(t *testing.T) {
 		if r.Policy == nil || !slices.Contains(r.Policy.Documents, document) {
 			t.Fatalf("by %q: %+v", via, r)
 		}
-		r.Policy.Documents = nil // other protocols may have some, too
+		r.Policy.Documents = nil // other protocols may have more
 		if diff := cmp.Diff(want, r.Policy); diff != "" || r.Added == 0 || r.PolicyIgnored {
 			t.Errorf("by %q: %+v (-want +got):\n%s", via, r, diff)
 		}
@@ -80,15 +79,15 @@ func TestPullPolicy(t *testing.T) {
 				t.Errorf("by %q, nothing changed: %+v", via, r)
 			}
 		}
-		// What is remembered forbids as well, and the document is asked again.
+		// A remembered policy forbids too, and the document is requested again.
 		if r, code := tryPull(t, s.url, file, append(args, "--purpose", "ai-train")...); code != exitFailure || r.Requests != 1 {
 			t.Errorf("by %q, remembered: exit %d, %+v", via, code, r)
 		}
 		if r := pullBest(t, s.url, file, append(args, "--purpose", "search")...); r.Purpose != millrace.Search {
-			t.Errorf("by %q, for what nothing is said of: %+v", via, r)
+			t.Errorf("by %q, for an unmentioned purpose: %+v", via, r)
 		}
 		if r := pullBest(t, s.url, filepath.Join(t.TempDir(), "m.db"), append(args, "--purpose", "ai-train", "--ignore-policy")...); r.Added == 0 || !r.PolicyIgnored || r.Policy != nil {
-			t.Errorf("by %q, without regard to it: %+v", via, r)
+			t.Errorf("by %q, ignoring the policy: %+v", via, r)
 		}
 	}
 
@@ -99,27 +98,27 @@ func TestPullPolicy(t *testing.T) {
 	}
 	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train", "--ignore-policy")
 	if !strings.Contains(out, "--ignore-policy") {
-		t.Errorf("a pull without regard to the policy says\n%s", out)
+		t.Errorf("a pull that ignores the policy prints\n%s", out)
 	}
 
-	// An owner who thinks better of it is heard at once.
+	// A relaxed policy applies at once.
 	s.stop()
 	write(t, conf, "policy:\n  purposes: {ai-train: true}\n")
 	s = serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
 	if r, code := tryPull(t, s.url, file, "--purpose", "ai-train"); code != exitGood {
-		t.Errorf("once it is allowed: %+v", r)
+		t.Errorf("after the policy allows it: %+v", r)
 	}
 }
 
-// policySite is a site by TCT draft-01 with a policy of its own making.
+// policySite is a TCT draft-01 site with a policy.
 type policySite struct {
 	*httptest.Server
 	mu     sync.Mutex
 	policy http.HandlerFunc
 	robots string
 	also   map[string]http.HandlerFunc // by path
-	slow   time.Duration               // before each page
-	asked  []time.Time                 // when, but for robots.txt
+	slow   time.Duration               // delay before each page
+	asked  []time.Time                 // times of requests, except for robots.txt
 	paths  []string
 }
 
@@ -182,7 +181,7 @@ func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite
 	return s
 }
 
-// since gives the paths that were asked for since it was called last.
+// since returns the paths requested since the last call.
 func (s *policySite) since() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +193,7 @@ func (s *policySite) since() []string {
 func says(status int, typ, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", typ)
-		w.Header().Set("Retry-After", "100") // nobody waits so long
+		w.Header().Set("Retry-After", "100") // longer than any pull waits
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
 	}
@@ -206,8 +205,8 @@ func TestPullOddPolicy(t *testing.T) {
 		name   string
 		policy http.HandlerFunc
 		robots string
-		code   string // of the error; "" = the pull goes on
-		part   string // of the error's text
+		code   string // of the error; "" = the pull continues
+		part   string // expected in the error's text
 	}{
 		{"none", says(404, "text/plain", "no"), "", "", ""},
 		{"a page for every path", says(200, "text/html", "<!DOCTYPE html><p>Hello"), "", "", ""},
@@ -245,7 +244,7 @@ func TestPullOddPolicy(t *testing.T) {
 				t.Errorf("asked for %q: %+v", paths, r)
 			}
 			if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 2 || !r.PolicyIgnored {
-				t.Errorf("without regard to it: exit %d, %+v", code, r)
+				t.Errorf("ignoring the policy: exit %d, %+v", code, r)
 			}
 			if paths := s.since(); slices.Contains(paths, "/llm-policy.json") {
 				t.Errorf("asked for %q", paths)
@@ -254,7 +253,7 @@ func TestPullOddPolicy(t *testing.T) {
 	}
 }
 
-// age makes what a mirror remembers of a policy older.
+// age makes a remembered policy older.
 func age(t *testing.T, file, site, by string) {
 	t.Helper()
 	st := openStore(t, file, false)
@@ -278,8 +277,8 @@ func age(t *testing.T, file, site, by string) {
 	}
 }
 
-// A policy is remembered for a day, and an older one counts while nobody can
-// have a newer one.
+// pull remembers a policy for a day. An older one still applies while a newer one is
+// unavailable.
 func TestPullPolicyRemembered(t *testing.T) {
 	t.Parallel()
 	allows := says(200, "application/json", `{"purposes":{"allow_ai_input":true},"requirements":{"notice_required":true}}`)
@@ -319,12 +318,12 @@ func TestPullPolicyRemembered(t *testing.T) {
 	}
 }
 
-// Of a site that is down a pull says that it is down.
+// If a site is down, pull reports that, not a missing policy.
 func TestPullPolicyDown(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 2, says(500, "text/plain", "oh"))
 	fresh, known := filepath.Join(t.TempDir(), "fresh.db"), filepath.Join(t.TempDir(), "known.db")
-	tryPull(t, s.URL, known) // robots.txt is remembered, and no policy
+	tryPull(t, s.URL, known) // robots.txt is remembered, but no policy
 	s.Close()
 	for _, file := range []string{fresh, known} {
 		r, code := tryPull(t, s.URL, file)
@@ -334,7 +333,7 @@ func TestPullPolicyDown(t *testing.T) {
 	}
 }
 
-// A rate that a site asks for is kept.
+// pull keeps the rate that a site requests.
 func TestPullPolicyRate(t *testing.T) {
 	t.Parallel()
 	const gap = 40 * time.Millisecond
@@ -344,7 +343,7 @@ func TestPullPolicyRate(t *testing.T) {
 	if r.Added != 10 || r.Policy == nil || r.Policy.PerSecond != 25 {
 		t.Errorf("%+v", r)
 	}
-	times := s.asked // when requests came in, which may be late, but not early by more than that
+	times := s.asked // arrival times: may be late, but early only by less than this
 	if n := len(times); n < 13 || times[n-1].Sub(times[0]) < time.Duration(n-1)*gap-gap/2 {
 		t.Errorf("%d requests in %s", n, times[n-1].Sub(times[0]))
 	}
@@ -352,21 +351,21 @@ func TestPullPolicyRate(t *testing.T) {
 
 func nextDay() time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) }
 
-// A site that wants so many requests a day gets no more, over all pulls.
+// A daily limit of requests applies across pulls.
 func TestPullPolicyPerDay(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 30, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":12}}`))
-	s.slow = 20 * time.Millisecond // pages are under way when the last request is made
+	s.slow = 20 * time.Millisecond // pages are under way when the limit is reached
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	if left := time.Until(nextDay()); left < 30*time.Second {
-		time.Sleep(left) // all of it has to be on one day
+		time.Sleep(left) // all pulls must be on one day
 	}
 	midnight := nextDay()
 	r, code := tryPull(t, s.URL, file, "--via", "tct-01")
 	if code != exitFailure || r.GoOn == nil || !r.GoOn.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	// What is counted is asked for, and what is asked for is kept.
+	// Count and requests agree.
 	first := s.since()
 	pages := 0
 	for _, path := range first {
@@ -379,15 +378,15 @@ func TestPullPolicyPerDay(t *testing.T) {
 	}
 	r, code = tryPull(t, s.URL, file, "--via", "tct-01")
 	if paths := s.since(); len(paths) != 0 || code != exitFailure || r.GoOn == nil {
-		t.Errorf("again on this day: %q, exit %d, %+v", paths, code, r)
+		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)
 	}
 	got := len(held(t, file, s.URL+"/", s.URL+"/"))
 	if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 30-got {
-		t.Errorf("without regard to it, after %d pages: exit %d, %+v", got, code, r)
+		t.Errorf("ignoring the limit, after %d pages: exit %d, %+v", got, code, r)
 	}
 }
 
-// What a pull has not used of a day is there for the next.
+// Requests that a pull reserved but did not use remain for the next pull.
 func TestPullPolicyPerDayReturned(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 2, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":1000}}`))
@@ -399,11 +398,11 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 	st := openStore(t, file, false)
 	r, err := state.JSON[struct{ Used int }]{State: st.State(), Namespace: strings.TrimPrefix(s.URL, "http://"), Key: "requests"}.Load(t.Context())
 	if err != nil || r.Used != n {
-		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)
+		t.Errorf("%d requests made, counted (%v)", n, r, err)
 	}
 }
 
-// Whoever waits for long, since a site asks for that, is told so.
+// If a site requires a long delay, pull logs why it waits.
 func TestPullLongGap(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,21 +19,21 @@ import (
 	"time"
 )
 
-// behind is a served folder behind a proxy that counts, and does to it what a
-// test wants.
+// behind is a served folder behind a proxy that counts requests and can alter
+// responses.
 type behind struct {
 	url    string
 	dir    string
-	file   string // the store
+	file   string // path of the store
 	served *served
 
 	mu    sync.Mutex
 	asked []string
-	// alter answers in the place of the site if it gives true.
+	// alter can write the response itself; it then returns true.
 	alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool
 }
 
-// serveBehind serves a folder of some pages behind a proxy.
+// serveBehind serves a folder behind a proxy.
 func serveBehind(t *testing.T, dir string, args ...string) *behind {
 	t.Helper()
 	b := &behind{dir: dir, file: filepath.Join(t.TempDir(), "served.db")}
@@ -64,14 +64,14 @@ func serveBehind(t *testing.T, dir string, args ...string) *behind {
 	return b
 }
 
-// set says what is done to the site from now on; nil = nothing.
+// set sets alter; nil = pass everything.
 func (b *behind) set(alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.alter = alter
 }
 
-// paths gives what was asked for since the last call.
+// paths returns the paths requested since the last call.
 func (b *behind) paths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,8 +80,8 @@ func (b *behind) paths() []string {
 	return out
 }
 
-// published waits until the site says something else than before. How long that
-// takes is a multiple of how long the edition before has taken.
+// published waits until the list's ETag changes. The wait scales with the duration of
+// the previous edition.
 func (b *behind) published(t *testing.T, etag *string) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -94,7 +94,7 @@ func (b *behind) published(t *testing.T, etag *string) {
 	t.Fatal("the change is not published")
 }
 
-// manyPages gives a folder of so many pages.
+// manyPages returns a folder of n pages.
 func manyPages(t *testing.T, n int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pages")
@@ -107,8 +107,8 @@ func manyPages(t *testing.T, n int) string {
 	return dir
 }
 
-// densePages makes a site of pages that have little in common, so that it is
-// worth to look who tells what is gone from it.
+// densePages returns a site of n pages with little in common, large enough that asking
+// for deletions pays.
 func densePages(t *testing.T, n int) string {
 	t.Helper()
 	dir := manyPages(t, n)
@@ -122,7 +122,7 @@ func densePages(t *testing.T, n int) string {
 	return dir
 }
 
-// pageText gives a page of its own words.
+// pageText returns a page with words of its own.
 func pageText(i int, more string) string {
 	words := make([]string, 150)
 	for j := range words {
@@ -141,7 +141,7 @@ func wantSame(t *testing.T, got, want, site string) {
 	}
 	for u := range b {
 		if a[u].Title != b[u].Title || a[u].Text() != b[u].Text() {
-			t.Errorf("%s is not what it should be", u)
+			t.Errorf("%s differs", u)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// wayNames are the ways of a report with the parts that they were for.
+// wayNames returns the ways of a report with their parts.
 func wayNames(r agent.Report) (names []string) {
 	for _, w := range r.Ways {
 		names = append(names, w.Protocol+": "+w.Part)
@@ -23,7 +23,7 @@ func wayNames(r agent.Report) (names []string) {
 	return names
 }
 
-// waysRecord is what a mirror has of the ways into a site.
+// waysRecord is the record of a site's ways in a mirror.
 type waysRecord struct {
 	Site         *discover.Site   `json:"site"`
 	Purpose      millrace.Purpose `json:"purpose"`
@@ -35,7 +35,7 @@ type waysRecord struct {
 	} `json:"failed,omitempty"`
 }
 
-// changeWays changes what a mirror has of the ways into a site.
+// changeWays changes the record of a site's ways in a mirror.
 func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (before waysRecord) {
 	t.Helper()
 	st := openStore(t, file, false)
@@ -52,7 +52,7 @@ func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (be
 	return before
 }
 
-// What ways a site has is remembered for a week, for one purpose.
+// pull remembers a site's ways for a week, per purpose.
 func TestPullRemembersWays(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -78,7 +78,7 @@ func TestPullRemembersWays(t *testing.T) {
 	}
 }
 
-// corrupt breaks what is said in the files of SCP.
+// corrupt damages the contents of SCP files.
 func corrupt(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
 	if !strings.HasPrefix(r.URL.Path, "/scp/") {
 		return false
@@ -103,9 +103,8 @@ func (c *corrupting) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(q)
 }
 
-// A way whose files are broken is left for the next one, in the same pull, and
-// the report says so. The next pull looks again; what fails twice is left alone
-// for a while.
+// If the files of a way are broken, the same pull uses the next way and reports it. The
+// next pull probes again. After two failures, the way is skipped for a while.
 func TestPullTakesNextWay(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -147,7 +146,7 @@ func TestPullTakesNextWay(t *testing.T) {
 	})
 	r = pullBest(t, b.url, mirror)
 	if r.Deleted != 0 {
-		t.Errorf("once it is mended: %+v", r)
+		t.Errorf("after the repair: %+v", r)
 	}
 	if f := changeWays(t, mirror, b.url, func(*waysRecord) {}).Failed; len(f) != 0 {
 		t.Errorf("%s, then %s: remembered: %+v", second, r.Via, f)
@@ -155,7 +154,7 @@ func TestPullTakesNextWay(t *testing.T) {
 	wantTitles(t, mirror, sound, b.url)
 }
 
-// wantTitles fails unless one mirror has the pages of another one.
+// wantTitles fails unless two mirrors have the same titles.
 func wantTitles(t *testing.T, got, want, site string) {
 	t.Helper()
 	a, b := held(t, got, site, site), held(t, want, site, site)
@@ -166,8 +165,7 @@ func wantTitles(t *testing.T, got, want, site string) {
 	}
 }
 
-// A page whose document is that of another one comes from its HTML, and the
-// report says so.
+// If a page's document belongs to another page, pull reads the HTML and reports it.
 func TestPullLyingDocument(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))
@@ -189,7 +187,7 @@ func TestPullLyingDocument(t *testing.T) {
 	}
 }
 
-// A list that is suddenly empty is not believed, and the mirror is whole.
+// pull ignores a list that is suddenly empty, and keeps the mirror.
 func TestPullEmptyRoll(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))
@@ -211,12 +209,11 @@ func TestPullEmptyRoll(t *testing.T) {
 	}
 	b.set(nil)
 	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted+r.Added+r.Doubted != 0 {
-		t.Errorf("once it is back: %+v", r)
+		t.Errorf("after the list is back: %+v", r)
 	}
 }
 
-// The way by which a site was read before is waited for when it is out of
-// reach, and at the third time another one is taken.
+// If the usual way is unreachable, pull waits for it twice and then uses another one.
 func TestPullWaits(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 20))

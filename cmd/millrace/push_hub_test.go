@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// testHub is a small hub: it asks whether subscriptions are meant, and hands a
-// topic on when its publisher says that it has changed.
+// testHub is a minimal WebSub hub: it verifies subscriptions, and distributes a topic
+// when its publisher pings.
 type testHub struct {
 	*httptest.Server
 	mu     sync.Mutex
-	subs   []url.Values // forms of those that were meant
+	subs   []url.Values // forms of verified subscriptions
 	pinged []string     // topics
 }
 
@@ -38,7 +38,7 @@ func newTestHub(t *testing.T) *testHub {
 		case "publish":
 			go h.distribute(t, form.Get("hub.url"))
 		default:
-			t.Errorf("the hub is asked for %v", form)
+			t.Errorf("unexpected request to the hub: %v", form)
 		}
 	}))
 	t.Cleanup(h.Close)
@@ -47,7 +47,7 @@ func newTestHub(t *testing.T) *testHub {
 
 func (h *testHub) verify(t *testing.T, form url.Values) {
 	q := url.Values{"hub.mode": {"subscribe"}, "hub.topic": form["hub.topic"], "hub.challenge": {"meant?"}, "hub.lease_seconds": form["hub.lease_seconds"]}
-	resp, err := http.Get(form.Get("hub.callback") + "?" + q.Encode()) //nolint:noctx // a test's
+	resp, err := http.Get(form.Get("hub.callback") + "?" + q.Encode()) //nolint:noctx // in a test
 	if err != nil {
 		t.Error(err)
 		return
@@ -71,7 +71,7 @@ func (h *testHub) distribute(t *testing.T, topic string) {
 		if sub.Get("hub.topic") != topic {
 			continue
 		}
-		resp, err := http.Get(topic) //nolint:noctx // a test's
+		resp, err := http.Get(topic) //nolint:noctx // in a test
 		if err != nil {
 			t.Error(err)
 			return
@@ -87,11 +87,11 @@ func (h *testHub) distribute(t *testing.T, topic string) {
 	}
 }
 
-// send calls a subscriber back, and gives his answer.
+// send posts to a subscriber's callback and returns the status.
 func (h *testHub) send(t *testing.T, sub url.Values, body string) int {
 	mac := hmac.New(sha256.New, []byte(sub.Get("hub.secret")))
 	mac.Write([]byte(body))
-	req, err := http.NewRequest(http.MethodPost, sub.Get("hub.callback"), strings.NewReader(body)) //nolint:noctx // a test's
+	req, err := http.NewRequest(http.MethodPost, sub.Get("hub.callback"), strings.NewReader(body)) //nolint:noctx // in a test
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -99,7 +99,7 @@ func (h *testHub) send(t *testing.T, sub url.Values, body string) int {
 	req.Header.Set("X-Hub-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0 // nobody is there
+		return 0 // the subscriber is down
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode
@@ -111,9 +111,8 @@ func (h *testHub) state() (subs, pinged int) {
 	return len(h.subs), len(h.pinged)
 }
 
-// An edit goes from the site to its hub, and from there to a watch, which pulls
-// at once, although it listens to nothing else and its schedule has hours to go.
-// The next watch takes the subscription up without asking the hub.
+// An edit reaches the hub, and through it a watch, which pulls at once although nothing
+// else is due for hours. The next watch reuses the subscription.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
@@ -122,11 +121,11 @@ func TestPush(t *testing.T) {
 	at := "127.0.0.1:" + freePort(t)
 	args := []string{s.url, "--store", mirror, "--no-events", "--min-interval", "5h", "--callback", "http://" + at + "/hubs", "--callback-listen", at, "--log-level", "debug"}
 	w := watch(t, args...)
-	eventually(t, "all pages are told", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	eventually(t, "all pages are reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
 	eventually(t, "the hub has a subscriber", func() bool { subs, _ := h.state(); return subs == 1 })
 	told := len(w.stdout.String())
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
-	eventually(t, "the edit is told", func() bool { return strings.Contains(w.stdout.String()[told:], `"updated"`) })
+	eventually(t, "the edit is reported", func() bool { return strings.Contains(w.stdout.String()[told:], `"updated"`) })
 	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].URL != s.url+"about/" {
 		t.Errorf("%+v", e)
 	}
@@ -134,7 +133,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, w.out)
 	}
 	again := watch(t, args...)
-	eventually(t, "the callback is there again", func() bool { return h.send(t, h.subs[0], "any") == http.StatusAccepted })
+	eventually(t, "the callback works again", func() bool { return h.send(t, h.subs[0], "any") == http.StatusAccepted })
 	if subs, _ := h.state(); subs != 1 || again.stop() != 0 {
 		t.Errorf("%d subscriptions:\n%s", subs, again.out)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Search engines are told of the page that changes, and find the file of the key.
+// serve notifies search engines of the changed page, and serves the key file.
 func TestPushIndexNow(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -26,9 +26,9 @@ func TestPushIndexNow(t *testing.T) {
 	dir := copySite(t, "handbook")
 	s := serve(t, dir, "--indexnow", "--indexnow-url", engine.URL, "--indexnow-key", "0123456789abcdef", "--allow-private")
 	if code, header, body := get(t, s.url+"0123456789abcdef.txt"); code != http.StatusOK || body != "0123456789abcdef" || !strings.HasPrefix(header.Get("Content-Type"), "text/plain") {
-		t.Errorf("the file of the key: %d %q", code, body)
+		t.Errorf("key file: %d %q", code, body)
 	}
-	eventually(t, "what is there is no news", func() bool { return strings.Contains(s.out.String(), " key_file=") })
+	eventually(t, "unchanged pages were submitted", func() bool { return strings.Contains(s.out.String(), " key_file=") })
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	eventually(t, "the edit is submitted", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) > 0 })
 	mu.Lock()
@@ -38,8 +38,8 @@ func TestPushIndexNow(t *testing.T) {
 	}
 }
 
-// Pushes that nobody could follow, and those that contradict something else, are
-// refused at the start.
+// serve rejects notifications that no search engine could use, and contradicting flags,
+// at startup.
 func TestPushUsage(t *testing.T) {
 	t.Parallel()
 	site := copySite(t, "handbook")

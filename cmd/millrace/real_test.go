@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The PostgreSQL manual behind nginx, crawled, is the manual in its folder.
+// A crawl of the PostgreSQL manual behind nginx equals the manual in its folder.
 func TestRealNginx(t *testing.T) {
 	t.Parallel()
 	manual := pgdoc(t)
@@ -22,25 +22,25 @@ func TestRealNginx(t *testing.T) {
 	got := held(t, file, url, url)
 	for u, p := range want {
 		if got[u] == nil || got[u].Text() != p.Text() || got[u].Title != p.Title {
-			t.Errorf("%s is not in the mirror as it is in the folder", u)
+			t.Errorf("%s differs between mirror and folder", u)
 		}
 	}
 	if len(got) != len(want) || first.Added != len(want) {
 		t.Errorf("%d pages in the mirror, %d in the folder; %+v", len(got), len(want), first)
 	}
-	crawlInto(t, url, file, "--via", "crawl") // asks once more for what links led to and was not there
+	crawlInto(t, url, file, "--via", "crawl") // retries links that led nowhere
 	second := crawlInto(t, url, file, "--via", "crawl")
 	if second.Added+second.Updated+second.Deleted != 0 || second.Requests > int64(len(got)) || second.BytesReceived > 400*second.Requests {
 		t.Errorf("nothing changed: %+v", second)
 	}
 }
 
-// A WordPress is served by its REST API, and by crawling it where that is
-// closed. Nothing that it keeps to itself appears.
+// A WordPress is read by its REST API, or by a crawl where the API is closed. Nothing
+// private appears.
 func TestRealWordPress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, sign string // of the log
+		name, sign string // expected in the log
 		args       []string
 	}{
 		{"API", " site=", nil},
@@ -62,8 +62,8 @@ func TestRealWordPress(t *testing.T) {
 					continue
 				}
 				m, _, _ := strings.Cut(rest, `"`)
-				if strings.Contains(m, "hush") { // every private post has a word that ends so, in its address too
-					t.Errorf("the list names a page that nobody may see: %s", m)
+				if strings.Contains(m, "hush") { // every private post has such a word, in its address too
+					t.Errorf("the list names a private page: %s", m)
 				}
 				if code, _, body := get(t, m); code != 200 || strings.Contains(body, "hush in short") {
 					t.Errorf("%d %s:\n%s", code, m, body)
@@ -73,8 +73,7 @@ func TestRealWordPress(t *testing.T) {
 	}
 }
 
-// A MediaWiki is crawled without its histories and editors, whether robots.txt
-// keeps them away or not.
+// A crawl of a MediaWiki skips histories and editors, even if robots.txt allows them.
 func TestRealMediaWiki(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--no-robots"}} {
@@ -110,7 +109,7 @@ func TestRealMediaWiki(t *testing.T) {
 	}
 }
 
-// A site that Hugo has built is the same pages, crawled or read as Markdown.
+// A site built by Hugo has the same pages, crawled or read as Markdown.
 func TestRealHugo(t *testing.T) {
 	t.Parallel()
 	url, folder := realSite(t, "hugo")

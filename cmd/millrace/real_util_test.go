@@ -14,10 +14,9 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// realSite sets up a real site by a script of testdata/real, for as long as
-// the test takes. It gives the URL of its home, and the folder that it is in.
-// The script knows what else it needs; its status is 3 where that is missing.
-// A set-up that hangs, which is no fault of millrace's, is tried once more.
+// realSite sets up a real site by a script of testdata/real, for the duration of the
+// test. It returns the URL of the home page and the folder. The script exits with 3 if
+// a dependency is missing, which skips the test. A set-up that hangs is retried once.
 func realSite(t *testing.T, name string, options ...string) (url, folder string) {
 	t.Helper()
 	bash := testkit.Real(t, "bash")
@@ -27,7 +26,7 @@ func realSite(t *testing.T, name string, options ...string) (url, folder string)
 	}
 	for range 2 {
 		folder = t.TempDir()
-		if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // a server may have another user
+		if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // the server may run as another user
 			t.Fatal(err)
 		}
 		stop := func() {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// What a pull that is killed has cost is in the sums but for the last seconds,
-// and nothing is in them twice.
+// The statistics of a killed pull lack at most the last seconds, and count nothing
+// twice.
 func TestKillCosts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("testing.Short: a pull books every two seconds")
+		t.Skip("testing.Short: a pull saves its costs every two seconds")
 	}
 	const pages = 200
 	var asked atomic.Int64
@@ -44,7 +44,7 @@ func TestKillCosts(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Error("nothing is booked while the pull goes on")
+				t.Error("nothing is saved while the pull runs")
 				break
 			}
 		}
@@ -55,9 +55,9 @@ func TestKillCosts(t *testing.T) {
 			t.Fatal("the pull has ended before it was killed")
 		}
 		var err error
-		// One request of each pull may have been sent and not have come.
+		// One request of each pull may have been sent without arriving.
 		if booked, err = accounts(t, file); err != nil || booked > asked.Load()+i+1 || before == asked.Load() {
-			t.Fatalf("%d requests are booked of %d; %v", booked, asked.Load(), err)
+			t.Fatalf("%d requests are saved of %d; %v", booked, asked.Load(), err)
 		}
 	}
 	if r := savedReport(t, file).Sites[0]; r.Pulls != 0 || r.Failed != 0 {
@@ -66,15 +66,15 @@ func TestKillCosts(t *testing.T) {
 	before := asked.Load()
 	last := crawlInto(t, site.URL+"/", file, "--via", "crawl")
 	if last.Requests != asked.Load()-before {
-		t.Errorf("the last pull says that it has made %d requests, the site has seen %d", last.Requests, asked.Load()-before)
+		t.Errorf("the last pull reports %d requests, the site has seen %d", last.Requests, asked.Load()-before)
 	}
 	r := savedReport(t, file)
 	if s := r.Sites[0]; s.Pulls != 1 || s.Total.Requests.Spent != float64(booked+last.Requests) {
-		t.Errorf("%d pulls, %v requests; %d were booked of those that were killed, %d of the last", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
+		t.Errorf("%d pulls, %v requests; %d were saved by killed pulls, %d of the last", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
 	}
 }
 
-// accounts gives how many requests are booked in a store.
+// accounts returns the number of requests saved in a store.
 func accounts(t *testing.T, file string) (n int64, err error) {
 	t.Helper()
 	st := openStore(t, file, false)

@@ -29,8 +29,8 @@ func savedReport(t *testing.T, file string, args ...string) (r report.Report) {
 	return r
 }
 
-// What is said to be saved is what the same pages cost as HTML, measured by
-// somebody else, less what the pull has received.
+// The reported savings equal the cost of the same pages as HTML, measured
+// independently, minus what the pull received.
 func TestSavedAgainstHTML(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -71,7 +71,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 	}
 	second := pull(t, s.url, file).Savings
 	if second.Requests.Spent != 1 || second.Skipped != second.Pages || second.Pages == 0 || *second.SkipRate != 1 || *second.NotModifiedRate != 1 {
-		t.Errorf("a pull of what has not changed: %+v", second)
+		t.Errorf("a pull without changes: %+v", second)
 	}
 
 	r := savedReport(t, file)
@@ -90,7 +90,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 		sum := want.sum[0]
 		sum.Add(want.sum[1])
 		sum.HTML = got.Saved.HTML
-		nearly := cmp.Comparer(func(x, y float64) bool { return x-y <= 1 && y-x <= 1 }) // each is rounded
+		nearly := cmp.Comparer(func(x, y float64) bool { return x-y <= 1 && y-x <= 1 }) // each value is rounded
 		if d := cmp.Diff(sum, got.Saved, nearly); d != "" || got.Protocol != want.name || got.Pulls != 2 {
 			t.Errorf("%s, %d pulls (-pulls +report):\n%s", got.Protocol, got.Pulls, d)
 		}
@@ -104,7 +104,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 	}
 }
 
-// Every protocol's savings are counted alike.
+// Savings are counted in the same way for every protocol.
 func TestSavedByEveryProtocol(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"), "--also", "tct-03")
@@ -127,8 +127,7 @@ func TestSavedByEveryProtocol(t *testing.T) {
 	}
 }
 
-// A pull that failed has cost what it has cost, and a site that is not there
-// nothing.
+// A failed pull counts its cost. An unreachable site costs nothing.
 func TestFailedPullCounts(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
@@ -163,7 +162,7 @@ func TestReportCommand(t *testing.T) {
 	if r := savedReport(t, file); len(r.Sites) != 0 || r.Since != nil || r.Total != nil {
 		t.Errorf("%+v", r)
 	}
-	// A mirror from before pulls were counted: the text of its pages is there.
+	// A mirror from a version without cost statistics has only the texts of its pages.
 	batch := []millrace.Change{}
 	for _, name := range []string{"a", "b"} {
 		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: base + name}, Page: &millrace.Page{
@@ -197,8 +196,8 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// A pull that costs more than HTML says so in words: no text has a negative
-// saving, and the figures of the JSON stay signed.
+// If a pull costs more than HTML, the text says so in words and shows no negative
+// saving. The JSON keeps signed numbers.
 func TestCostText(t *testing.T) {
 	t.Parallel()
 	pull := store.Traffic{Pulls: 1, Pages: 10, Fetched: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
@@ -209,7 +208,7 @@ func TestCostText(t *testing.T) {
 	}
 }
 
-// A store that cannot be written to can be reported on.
+// report works on a read-only store.
 func TestReportReadOnly(t *testing.T) {
 	t.Parallel()
 	s, file := serve(t, copySite(t, "jekyll")), filepath.Join(t.TempDir(), "m.db")
@@ -228,7 +227,7 @@ func TestReportReadOnly(t *testing.T) {
 	}
 }
 
-// An address that cannot be one is a mistake in the command line.
+// An impossible listen address is a usage error.
 func TestListenAddress(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"foo", "127.0.0.1:99999", "a:b:c"} {

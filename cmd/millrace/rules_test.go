@@ -13,8 +13,8 @@ import (
 
 const letter = "Twice a month we write to you of what the water did, what the stones did, and what the bread was like."
 
-// soup writes a site whose elements say nothing of what they are for. In the
-// midst of each page is the same letter.
+// soup writes a site whose elements have no semantics. Each page contains the same
+// letter.
 func soup(t *testing.T, pages int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func soup(t *testing.T, pages int) string {
 		write(t, filepath.Join(dir, name), fmt.Sprintf(`<!DOCTYPE html><html lang="en"><title>Wheel %d</title><body><div class="e1">%s</div>
 <div class="e2"><h1>Wheel %d</h1><div class="e3">%s</div><div class="e4"><p>Our letter to you</p><p>%s</p></div><div class="e3">%s</div></div></body></html>`,
 			i, links[0]+links[1], i, text[0], letter, text[1]))
-		// A server gives no date to what has just been written.
+		// A server sends no date for a file that was written just now.
 		past := time.Now().Add(-time.Hour)
 		if err := os.Chtimes(filepath.Join(dir, name), past, past); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func soup(t *testing.T, pages int) string {
 	return dir
 }
 
-// with counts the pages that a mirror has, and those with a text.
+// with returns the number of pages in a mirror, and of those with a text.
 func with(pages map[string]*millrace.Page, text string) (all, n int) {
 	for _, p := range pages {
 		if strings.Contains(p.Text(), text) {
@@ -52,7 +52,7 @@ func with(pages map[string]*millrace.Page, text string) (all, n int) {
 	return len(pages), n
 }
 
-// Rules change the pages of a folder, and change them back.
+// New rules change the pages of a folder; the old rules restore them.
 func TestRulesFolder(t *testing.T) {
 	t.Parallel()
 	dir := soup(t, 30)
@@ -92,7 +92,7 @@ func TestRulesFolder(t *testing.T) {
 	}
 }
 
-// Other rules ask a live site for nothing.
+// New rules on a live site cause no requests.
 func TestRulesCrawl(t *testing.T) {
 	t.Parallel()
 	url, requests := liveSite(t, soup(t, 30), 0)
@@ -121,7 +121,7 @@ func TestRulesCrawl(t *testing.T) {
 	}
 }
 
-// Wrong rules are refused before anything is read or made.
+// Wrong rules are rejected before anything is read or written.
 func TestRulesWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestRulesWrong(t *testing.T) {
 	}
 }
 
-// TestRulesTried warns of rules that can hardly be meant, where a site is read.
+// serve and crawl warn of rules that are probably mistakes.
 func TestRulesTried(t *testing.T) {
 	t.Parallel()
 	site := filepath.Join("..", "..", "testdata", "sites", "handbook")

@@ -26,8 +26,7 @@ const (
 	scpPage  = `{"url":"https://example.com/blog/%s","title":"T","description":"D","modified":"2025-01-15T10:00:00Z","language":"en","content":[{"type":"heading","level":2,"text":"H"},{"type":"list","ordered":false,"items":["a<b"]}]}`
 )
 
-// scpText makes a collection of lines, with the checksum that the rule of the
-// room gives.
+// scpText returns a collection with the given lines and its checksum.
 func scpText(lines ...string) string {
 	text := strings.Join(append([]string{scpFirst}, lines...), "\n") + "\n"
 	sum := sha256.Sum256([]byte(text))
@@ -96,7 +95,7 @@ func TestSCPVerify(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said with its line and field.
+// scp reports errors in a file with line and field.
 func TestSCPBadFiles(t *testing.T) {
 	t.Parallel()
 	a, b := fmt.Sprintf(scpPage, "a"), fmt.Sprintf(scpPage, "b")
@@ -155,12 +154,12 @@ func TestSCPInspect(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Pages != 3 || r.Duplicates != 1 || r.Blocks["list"] != 3 || r.Checksum != "cut" || len(r.Claimed) != 71 {
 		t.Errorf("%v: %s", err, out)
 	}
-	// A refused file is shown as far as it goes.
+	// inspect shows a rejected file up to the error.
 	code, out, _ = command(t, nil, "scp", "inspect", scpFileOf(t, "b.scp", strings.Replace(text, `"T"`, `"U"`, 1)))
 	if code != 1 || !strings.Contains(out, "pages        3,") || !strings.Contains(out, "line 1") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// A script gets a report of every file.
+	// The JSON report covers every file.
 	for _, name := range []string{scpFileOf(t, "c.scp", "\x28\xb5\x2f\xfd"), filepath.Join(t.TempDir(), "none")} {
 		r = scp.Inspection{}
 		code, out, _ = command(t, nil, "scp", "inspect", "--json", name)
@@ -183,7 +182,7 @@ func TestSCPCat(t *testing.T) {
 		len(p.Blocks) != 2 || p.Blocks[1].Items[0].Text != "a<b" || !strings.Contains(lines[0], "a<b") {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	// Nothing of a refused file is printed.
+	// cat prints nothing of a rejected file.
 	bad := strings.Replace(scpText(scpPages("a", "b")...), `"T"`, `"U"`, 1)
 	if exit, code, out := failure(t, nil, "scp", "cat", scpFileOf(t, "a.scp", bad)); exit != 1 || code != "scp/checksum/matches" || !strings.Contains(out, "line 1") {
 		t.Errorf("exit %d %s: %s", exit, code, out)
@@ -198,7 +197,7 @@ func TestSCPRemote(t *testing.T) {
 		switch r.URL.Path {
 		case "/a.scp.gz":
 			w.Header().Set("Content-Encoding", "gzip")
-		case "/silent.scp.gz": // its coding is not said
+		case "/silent.scp.gz": // without a Content-Encoding
 		case "/short.scp.gz":
 			w.Header().Set("Content-Length", strconv.Itoa(len(coded)+10))
 		default:

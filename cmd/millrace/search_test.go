@@ -56,7 +56,7 @@ func TestSearch(t *testing.T) {
 	}
 	again := searched(t, "water wheel", "--store", file)
 	if a, b := r.Hits, again.Hits; len(a) != len(b) || a[0].URL != b[0].URL || a[0].Relevance != b[0].Relevance {
-		t.Error("the same question has another answer the second time")
+		t.Error("the same query has different results")
 	}
 	if r := searched(t, "watre wheeel", "--store", file); len(r.Hits) == 0 || r.Corrected == "" {
 		t.Errorf("typing errors find %d hits, corrected to %q", len(r.Hits), r.Corrected)
@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("--min-score 0.5 gives %v (the best is %v)", h.Relevance, least)
 		}
 	}
-	// What a person types is never an error.
+	// No input of a user is an error.
 	for _, q := range []string{`"`, "-", "AND OR NOT", "*", "a' OR 1=1; --", "title:", "\x01\x02", "🙂", strings.Repeat("word ", 10_000), `NEAR(a b)`, "x"} {
 		code, _, errs := command(t, nil, "search", "--store", file, "--", q)
 		if code != 0 {
@@ -80,20 +80,19 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A site that is served can be searched in its own store, and shows what is
-// published there.
+// search works on the store of a running server, and shows what it publishes.
 func TestSearchServed(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "store.db")
 	s := serve(t, dir, "--store", file)
 	if r := searched(t, "wheel", "--store", file, "--site", s.url); len(r.Hits) == 0 || !strings.HasPrefix(r.Hits[0].URL, s.url) {
-		t.Errorf("by where its pages are: %+v", r)
+		t.Errorf("by the URL of its pages: %+v", r)
 	}
 	if exit, code, out := failure(t, nil, "search", "wheel", "--store", file, "--site", "https://none.example/"); exit != 2 || code != "usage/site" || !strings.Contains(out, "folder "+dir) {
-		t.Errorf("a site that is not there: exit %d %s: %s", exit, code, out)
+		t.Errorf("an unknown site: exit %d %s: %s", exit, code, out)
 	}
 	if r := searched(t, "zymurgy", "--store", file); len(r.Hits) != 0 {
-		t.Fatalf("a word that is nowhere is found: %+v", r.Hits)
+		t.Fatalf("results for an absent word: %+v", r.Hits)
 	}
 	write(t, filepath.Join(dir, "about", "beer.html"), "<title>Beer</title><main><h1>Beer</h1><p>Zymurgy is how beer is made in old mills, by people who have the time.</p></main>")
 	eventually(t, "the new page is found", func() bool {
@@ -103,13 +102,13 @@ func TestSearchServed(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "about", "beer.html")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the page is gone", func() bool { return len(searched(t, "zymurgy", "--store", file).Hits) == 0 })
+	eventually(t, "the page is deleted", func() bool { return len(searched(t, "zymurgy", "--store", file).Hits) == 0 })
 	if code := s.stop(); code != 0 {
 		t.Errorf("serve ends with %d", code)
 	}
 }
 
-// A site can be searched while it changes, even before it was ever indexed.
+// search works while a site changes, even before its first index.
 func TestSearchWhileServing(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "store.db")
@@ -143,7 +142,7 @@ func TestSearchWhileServing(t *testing.T) {
 	wg.Wait()
 }
 
-// An embedder that does not answer is said so, and words are searched.
+// If the embedder fails, search says so and searches words.
 func TestSearchWithoutEmbedder(t *testing.T) {
 	t.Parallel()
 	file := mirrorOf(t, "handbook")
@@ -162,7 +161,7 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 	}
 }
 
-// In a store of several sites, a guess gives way to what is found as it was typed.
+// In a store of several sites, an exact match wins over a corrected one.
 func TestSearchSites(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -206,7 +205,7 @@ func TestSearchUsage(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(empty); err == nil {
-		t.Error("a store that is only named was made")
+		t.Error("search created the store")
 	}
 }
 

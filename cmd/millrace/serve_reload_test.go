@@ -33,8 +33,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// A signal has the configuration read again, under load: what is hidden goes,
-// nobody is refused or cut off, and a wrong configuration changes nothing.
+// A signal reloads the configuration under load: hidden pages disappear, no request
+// fails, and a wrong configuration changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
@@ -115,7 +115,7 @@ func TestReload(t *testing.T) {
 	if code, _, list := get(t, url+"llm-pages.json"); code != 200 || strings.Contains(list, "/about/") {
 		t.Errorf("%d, the list:\n%s", code, list)
 	}
-	// The files of the site are watched on.
+	// serve still watches the files of the site.
 	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had been read again, and is long enough.</p></main>")
 	eventually(t, "a new page is published", func() bool { return status("later.html/llm.json") == 200 })
 	for config, word := range map[string]string{
@@ -129,19 +129,19 @@ func TestReload(t *testing.T) {
 			t.Errorf("%q: no word of %q:\n%s", config, word, said)
 		}
 		if code := status("about/llm.json"); code != 404 {
-			t.Errorf("%q: what was hidden answers %d", config, code)
+			t.Errorf("%q: hidden page returns %d", config, code)
 		}
 	}
 	log := filepath.Join(t.TempDir(), "access.log")
 	reload("listen: 127.0.0.1:0\naccess-log: "+log+"\n", configTaken)
-	eventually(t, "/about is there again", func() bool { return status("about/llm.json") == 200 })
+	eventually(t, "/about is shown again", func() bool { return status("about/llm.json") == 200 })
 	eventually(t, "the log is written", func() bool { b, _ := os.ReadFile(log); return bytes.Contains(b, []byte("/about/llm.json")) })
 	if answers.Load() == 0 {
-		t.Error("nobody has asked meanwhile")
+		t.Error("no requests in the meantime")
 	}
 }
 
-// prepared makes a service of a command line, without starting it.
+// prepared returns the service of a command line, not started.
 func prepared(t *testing.T, args ...string) (*service, error) {
 	t.Helper()
 	var out buffer
@@ -158,7 +158,7 @@ func prepared(t *testing.T, args ...string) (*service, error) {
 	return plan.prepare(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, nil)
 }
 
-// A configuration that another one follows keeps no connection to the site.
+// A replaced configuration closes its connections to the site.
 func TestReloadConnections(t *testing.T) {
 	t.Parallel()
 	var open, all atomic.Int64
@@ -180,7 +180,7 @@ func TestReloadConnections(t *testing.T) {
 	}
 	defer s.source.Store.Close()
 	if all.Load() == 0 {
-		t.Error("nobody has looked at the site")
+		t.Error("the site was not scanned")
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -188,7 +188,7 @@ func TestReloadConnections(t *testing.T) {
 	eventually(t, "no connection is left", func() bool { return open.Load() == 0 })
 }
 
-// A site that hangs does not keep what is held of it from being served.
+// If a site hangs, serve publishes the stored pages.
 func TestStartHangs(t *testing.T) {
 	t.Parallel()
 	var hangs atomic.Bool
@@ -311,7 +311,7 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
-// Whoever has started the server, such as systemd, hears how it does.
+// serve notifies its service manager, such as systemd, of its state.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "notify")
@@ -323,7 +323,7 @@ func TestNotify(t *testing.T) {
 	var out buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	hangups := make(chan os.Signal)
-	var before string // what is said before a signal may come
+	var before string // expected before a signal may come
 	p := &process{
 		lookup: environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), stderr: &out, stdout: &out,
 		hangups: func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} },
@@ -363,7 +363,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// A server whose terminal is closed ends, unless it was started to outlive that.
+// A server ends when its terminal closes, unless it was started to outlive it.
 func TestRealTerminalCloses(t *testing.T) {
 	t.Parallel()
 	script := testkit.Real(t, "script")
@@ -376,7 +376,7 @@ func TestRealTerminalCloses(t *testing.T) {
 		terminal := exec.CommandContext(t.Context(), script, "-qfc",
 			"echo $$ >"+log+".pid; "+command+" "+exe+" serve "+dir+" --listen 127.0.0.1:0 2>"+log, "/dev/null")
 		terminal.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "SHELL=/bin/sh", "PATH=" + os.Getenv("PATH")}
-		// A child of a process that ignores the signal, as below nohup, ignores it too.
+		// A child of a process that ignores the signal, as with nohup, ignores it too.
 		heard := make(chan os.Signal, 1)
 		signal.Notify(heard, syscall.SIGHUP)
 		err := terminal.Start()
@@ -402,7 +402,7 @@ func TestRealTerminalCloses(t *testing.T) {
 			eventually(t, "it has ended", func() bool { return !alive() })
 			continue
 		}
-		eventually(t, "it reads its configuration again", func() bool {
+		eventually(t, "it reloads its configuration", func() bool {
 			return configTaken.MatchString(said())
 		})
 		if !alive() {

@@ -56,7 +56,7 @@ func serve(t *testing.T, args ...string) *served {
 	}
 }
 
-// reload writes another configuration, and has it read.
+// reload writes another configuration and reloads it.
 func (s *served) reload(t *testing.T, file, config string) {
 	t.Helper()
 	write(t, file, config)
@@ -65,7 +65,7 @@ func (s *served) reload(t *testing.T, file, config string) {
 	eventually(t, "the configuration is in use", func() bool { return len(configTaken.FindAllString(s.out.String(), -1)) > n })
 }
 
-// warnings gives the warnings of a log that are of no error.
+// warnings returns the warnings of a log that have no error.
 func warnings(log string) (lines []string) {
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "level=WARN") && !strings.Contains(line, " code=") {
@@ -75,7 +75,7 @@ func warnings(log string) (lines []string) {
 	return lines
 }
 
-// ended stops it, which has to end well.
+// ended stops it and fails unless it exits cleanly.
 func (s *served) ended(t *testing.T) {
 	t.Helper()
 	if code := s.stop(); code != 0 {
@@ -83,8 +83,8 @@ func (s *served) ended(t *testing.T) {
 	}
 }
 
-// asProcess gives a command as a process of its own, which is killed when ctx ends.
-// It is not started.
+// asProcess returns a command as a separate process, not started. The end of ctx kills
+// it.
 func asProcess(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()

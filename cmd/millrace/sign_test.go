@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// signingKey makes a key by the command, and gives its file and its name.
+// signingKey makes a key by the command, and returns its file and ID.
 func signingKey(t *testing.T) (file, id string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "key.pem")
@@ -28,9 +28,8 @@ func signingKey(t *testing.T) (file, id string) {
 	return file, strings.TrimSpace(out)
 }
 
-// A site signs what it publishes, and a pull says that it is right. What
-// somebody on the way has changed is not taken, and the way that it came by is
-// given up.
+// A site signs its documents, and a pull verifies them. It rejects a document changed
+// in transit, and abandons that way.
 func TestSignedSite(t *testing.T) {
 	t.Parallel()
 	key, id := signingKey(t)
@@ -39,7 +38,7 @@ func TestSignedSite(t *testing.T) {
 	if first.Signed == nil || first.Signed.Verified == 0 || first.Signed.Wrong+first.Signed.Unverified > 0 || !cmp.Equal(first.Signed.Keys, []string{id}) {
 		t.Errorf("signed: %+v", first.Signed)
 	}
-	// The other bytes have a good digest.
+	// The changed bytes have a valid digest.
 	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
 		if !strings.HasSuffix(r.URL.Path, "/p003.html/llm.json") {
 			return false
@@ -69,7 +68,7 @@ func TestSignedSite(t *testing.T) {
 			t.Errorf("%s was taken", u)
 		}
 	}
-	// Now of whatever is the best way.
+	// Now by the best way.
 	best := first.Via
 	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
 		if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/") || strings.HasSuffix(r.URL.Path, ".xml") || !strings.HasPrefix(r.URL.Path, "/"+best+"/") {
@@ -87,7 +86,7 @@ func TestSignedSite(t *testing.T) {
 	}
 }
 
-// digestChanged is an answer whose digest is that of other bytes.
+// digestChanged changes the digest of a response.
 type digestChanged struct{ http.ResponseWriter }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -99,7 +98,7 @@ func (d digestChanged) WriteHeader(status int) {
 // Unwrap serves [http.ResponseController].
 func (d digestChanged) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-// A pull shows whose it is, and a site lets nobody else in who says that he is a bot.
+// A pull signs its requests, and a site rejects other clients that claim to be a bot.
 func TestSignedPull(t *testing.T) {
 	t.Parallel()
 	key, _ := signingKey(t)
@@ -158,7 +157,7 @@ func TestSigningUsage(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's file is %v, %v", info.Mode(), err)
 	}
-	// What is written for another host is what a verifier reads.
+	// A verifier can read the directory that is written for another host.
 	out := filepath.Join(dir, "directory.json")
 	code, report, errs := command(t, nil, "keys", "directory", key, key, "--base-url", "https://bot.test/x", "--out", out, "--json")
 	var r directoryReport
@@ -175,7 +174,7 @@ func TestSigningUsage(t *testing.T) {
 	}
 }
 
-// In front of a site, a robot may have asked for any name that it goes by.
+// In front of a site, a bot may sign for any of the site's names.
 func TestSignedFront(t *testing.T) {
 	t.Parallel()
 	key, _ := signingKey(t)

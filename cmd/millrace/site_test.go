@@ -26,13 +26,13 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// pull runs `millrace pull --json` by TCT and gives its report.
+// pull runs `millrace pull --json` by TCT and returns its report.
 func pull(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	return pullBest(t, url, file, append([]string{"--via", "tct-01"}, args...)...)
 }
 
-// pullBest is pull by whatever way is the first to do.
+// pullBest is pull without --via.
 func pullBest(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
@@ -46,7 +46,7 @@ func pullBest(t *testing.T, url, file string, args ...string) agent.Report {
 	return r
 }
 
-// openStore opens the store in a file, until the test ends.
+// openStore opens a store until the test ends.
 func openStore(t *testing.T, file string, readOnly bool) store.Store {
 	t.Helper()
 	st, err := stores.Open(t.Context(), file, &store.Options{ReadOnly: readOnly})
@@ -57,7 +57,7 @@ func openStore(t *testing.T, file string, readOnly bool) store.Store {
 	return st
 }
 
-// held returns every page of a site in a store that a mirror shows, by URL.
+// held returns the pages of a site that a mirror shows, by URL.
 func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
 	t.Helper()
 	ctx := t.Context()
@@ -82,14 +82,14 @@ func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
 	return pages
 }
 
-// copyStore copies a store that a process has open: its pages as committed.
+// copyStore copies the committed pages of a store that a process has open.
 func copyStore(t *testing.T, file string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
 		b, err := os.ReadFile(file + suffix)
 		if errors.Is(err, fs.ErrNotExist) && suffix != "" {
-			continue // nobody has it open
+			continue // no process has it open
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -101,8 +101,7 @@ func copyStore(t *testing.T, file string) string {
 	return to
 }
 
-// wantMirror fails unless a mirror equals what a protocol carries of what is
-// served.
+// wantMirror fails unless a mirror equals what a protocol carries of the served pages.
 func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 	t.Helper()
 	room, err := rooms(via)
@@ -136,7 +135,7 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 	}
 }
 
-// carried tells a folder's life and what a mirror of it costs.
+// carried tests the life of a folder and the cost of mirroring it.
 func carried(t *testing.T, dir, page, phrase, gone string) {
 	file := filepath.Join(t.TempDir(), "served.db")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -185,7 +184,7 @@ func carried(t *testing.T, dir, page, phrase, gone string) {
 	}
 }
 
-// published reports whether the list has another ETag than before.
+// published reports whether the list's ETag changed.
 func published(t *testing.T, s *served, etag *string) bool {
 	code, header, _ := get(t, s.url+"llm-pages.json", "If-None-Match", *etag)
 	if code == 304 {
@@ -200,8 +199,8 @@ func TestHandbookCarried(t *testing.T) {
 	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "Two numbers say", "about/index.html")
 }
 
-// A new template is no new content (TCT draft-01, section 1.4.3): with every
-// file written anew, only the item of the one edited page moves.
+// A new template is no new content (TCT draft-01, section 1.4.3). All files are
+// rewritten, but only the item of the edited page changes.
 func TestTemplateInvariance(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -242,8 +241,8 @@ func TestTemplateInvariance(t *testing.T) {
 	}
 }
 
-// pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages, or
-// of a part of it in the fast tier.
+// pgdoc returns a copy of the PostgreSQL manual, a real site of 1,100 pages; in short
+// mode a part of it.
 func pgdoc(t *testing.T) string {
 	t.Helper()
 	if !testkit.Soaking() {
@@ -252,8 +251,8 @@ func pgdoc(t *testing.T) string {
 	return pgdocOf(t, "")
 }
 
-// pgdocOf gives a copy of the pages of the manual whose names begin so, and of
-// all that are no pages.
+// pgdocOf returns a copy of the manual's pages whose names have one of the prefixes,
+// and of all other files.
 func pgdocOf(t *testing.T, starts ...string) string {
 	t.Helper()
 	from, err := filepath.EvalSymlinks(testkit.Data(t, "MILLRACE_TEST_PGDOC"))
@@ -293,7 +292,7 @@ func TestManualCarried(t *testing.T) {
 	carried(t, pgdocOf(t, "index.", "tutorial", "queries", "ddl", "functions"), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html")
 }
 
-// A restart serves the previous edition at once, and finds what has changed.
+// A restart serves the previous edition at once, and then finds the changes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
@@ -320,15 +319,14 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// address gives where a server with a base URL of its own listens, from its
-// log.
+// address returns the listen address from the log of a server with a base URL.
 func address(s *served) string {
 	_, rest, _ := strings.Cut(s.out.String(), " address=")
 	addr, _, _ := strings.Cut(rest, "\n")
 	return "http://" + addr + "/"
 }
 
-// Hiding a path takes its pages back from every mirror.
+// Hiding a path removes its pages from every mirror.
 func TestHide(t *testing.T) {
 	t.Parallel()
 	dir, file, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db"), filepath.Join(t.TempDir(), "mirror.db")
@@ -360,7 +358,7 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// A mirror that is served again keeps its pages' C-URLs.
+// A served mirror keeps the canonical URLs of its pages.
 func TestServeMirror(t *testing.T) {
 	t.Parallel()
 	mirror, again := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "again.db")
@@ -409,7 +407,7 @@ func TestCheckServed(t *testing.T) {
 	}
 }
 
-// A puller that is killed at any moment loses nothing and repeats little.
+// A pull that is killed at any moment loses nothing and repeats little.
 func TestKillPull(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -462,7 +460,7 @@ func TestServeJSON(t *testing.T) {
 	}
 }
 
-// The site of troubles: every bad file is reported, and nothing else is lost.
+// serve reports every bad file of the troubles site and publishes all others.
 func TestOddFolder(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "odd"))
@@ -482,8 +480,8 @@ func TestOddFolder(t *testing.T) {
 	fmt.Fprintln(t.Output(), s.out)
 }
 
-// A page whose M-URL fails comes from its C-URL, the report says so, and no
-// validator is sent for it; an item that is nowhere is skipped.
+// If a page's document fails, pull reads the HTML, reports it and sends no validator.
+// An item whose page is absent too is skipped.
 func TestPullFallsBack(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -527,7 +525,7 @@ func TestPullFallsBack(t *testing.T) {
 	}
 }
 
-// A page is checked where its site has no list: the URL keeps its path.
+// check of a page URL keeps the path, even if the site has no list there.
 func TestCheckPage(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

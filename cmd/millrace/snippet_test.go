@@ -49,7 +49,7 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
-// systemd understands the unit.
+// systemd accepts the unit.
 func TestRealSnippetSystemd(t *testing.T) {
 	t.Parallel()
 	program := testkit.Real(t, "systemd-analyze")

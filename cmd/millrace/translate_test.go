@@ -12,8 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// carriedOf gives what a room carries of the pages of a mirror, published at a
-// base.
+// carriedOf returns what a protocol carries of a mirror's pages, published at a base.
 func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrace.Page {
 	t.Helper()
 	room, err := rooms(via)
@@ -34,9 +33,9 @@ func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrac
 	return out
 }
 
-// A site that came by SCP, and is published again of its mirror, says in every
-// other protocol what that protocol carries of the mirror: where it was, at a
-// host of its own, and built for a host that knows nothing of it.
+// A mirror that came by SCP is published by every other protocol: at its own URLs, at
+// another host, and built for a static host. Each reader gets what its protocol
+// carries.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))

@@ -72,8 +72,8 @@ func TestErrorNamesOnce(t *testing.T) {
 	}
 }
 
-// A folder that is emptied step by step, as a deployment does it, tells of
-// itself again and again: that is not a second look.
+// A deployment that empties a folder step by step causes many file events. They do not
+// count as a second scan.
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -92,8 +92,8 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// A site that goes away in the middle of a pull is a failure, however few
-// pages were left; what came is kept, and the next pull asks for the rest.
+// If a site goes down during a pull, the pull fails, however few pages were left. The
+// mirror keeps what was fetched, and the next pull fetches the rest.
 func TestPullCutOff(t *testing.T) {
 	t.Parallel() // it mostly waits
 	var down atomic.Bool
@@ -126,9 +126,9 @@ func TestPullCutOff(t *testing.T) {
 	}
 }
 
-// A site that is asked under another address than the one it publishes: the
-// paths of OpenFeeder belong to where the feed was found, and every other way
-// reports that no page is of the site. Nothing that is held goes.
+// A site is fetched at another address than its published one. OpenFeeder's paths
+// belong to the address of the feed; every other way reports that no page is of the
+// site. The mirror loses nothing.
 func TestPullWrongHost(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := serve(t, copySite(t, "handbook"))

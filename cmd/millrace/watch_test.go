@@ -56,7 +56,7 @@ func watchAs(t *testing.T, env map[string]string, args ...string) *served {
 	return s
 }
 
-// lines gives the changes in what was printed.
+// lines returns the printed changes.
 func lines(t *testing.T, text string) (out []outbox.Event) {
 	t.Helper()
 	sc := bufio.NewScanner(strings.NewReader(text))
@@ -85,8 +85,8 @@ func edit(t *testing.T, dir, old, now string) {
 	write(t, name, strings.Replace(string(html), old, now, 1))
 }
 
-// A site with events is watched: an edit is a line in a moment, and a restart
-// neither pulls nor tells again what is known.
+// A site with events is watched: an edit becomes a line at once, and a restart neither
+// pulls nor repeats changes.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -94,8 +94,9 @@ func TestWatch(t *testing.T) {
 	write(t, conf, "policy:\n  terms: https://example.com/terms\n  requirements:\n    attribution: true\n")
 	s := serve(t, dir, "--config", conf)
 	w := watch(t, s.url, "--store", mirror, "--content", "text", "--log-level", "debug")
-	eventually(t, "all pages are told", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
-	// The pull after the stream was opened knows its place; the next one is due to the edit alone.
+	eventually(t, "all pages are reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	// The pull after the stream opens stores its position. Then only an edit causes
+	// another pull.
 	eventually(t, "a pull after the stream was opened", func() bool {
 		_, after, opened := strings.Cut(w.out.String(), "/openfeeder/events status=200")
 		return opened && strings.Contains(after, " by=")
@@ -109,11 +110,11 @@ func TestWatch(t *testing.T) {
 	told := len(w.stdout.String())
 	began := time.Now()
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
-	eventually(t, "the edit is told", func() bool { return len(w.stdout.String()) > told })
+	eventually(t, "the edit is reported", func() bool { return len(w.stdout.String()) > told })
 	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].Change != "updated" || e[0].URL != s.url+"about/" || !strings.Contains(e[0].Content, "was a mill") {
 		t.Errorf("%+v", e)
 	}
-	t.Logf("the edit was told after %s", time.Since(began))
+	t.Logf("the edit was reported after %s", time.Since(began))
 	eventually(t, "the pull has ended", func() bool { return strings.Contains(w.out.String(), "updated=1") })
 	if code := w.stop(); code != 0 {
 		t.Errorf("exit %d:\n%s", code, w.out)
@@ -126,11 +127,11 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// hook is a receiver of webhooks.
+// hook is a webhook receiver.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
-	status int // of answers; 0 = 204
+	status int // of responses; 0 = 204
 	asked  int
 	got    []outbox.Event
 	header http.Header
@@ -180,8 +181,8 @@ func (h *hook) answer(status int) {
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A webhook is told what standard output would be, also what it was not there
-// for, and not again what it has.
+// A webhook receives the same as standard output, including changes it missed, and
+// nothing twice.
 func TestWatchWebhook(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -191,7 +192,7 @@ func TestWatchWebhook(t *testing.T) {
 	args := []string{s.url, "--store", mirror, "--webhook", h.URL + "/in?token=hunter2", "--webhook-secret-file", secret}
 	h.answer(http.StatusBadGateway)
 	w := watch(t, args...)
-	eventually(t, "the webhook is asked", func() bool { return strings.Contains(w.out.String(), " code=http-502") })
+	eventually(t, "the webhook is called", func() bool { return strings.Contains(w.out.String(), " code=http-502") })
 	if w.stop() != 0 || w.stdout.String() != "" || strings.Contains(w.out.String(), "hunter2") {
 		t.Fatalf("while it is down:\n%s\n%s", w.stdout, w.out)
 	}
@@ -204,7 +205,7 @@ func TestWatchWebhook(t *testing.T) {
 			t.Logf("%s\n%+v", w.out, got)
 		}
 	}()
-	eventually(t, "all pages are told, and the edit", func() bool {
+	eventually(t, "all pages and the edit are reported", func() bool {
 		_, got := h.state()
 		return slices.ContainsFunc(got, func(e outbox.Event) bool { return e.URL == s.url+"about/" && e.Change == "updated" })
 	})
@@ -218,21 +219,21 @@ func TestWatchWebhook(t *testing.T) {
 		t.Errorf("%d changes of %d pages: %+v\n%v", len(got), len(urls), got, h.header)
 	}
 
-	// One that is gone is left alone, and the mirror is kept on.
+	// After 410, watch stops calling the webhook and keeps the mirror up to date.
 	h.answer(http.StatusGone)
 	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_WEBHOOK_SECRET": hookSecret}
 	other := strings.Replace(args[4], "/in", "/other", 1)
 	w = watchAs(t, env, s.url, "--store", mirror, "--webhook", other, "--min-interval", "1s", "--max-interval", "1s", "--log-level", "debug")
-	eventually(t, "the end of the posts is told", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
+	eventually(t, "the end of the posts is logged", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
 	before, _ := h.state()
 	pulls := strings.Count(w.out.String(), " by=")
-	eventually(t, "the mirror is kept on", func() bool { return strings.Count(w.out.String(), " by=") > pulls })
+	eventually(t, "the mirror is still updated", func() bool { return strings.Count(w.out.String(), " by=") > pulls })
 	if after, _ := h.state(); after != before || w.stop() != 0 {
 		t.Errorf("%d posts, then %d", before, after)
 	}
 }
 
-// What a command line can get wrong.
+// watch rejects wrong usage.
 func TestWatchUsage(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -260,7 +261,7 @@ func TestWatchUsage(t *testing.T) {
 			t.Errorf("%v: exit %d %s, want %s:\n%s", tt.args, exit, code, tt.code, out)
 		}
 	}
-	// A webhook on this machine is refused, unless that is allowed.
+	// watch rejects a webhook on this machine, unless a flag allows it.
 	s, h := serve(t, copySite(t, "jekyll")), newHook(t)
 	file := filepath.Join(t.TempDir(), "m.db")
 	pull(t, s.url, file)
@@ -270,8 +271,8 @@ func TestWatchUsage(t *testing.T) {
 	}
 }
 
-// Of two watches that print what changes in one mirror, one tells all, and the
-// other ends and says why.
+// If two watches print the changes of one mirror, one prints all, and the other ends
+// with an error.
 func TestWatchTwice(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -292,8 +293,7 @@ func TestWatchTwice(t *testing.T) {
 	}
 }
 
-// With --from now, the pages of a new mirror's first pull are not changes; what
-// changes after it is.
+// With --from-now, the pages of the first pull are not changes; later changes are.
 func TestWatchFromNow(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -307,7 +307,7 @@ func TestWatchFromNow(t *testing.T) {
 	}
 }
 
-// Pages that a pull skips are in the log.
+// The log names the pages that a pull skips.
 func TestWatchSkips(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -316,7 +316,7 @@ func TestWatchSkips(t *testing.T) {
 	eventually(t, "the page that is gone is in the log", func() bool { return strings.Contains(w.out.String(), "code=http-404") })
 }
 
-// A site that is down does not hold up the others, nor end the watch.
+// A site that is down blocks no other site and does not end the watch.
 func TestWatchDown(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -331,19 +331,19 @@ func TestWatchDown(t *testing.T) {
 	defer close(stuck)
 	refused := httptest.NewServer(nil)
 	refused.Close()
-	// The same server under another name is another host.
+	// The same server with another name is another host.
 	w := watch(t, strings.Replace(dead.URL, "127.0.0.1", "localhost", 1), strings.Replace(refused.URL, "127.0.0.1", "127.0.0.2", 1), s.url,
 		"--store", filepath.Join(t.TempDir(), "m.db"))
-	eventually(t, "the site that is there is told of", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
-	eventually(t, "the site that is not there is in the log", func() bool { return strings.Contains(w.out.String(), " code=connection-refused") })
+	eventually(t, "the other site is reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	eventually(t, "the log names the site that is down", func() bool { return strings.Contains(w.out.String(), " code=connection-refused") })
 	began := time.Now()
 	if code := w.stop(); code != 0 || time.Since(began) > 10*time.Second {
 		t.Errorf("exit %d after %s:\n%s", code, time.Since(began), w.out)
 	}
 }
 
-// However often a watch is killed, every change is told, and none more often
-// than it was cut off.
+// A watch reports every change, however often it is killed, and repeats at most one per
+// kill.
 func TestKillWatch(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -363,7 +363,7 @@ func TestKillWatch(t *testing.T) {
 		}
 		return c
 	}
-	// whole fails unless all pages were told, with the words of the last edit.
+	// whole fails unless all pages were reported, with the text of the last edit.
 	whole := func(told []outbox.Event, says string, twice int) {
 		t.Helper()
 		pages, times := map[string]string{}, map[string]int{}
@@ -372,11 +372,11 @@ func TestKillWatch(t *testing.T) {
 			times[e.URL+" "+e.Revision]++
 		}
 		if len(pages) != 14 || !strings.Contains(pages[s.url+"about/"], says) {
-			t.Errorf("%d pages are told of; /about/ says\n%s", len(pages), pages[s.url+"about/"])
+			t.Errorf("%d pages are reported; /about/ says\n%s", len(pages), pages[s.url+"about/"])
 		}
 		again := len(told) - len(times)
-		if t.Logf("%d changes told, %d of them again", len(told), again); again > twice {
-			t.Errorf("%d changes are told again: %v", again, times)
+		if t.Logf("%d changes reported, %d of them again", len(told), again); again > twice {
+			t.Errorf("%d changes are repeated: %v", again, times)
 		}
 	}
 
@@ -403,7 +403,7 @@ func TestKillWatch(t *testing.T) {
 		if i < kills {
 			time.Sleep(time.Duration(50+80*i) * time.Millisecond)
 		} else {
-			eventually(t, "the last edit is told", func() bool { return strings.Contains(read(), says) })
+			eventually(t, "the last edit is reported", func() bool { return strings.Contains(read(), says) })
 		}
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -414,7 +414,7 @@ func TestKillWatch(t *testing.T) {
 	}
 	whole(told, says, kills*14)
 
-	// A receiver that has a message, of a sender that is killed before he knows.
+	// The receiver gets a message, and the sender is killed before it knows.
 	h := newHook(t)
 	var child atomic.Pointer[exec.Cmd]
 	killer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -445,8 +445,7 @@ func TestKillWatch(t *testing.T) {
 	whole(got, says, 3*14)
 }
 
-// A reader of standard output that goes away ends the watch, with an error that
-// says so.
+// If the reader of standard output closes the pipe, watch ends with an error.
 func TestWatchPipe(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -464,7 +463,7 @@ func TestWatchPipe(t *testing.T) {
 	_ = w.Close()
 }
 
-// A site that asks for patience gets it, also from the next process.
+// watch obeys Retry-After, also after a restart.
 func TestWatchRetryAfter(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

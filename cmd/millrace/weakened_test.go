@@ -19,13 +19,13 @@ import (
 	"github.com/millrace/millrace/internal/outbox"
 )
 
-// compressor is a proxy that compresses every body and weakens its ETag, as nginx
-// does with gzip.
+// compressor is a proxy that compresses every body and weakens its ETag, like nginx
+// with gzip.
 type compressor struct {
 	*httptest.Server
 	to       atomic.Pointer[url.URL]
 	requests atomic.Int64
-	// damage changes a document; nil = nothing is.
+	// damage changes a document; nil = no change.
 	damage atomic.Pointer[func(r *http.Request, body []byte) []byte]
 }
 
@@ -75,7 +75,7 @@ func newCompressor(t *testing.T) *compressor {
 	return c
 }
 
-// before puts the proxy in front of a server that goes by the proxy's address.
+// before puts the proxy in front of a server that uses the proxy's address as its base.
 func (c *compressor) before(t *testing.T, source string) {
 	t.Helper()
 	listen := freeAddress(t)
@@ -83,8 +83,8 @@ func (c *compressor) before(t *testing.T, source string) {
 	c.to.Store(&url.URL{Scheme: "http", Host: listen})
 }
 
-// A page that does not match its own hash is fetched once more, past caches. If
-// that does not help, it is taken and marked, until it comes as its hash says.
+// If a page does not match its hash, pull fetches it again past caches. If that fails
+// too, pull stores it marked as unconfirmed, until a later fetch matches.
 func TestUnconfirmed(t *testing.T) {
 	t.Parallel()
 	for via, document := range map[string]string{"tct-01": "/about/llm.json", "tct-00": "/about/llm/"} {
@@ -127,7 +127,7 @@ func TestUnconfirmed(t *testing.T) {
 
 		spoil(false)
 		if r, code := tryPull(t, c.URL, file, "--via", via); code != 0 || r.Unconfirmed != 0 || asked.Load() != 2 {
-			t.Errorf("%s: the second answer is right: exit %d, %d unconfirmed after %d requests", via, code, r.Unconfirmed, asked.Load())
+			t.Errorf("%s: the second response is right: exit %d, %d unconfirmed after %d requests", via, code, r.Unconfirmed, asked.Load())
 		}
 		if n := marked(); n != 0 {
 			t.Errorf("%s: %d pages are marked", via, n)
@@ -150,7 +150,7 @@ func TestUnconfirmed(t *testing.T) {
 			t.Errorf("%s: %d pages are marked after a pull that brought nothing", via, n)
 		}
 		w := watch(t, c.URL, "--store", file, "--via", via)
-		eventually(t, "the page is told of", func() bool {
+		eventually(t, "the page is reported", func() bool {
 			return slices.ContainsFunc(lines(t, w.stdout.String()), func(e outbox.Event) bool { return e.Unconfirmed && strings.HasSuffix(e.URL, "/about/") })
 		})
 		w.stop()
