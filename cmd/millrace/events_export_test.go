@@ -67,7 +67,7 @@ func TestEventsTo(t *testing.T) {
 		t.Errorf("exit %d: %s", code, s.out)
 	}
 	if text := s.out.String(); strings.Contains(text, "hunter2") || strings.Contains(text, eventsSecret) {
-		t.Errorf("secrets are told:\n%s", text)
+		t.Errorf("output has a secret:\n%s", text)
 	}
 	mu.Lock()
 	defer mu.Unlock()

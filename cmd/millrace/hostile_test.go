@@ -304,7 +304,7 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 	}
 	for _, s := range []string{got.text, got.stderr, fmt.Sprint(got.report), string(stored)} {
 		if strings.Contains(s, "topsecret") {
-			t.Errorf("a secret is told: %.300s", s)
+			t.Errorf("output has a secret: %.300s", s)
 		}
 	}
 	if next.code != 0 {
@@ -331,7 +331,7 @@ func (f *fault) trouble(t *testing.T, via string, got pulled) {
 	}
 	for _, line := range lines {
 		if len(line) > 350 || regexp.MustCompile(`%!|EOF|net/http|mirror http|(tct-0[01]|scp|arc|openfeeder|crawl): (tct-0[01]|scp|arc|openfeeder|crawl)`).MatchString(line) {
-			t.Errorf("for nobody: %s", line)
+			t.Errorf("unexpected line: %s", line)
 		}
 	}
 }

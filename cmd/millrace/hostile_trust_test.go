@@ -68,7 +68,7 @@ func TestPullTLS(t *testing.T) {
 		{"silent", func(*testing.T) *place {
 			return &place{raw: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}
 		}, "timeout-tls"},
-		{"nobody", func(*testing.T) *place {
+		{"no server", func(*testing.T) *place {
 			return &place{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
 		}, "connection-refused"},
 		{"no such host", func(*testing.T) *place { return nil }, "dns-unknown"},
@@ -246,7 +246,7 @@ func TestPullCredentialsInLinks(t *testing.T) {
 			}
 			for _, s := range []string{got.text, got.stderr, fmt.Sprint(got.report), string(pages)} {
 				if i := strings.Index(s, "topsecret"); i >= 0 {
-					t.Errorf("%q: a secret is told: %.300s", via, s[max(0, i-150):])
+					t.Errorf("%q: output has a secret: %.300s", via, s[max(0, i-150):])
 				}
 			}
 			if via == webCrawl && (got.code != 0 || got.report.Added != 2) {

@@ -116,7 +116,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			return
 		}
 	}
-	t.Fatalf("waited in vain: %s", what)
+	t.Fatalf("timeout: %s", what)
 }
 
 // copySite copies a test site, for tests that change it.
@@ -190,7 +190,7 @@ func TestUsage(t *testing.T) {
 		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "usage/list-items", "MILLRACE_LIST_ITEMS"},
 		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}, 1, "address-loopback", ""},
 		{"a private address to check", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
-		{"nobody there", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
+		{"no server", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
 		{"no such file of SCP", nil, []string{"scp", "verify", missing}, 1, "file-not-found", ""},
 		{"no such page", nil, []string{"extract", missing}, 1, "file-not-found", ""},
 	} {

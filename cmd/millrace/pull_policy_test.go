@@ -398,7 +398,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 	st := openStore(t, file, false)
 	r, err := state.JSON[struct{ Used int }]{State: st.State(), Namespace: strings.TrimPrefix(s.URL, "http://"), Key: "requests"}.Load(t.Context())
 	if err != nil || r.Used != n {
-		t.Errorf("%d requests made, counted (%v)", n, r, err)
+		t.Errorf("%d requests made, %+v counted (%v)", n, r, err)
 	}
 }
 
