@@ -125,8 +125,8 @@ func (m *month) chooseWays() {
 		})
 	}
 	via := []string{"crawl"}
-	for _, room := range all.Protocols() {
-		via = append(via, room.Name)
+	for _, proto := range all.Protocols() {
+		via = append(via, proto.Name)
 	}
 	for _, name := range append(via, "") {
 		w := &monthWay{name: "`pull --via " + name + "`", lean: name == "crawl"}

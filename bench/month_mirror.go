@@ -20,7 +20,7 @@ type monthState struct {
 	db    store.Store
 	view  millrace.View
 	pages map[string]*millrace.Page
-	sums  map[string]map[string][sha256.Size]byte // by room: of what it carries, by URL
+	sums  map[string]map[string][sha256.Size]byte // by protocol: of what it carries, by URL
 }
 
 // open opens the site of a store; "" is its only one.
@@ -82,8 +82,8 @@ func said(p *millrace.Page) []byte {
 	return raw
 }
 
-// roomOf gives a room, or one that carries everything.
-func roomOf(name string) protocol.Protocol {
+// protocolOf gives a protocol, or one that carries everything.
+func protocolOf(name string) protocol.Protocol {
 	for _, r := range all.Protocols() {
 		if r.Name == name {
 			return r
@@ -92,15 +92,15 @@ func roomOf(name string) protocol.Protocol {
 	return protocol.Protocol{Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p }}
 }
 
-// carry gives what a room carries of the site, by URL.
+// carry gives what a protocol carries of the site, by URL.
 func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	if s.sums[name] != nil {
 		return s.sums[name]
 	}
-	room := roomOf(name)
+	proto := protocolOf(name)
 	sums := make(map[string][sha256.Size]byte, len(s.pages))
 	for u, p := range s.pages {
-		if c := room.Carry(s.view.Site(), p); c != nil {
+		if c := proto.Carry(s.view.Site(), p); c != nil {
 			sums[u] = sha256.Sum256(said(c))
 		}
 	}
@@ -112,7 +112,7 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 // the site. wrong counts the pages that are stale or lost, left are those that are
 // gone from the site.
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
-	want, room := truth.carry(w.level), roomOf(w.level)
+	want, proto := truth.carry(w.level), protocolOf(w.level)
 	found := 0
 	for p, err := range got.view.Scan(ctx, millrace.Scan{Bodies: true}) {
 		if err != nil {
@@ -120,7 +120,7 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 		}
 		sum, there := want[p.URL]
 		// A page that came another way may say more than this one carries.
-		if c := room.Carry(truth.view.Site(), p); c != nil {
+		if c := proto.Carry(truth.view.Site(), p); c != nil {
 			p = c
 		}
 		switch {

@@ -16,7 +16,7 @@ import (
 
 const openfeederPages = 5000
 
-// openfeeder measures the room of that name: its documents, searches, replies
+// openfeeder measures the protocol of that name: its documents, searches, replies
 // of what has changed on a site of n pages, and events.
 func (b *bench) openfeeder(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, "openfeeder.db")

@@ -33,7 +33,7 @@ var wholeManuals = []struct {
 }
 
 // whole measures how much of a page the default reply to ?url= has: each page
-// of the manuals, by the publisher of the room.
+// of the manuals, by the publisher of the protocol.
 func (b *bench) whole(ctx context.Context) error {
 	for _, m := range wholeManuals {
 		pages, whole, median, err := wholeShare(ctx, filepath.Join(b.dir, m.name+".db"), m.dir)
@@ -85,17 +85,17 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	room := openfeeder.NewPublisher(nil)
+	proto := openfeeder.NewPublisher(nil)
 	var shares []float64
 	for _, u := range urls {
-		first, more, err := feedChunks(ctx, room, v, u, "")
+		first, more, err := feedChunks(ctx, proto, v, u, "")
 		if err != nil {
 			return 0, 0, 0, err
 		}
 		all := first
 		for page := 2; more; page++ {
 			var n int
-			if n, more, err = feedChunks(ctx, room, v, u, fmt.Sprintf("&page=%d", page)); err != nil {
+			if n, more, err = feedChunks(ctx, proto, v, u, fmt.Sprintf("&page=%d", page)); err != nil {
 				return 0, 0, 0, err
 			}
 			all += n

@@ -37,8 +37,8 @@ func (b *bench) pulls(ctx context.Context, n int) error {
 	}
 	defer s.stop()
 	mirrors := make([]*mirrorOf, 0, 8)
-	for _, room := range all.Protocols() {
-		m, err := openMirror(ctx, filepath.Join(b.dir, "mirror-"+room.Name+".db"), s.url, room)
+	for _, proto := range all.Protocols() {
+		m, err := openMirror(ctx, filepath.Join(b.dir, "mirror-"+proto.Name+".db"), s.url, proto)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (b *bench) pulls(ctx context.Context, n int) error {
 		if _, rep, err := m.sync(ctx); err != nil {
 			return err
 		} else if rep.Added != n {
-			return fmt.Errorf("%s: %d of %d pages came: %+v", room.Name, rep.Added, n, rep)
+			return fmt.Errorf("%s: %d of %d pages came: %+v", proto.Name, rep.Added, n, rep)
 		}
 		if err := b.unchanged(ctx, m, n); err != nil {
 			return err
@@ -122,7 +122,7 @@ func versions(ctx context.Context, url string) (map[string]string, error) {
 
 // mirrorOf is a mirror of one site by one protocol.
 type mirrorOf struct {
-	room   protocol.Protocol
+	proto  protocol.Protocol
 	url    string
 	store  store.Store
 	site   store.Site
@@ -130,12 +130,12 @@ type mirrorOf struct {
 	lists  map[string]bool // paths that are asked for when nothing has changed
 }
 
-func openMirror(ctx context.Context, file, url string, room protocol.Protocol) (*mirrorOf, error) {
+func openMirror(ctx context.Context, file, url string, proto protocol.Protocol) (*mirrorOf, error) {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return nil, err
 	}
-	m := &mirrorOf{room: room, url: url, store: st, robots: robots{files: map[string][]byte{}}}
+	m := &mirrorOf{proto: proto, url: url, store: st, robots: robots{files: map[string][]byte{}}}
 	if m.site, err = st.Site(ctx, url, url); err != nil {
 		m.close()
 		return nil, err
@@ -149,7 +149,7 @@ func (m *mirrorOf) close() { _ = m.store.Close() }
 func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
 	w := new(wire)
 	client := fetching.New(&fetching.Options{AllowPrivate: true, Delay: -1, Robots: &m.robots, Dial: w.dial})
-	rep, err := mirror.Sync(ctx, m.url+" "+m.room.Name, m.room.NewReader(client.HTTP(), m.url, nil), m.site, nil)
+	rep, err := mirror.Sync(ctx, m.url+" "+m.proto.Name, m.proto.NewReader(client.HTTP(), m.url, nil), m.site, nil)
 	client.CloseIdleConnections()
 	if err != nil {
 		return traffic{}, rep, err
@@ -186,7 +186,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 		return err
 	}
 	if rep.Added+rep.Updated+rep.Deleted+rep.Fetched > 0 {
-		return fmt.Errorf("%s: nothing has changed, and a pull found %+v", m.room.Name, rep)
+		return fmt.Errorf("%s: nothing has changed, and a pull found %+v", m.proto.Name, rep)
 	}
 	m.lists = make(map[string]bool)
 	not := 0
@@ -197,7 +197,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 		}
 	}
 	b.add(row{
-		what: fmt.Sprintf("second pull of %d pages by %s", n, m.room.Name), limit: "1 request, a 304",
+		what: fmt.Sprintf("second pull of %d pages by %s", n, m.proto.Name), limit: "1 request, a 304",
 		ours: fmt.Sprintf("%d requests, %d of them a 304; %d bytes received, %d of them bodies; %d sent",
 			len(t.exchanges), not, t.received, t.bodies, t.sent),
 		ratio: fmt.Sprintf("%.2f", float64(len(t.exchanges))), reach: "at most 1", good: len(t.exchanges) == 1 && not == 1 && t.bodies == 0,
@@ -211,13 +211,13 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.room.Name)
+	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.proto.Name)
 	if rep.Fetched == 0 {
 		b.add(row{what: what, ours: "nothing yet: its files are made anew less often"})
 		return nil
 	}
 	if rep.Updated != edited || rep.Added+rep.Deleted > 0 {
-		return fmt.Errorf("%s: %d pages have changed, and a pull found %+v", m.room.Name, edited, rep)
+		return fmt.Errorf("%s: %d pages have changed, and a pull found %+v", m.proto.Name, edited, rep)
 	}
 	type part struct{ bodies, alone, count int64 }
 	var parts [2]part // documents, lists

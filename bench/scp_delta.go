@@ -85,13 +85,13 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		return errNoFiler
 	}
 	timed := &timedFiler{ArtifactPublisher: filer}
-	room := edition.Room{Name: scp.Name, Publisher: timed}
+	proto := edition.Protocol{Name: scp.Name, Publisher: timed}
 	artifacts, err := artifactdir.Open(filepath.Join(b.dir, "scp-files"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = artifacts.Close() }()
-	press := edition.NewPress(from, []edition.Room{room}, artifacts,
+	press := edition.NewPress(from, []edition.Protocol{proto}, artifacts,
 		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	publish := func() (seconds float64, pages string, err error) {
 		seconds, _, err = measure(func() error {

@@ -21,7 +21,7 @@ const (
 	usageProtocols = 7
 )
 
-var usageRooms = [usageProtocols]string{"html", "tct-01", "tct-00", "web", "scp", "arc", "openfeeder"}
+var protocolNames = [usageProtocols]string{"html", "tct-01", "tct-00", "web", "scp", "arc", "openfeeder"}
 
 // visitor makes events of a site whose clock it keeps.
 type visitor struct {
@@ -34,10 +34,10 @@ type visitor struct {
 func (v *visitor) event(after time.Duration) store.Event {
 	rng := v.rng
 	v.now = v.now.Add(time.Duration(rng.ExpFloat64() * float64(after)))
-	bot, room := int(rng.ExpFloat64()*usageBots/4)%usageBots, int(rng.ExpFloat64()*2)%usageProtocols
+	bot, proto := int(rng.ExpFloat64()*usageBots/4)%usageBots, int(rng.ExpFloat64()*2)%usageProtocols
 	page := int(rng.ExpFloat64()*usagePages/6) % usagePages
 	e := store.Event{
-		Time: v.now, Bot: fmt.Sprintf("ExampleBot-%d", bot), Family: fmt.Sprintf("family-%d", bot/2), Protocol: usageRooms[room],
+		Time: v.now, Bot: fmt.Sprintf("ExampleBot-%d", bot), Family: fmt.Sprintf("family-%d", bot/2), Protocol: protocolNames[proto],
 		Endpoint: store.EndpointFetch, Status: 200, Path: fmt.Sprintf("/%d/%02d/%s-%s-%s-%d/", 2008+page%18, page%12+1,
 			words[page%len(words)], words[page/7%len(words)], words[page/31%len(words)], page),
 		HTML: int64(15_000+page*7919%90_000) * v.scale, Received: int64(5000+page*3571%20_000) * v.scale,

@@ -1,5 +1,5 @@
 // Package check is the conformance engine: it runs the rules of specifications
-// against a site and reports what breaks them. It knows no protocol; rooms
+// against a site and reports what breaks them. It knows no protocol; protocols
 // bring the rules, and a [Target] through which they look at the site.
 //
 //	t, err := check.NewTarget("https://example.com/", client, nil)

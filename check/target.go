@@ -247,7 +247,7 @@ func gunzip(resp *http.Response) (io.ReadCloser, error) {
 }
 
 // Memo returns what f gave when it was first called with the key: what the
-// rules of a room share, such as its discovery. Keys start with the room's
+// rules of a protocol share, such as its discovery. Keys start with the protocol's
 // name. An error is remembered too, unless the context has ended.
 func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	type entry struct {

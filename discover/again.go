@@ -22,7 +22,7 @@ func (l *prober) earlier(name string) *Way {
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
 }
 
-// confirm returns the way of a room as it was at an earlier look, if its
+// confirm returns the way of a protocol as it was at an earlier look, if its
 // document is still there. nil: it has to be looked for.
 func (l *prober) confirm(ctx context.Context, name string) *Way {
 	was := l.earlier(name)

@@ -14,9 +14,9 @@ import (
 // A look that knows of an earlier one asks whether the ways are still there, and
 // looks for what was not, or is no more.
 func TestProbePrevious(t *testing.T) {
-	rooms := all.Protocols()
-	s := publish(t, 40, protocol.PublisherOptions{}, rooms...)
-	o := discover.Options{Protocols: rooms}
+	protocols := all.Protocols()
+	s := publish(t, 40, protocol.PublisherOptions{}, protocols...)
+	o := discover.Options{Protocols: protocols}
 	first := probe(t, s.URL, &o)
 	asked, spent := s.requests(), first.Spent.Bytes
 	o.Previous = first

@@ -218,7 +218,7 @@ func TestMemoRetries(t *testing.T) {
 			asked int
 			err   error
 		}{{"/passes", 2, nil}, {"/busy", 2, millrace.ErrUnavailable}, {"/broken", 2, io.ErrUnexpectedEOF}, {"/silent", 1, millrace.ErrUnavailable}} {
-			for range 3 { // rooms
+			for range 3 { // protocols
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+c.path, nil)
 				if err != nil {
 					t.Fatal(err)

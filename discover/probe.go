@@ -37,7 +37,7 @@ type prober struct {
 }
 
 // Probe finds out what ways there are into the site that a URL is of, in few and
-// small requests: robots.txt, the root, what each room asks for, the documents
+// small requests: robots.txt, the root, what each protocol asks for, the documents
 // about the use of the content, a sitemap and up to three pages. client nil =
 // the guarded default; nil options are the zero value.
 //
@@ -131,17 +131,17 @@ func (l *prober) all(outer context.Context) error {
 	} else {
 		go func() { unread <- l.readTerms(ctx) }()
 	}
-	rooms := l.probeProtocols(ctx)
+	protocols := l.probeProtocols(ctx)
 	refusal := l.refusal(<-unread)
 	ctx, cancel = within(limit)
 	defer cancel()
-	web := l.probeWeb(ctx, rooms)
+	web := l.probeWeb(ctx, protocols)
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
-	for i, room := range l.Protocols {
-		if w := rooms[i]; w == nil {
-			l.site.Absent = append(l.site.Absent, room.Name)
+	for i, proto := range l.Protocols {
+		if w := protocols[i]; w == nil {
+			l.site.Absent = append(l.site.Absent, proto.Name)
 		} else {
 			l.site.Ways = append(l.site.Ways, *w)
 		}
@@ -231,7 +231,7 @@ func (l *prober) readHome(ctx context.Context) error {
 	case l.homeErr == nil:
 	case answered:
 		l.moved(status.URL)
-		return nil // the rooms may know other doors
+		return nil // the protocols may know other doors
 	case errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
 		return nil
 	default:
@@ -265,33 +265,33 @@ func refusedByRobots(err error) bool {
 	return ok
 }
 
-// probeProtocols returns the way of each room, nil where the site does not have it.
+// probeProtocols returns the way of each protocol, nil where the site does not have it.
 func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
-	for i, room := range l.Protocols {
-		if room.Probe == nil {
+	for i, proto := range l.Protocols {
+		if proto.Probe == nil {
 			continue
 		}
 		all.Go(func() {
-			if ways[i] = l.confirm(ctx, room.Name); ways[i] != nil {
+			if ways[i] = l.confirm(ctx, proto.Name); ways[i] != nil {
 				return
 			}
-			offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
-			ways[i] = l.way(ctx, room, offer, err)
+			offer, err := proto.Probe(ctx, l.client, l.site.URL, l.readerOptions())
+			ways[i] = l.way(ctx, proto, offer, err)
 		})
 	}
 	all.Wait()
 	return ways
 }
 
-// way makes a way of what a room has found, nil if it has found nothing.
-func (l *prober) way(ctx context.Context, room protocol.Protocol, offer *protocol.Offer, err error) *Way {
-	w := &Way{Protocol: room.Name, Label: room.Label, Offer: offer, Allowed: true}
+// way makes a way of what a protocol has found, nil if it has found nothing.
+func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protocol.Offer, err error) *Way {
+	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
 		if offer.Deletes && offer.Named > 0 { // not by files, which list all pages
-			_, w.Deletions = room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
+			_, w.Deletions = proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
 		}
 		return w
 	case errors.Is(err, millrace.ErrNotFound):
@@ -302,12 +302,12 @@ func (l *prober) way(ctx context.Context, room protocol.Protocol, offer *protoco
 		w.Allowed = false
 	}
 	w.Later = errors.Is(err, millrace.ErrUnavailable)
-	w.Offer, w.Reason, w.Code = nil, reason(err, room.Name), millrace.ErrorCode(err)
-	l.Logger.Debug("a way that is none", "protocol", room.Name, "error", err)
+	w.Offer, w.Reason, w.Code = nil, reason(err, proto.Name), millrace.ErrorCode(err)
+	l.Logger.Debug("a way that is none", "protocol", proto.Name, "error", err)
 	return w
 }
 
-// reason returns an error as a line, without the name of a room in front.
+// reason returns an error as a line, without the name of a protocol in front.
 func reason(err error, name string) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), name+": ")
 }
@@ -335,8 +335,8 @@ func (l *prober) readerOptions() *protocol.ReaderOptions {
 // readTerms asks for the documents about the use of the content. The error is
 // that of the first one that cannot be read.
 func (l *prober) readTerms(ctx context.Context) (first error) {
-	for _, room := range l.Protocols {
-		src, ok := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
+	for _, proto := range l.Protocols {
+		src, ok := proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
 		if !ok {
 			continue
 		}

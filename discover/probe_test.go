@@ -124,17 +124,17 @@ func pages(n int) (all []*millrace.Page) {
 	return all
 }
 
-// publish publishes pages by rooms.
-func publish(t testing.TB, n int, o protocol.PublisherOptions, rooms ...protocol.Protocol) *site {
+// publish publishes pages by protocols.
+func publish(t testing.TB, n int, o protocol.PublisherOptions, protocols ...protocol.Protocol) *site {
 	t.Helper()
 	s := newSite(t)
-	for _, room := range rooms {
+	for _, proto := range protocols {
 		o := o
-		for _, r := range rooms {
+		for _, r := range protocols {
 			o.Protocols = append(o.Protocols, r.Name)
 		}
-		server := protocoltest.Serve(room, &o)
-		v := protocoltest.NewView(millrace.Site{Base: s.URL + "/"}, pages(n), room.Tagger)
+		server := protocoltest.Serve(proto, &o)
+		v := protocoltest.NewView(millrace.Site{Base: s.URL + "/"}, pages(n), proto.Tagger)
 		if err := server.Show(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
@@ -177,20 +177,20 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), strings.NewReader(body))
 }
 
-// Every room by itself, and all of them together, are found with what they
+// Every protocol by itself, and all of them together, are found with what they
 // have, in few requests, none of them twice.
 func TestProbe(t *testing.T) {
 	const n = 40
-	rooms := all.Protocols()
-	for _, room := range rooms {
-		t.Run(room.Name, func(t *testing.T) {
-			s := publish(t, n, protocol.PublisherOptions{}, room)
+	protocols := all.Protocols()
+	for _, proto := range protocols {
+		t.Run(proto.Name, func(t *testing.T) {
+			s := publish(t, n, protocol.PublisherOptions{}, proto)
 			got := probe(t, s.URL+"/docs/page-001/?x#y", nil)
-			w := got.Way(room.Name)
+			w := got.Way(proto.Name)
 			if w == nil || !w.Open() || w.Offer.Pages != n {
 				t.Fatalf("%+v, absent %v", got.Ways, got.Absent)
 			}
-			if len(got.Ways) != 2 || len(got.Absent) != len(rooms)-1 || got.URL != s.URL+"/" {
+			if len(got.Ways) != 2 || len(got.Absent) != len(protocols)-1 || got.URL != s.URL+"/" {
 				t.Errorf("%s: ways %v, absent %v", got.URL, got.Ways, got.Absent)
 			}
 			if twice := s.twice(); len(twice) > 0 {
@@ -199,15 +199,15 @@ func TestProbe(t *testing.T) {
 			if n := s.requests(); n > 24 || got.Spent.Bytes > 200_000 {
 				t.Errorf("%d requests, %v", n, got.Spent)
 			}
-			if p := got.Plan(nil); p.First.Primary != room.Name {
+			if p := got.Plan(nil); p.First.Primary != proto.Name {
 				t.Errorf("the plan is %+v", p.First)
 			}
 		})
 	}
 	t.Run("all", func(t *testing.T) {
-		s := publish(t, n, protocol.PublisherOptions{}, rooms...)
+		s := publish(t, n, protocol.PublisherOptions{}, protocols...)
 		got := probe(t, s.URL, nil)
-		if len(got.Ways) != len(rooms)+1 || len(got.Absent) != 0 {
+		if len(got.Ways) != len(protocols)+1 || len(got.Absent) != 0 {
 			t.Fatalf("ways %v, absent %v", got.Ways, got.Absent)
 		}
 		for _, w := range got.Ways {

@@ -22,7 +22,7 @@ const (
 	askBytes    = 15_000
 )
 
-// probeQuick looks at the rooms whose pages come many in a file, each of which takes
+// probeQuick looks at the protocols whose pages come many in a file, each of which takes
 // a request or two, and reports whether the site needs no further look. If so
 // the site has the way that was found, and the plain web as far as the sitemaps
 // tell of it, so that a way that leaves most pages out is not taken for one that
@@ -31,12 +31,12 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
 		return l.Previous.Quick && l.confirmQuick(ctx)
 	}
-	for _, room := range l.Protocols {
-		if !room.Collections || room.Probe == nil {
+	for _, proto := range l.Protocols {
+		if !proto.Collections || proto.Probe == nil {
 			continue
 		}
-		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
-		w := l.way(ctx, room, offer, err)
+		offer, err := proto.Probe(ctx, l.client, l.site.URL, l.readerOptions())
+		w := l.way(ctx, proto, offer, err)
 		if !w.complete() {
 			continue
 		}
@@ -49,7 +49,7 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 		site := *l.site
 		site.Ways = []Way{*w}
 		if w.silent() {
-			site.Ways = append(site.Ways, l.deletionWays(ctx, room.Name)...)
+			site.Ways = append(site.Ways, l.deletionWays(ctx, proto.Name)...)
 		}
 		site.Ways = append(site.Ways, web)
 		if !site.enough() {
@@ -88,23 +88,23 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 	return true
 }
 
-// deletionWays returns the other rooms that tell what is gone.
+// deletionWays returns the other protocols that tell what is gone.
 func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
-	for _, room := range l.Protocols {
-		if room.Name == not || room.Probe == nil || !readsDeletions(room, l.site.URL) {
+	for _, proto := range l.Protocols {
+		if proto.Name == not || proto.Probe == nil || !readsDeletions(proto, l.site.URL) {
 			continue
 		}
-		offer, err := room.Probe(ctx, l.client, l.site.URL, l.readerOptions())
-		if w := l.way(ctx, room, offer, err); w != nil {
+		offer, err := proto.Probe(ctx, l.client, l.site.URL, l.readerOptions())
+		if w := l.way(ctx, proto, offer, err); w != nil {
 			ways = append(ways, *w)
 		}
 	}
 	return ways
 }
 
-// readsDeletions reports whether a room's reader can be asked what is gone alone.
-func readsDeletions(room protocol.Protocol, site string) bool {
-	_, ok := room.NewReader(nil, site, nil).(protocol.DeletionReader)
+// readsDeletions reports whether a protocol's reader can be asked what is gone alone.
+func readsDeletions(proto protocol.Protocol, site string) bool {
+	_, ok := proto.NewReader(nil, site, nil).(protocol.DeletionReader)
 	return ok
 }
 
@@ -121,21 +121,21 @@ func (w *Way) silent() bool {
 }
 
 // Short returns the site as a quick look would have left it, with the ways that
-// it chooses from, or nil if a quick look would have looked everywhere. rooms
+// it chooses from, or nil if a quick look would have looked everywhere. protocols
 // are the protocols of the look.
-func (s *Site) Short(rooms []protocol.Protocol) *Site {
+func (s *Site) Short(protocols []protocol.Protocol) *Site {
 	web := s.Way(Web)
 	if web == nil || web.Offer == nil {
 		return nil
 	}
-	for _, room := range rooms {
-		w := s.Way(room.Name)
-		if !room.Collections || !w.complete() {
+	for _, proto := range protocols {
+		w := s.Way(proto.Name)
+		if !proto.Collections || !w.complete() {
 			continue
 		}
 		site := *s
 		site.Ways, site.Quick = []Way{*w}, true
-		for _, other := range rooms {
+		for _, other := range protocols {
 			if o := s.Way(other.Name); w.silent() && o != nil && o != w && readsDeletions(other, s.URL) {
 				site.Ways = append(site.Ways, *o)
 			}

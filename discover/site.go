@@ -15,7 +15,7 @@ const Web = "crawl"
 // Options of [Probe]. The zero value looks for the plain web alone.
 type Options struct {
 	Protocols []protocol.Protocol     // what is looked for, in the order in which it is shown
-	Reader    *protocol.ReaderOptions // for the rooms; nil = the zero value
+	Reader    *protocol.ReaderOptions // for the protocols; nil = the zero value
 	// Purpose is what the content is wanted for; "" = [millrace.AIInput].
 	Purpose millrace.Purpose
 	// IgnorePolicy: what the site's documents about use do not allow is a way
@@ -59,7 +59,7 @@ type Site struct {
 	// Moved is where the root leads to, if that is on another origin: what is
 	// found there is another site.
 	Moved string `json:"moved,omitempty"`
-	// Quick: the look ended when it had found enough ([Options].Quick). Rooms
+	// Quick: the look ended when it had found enough ([Options].Quick). Protocols
 	// that it did not come to are neither in Ways nor in Absent, the root was not
 	// asked for, and the plain web is estimated by its sitemaps alone.
 	Quick bool `json:"quick,omitempty"`
@@ -90,11 +90,11 @@ type Seen struct {
 
 // Way is one way to read a site.
 type Way struct {
-	Protocol string `json:"protocol"`        // name of a room, or [Web]
+	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // of the protocol for people; "" = Protocol
 	// Offer is nil if nothing can be had this way: Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions: the room's reader can be asked for what is gone alone
+	// Deletions: the protocol's reader can be asked for what is gone alone
 	// ([protocol.DeletionReader]).
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose

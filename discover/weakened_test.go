@@ -64,14 +64,14 @@ func TestWeakenedTags(t *testing.T) {
 		"without":   func(tag string) string { return strings.Replace(tag, "sha256-", "", 1) },
 		"other tag": func(tag string) string { return strings.Replace(tag, "sha256-", "v", 1) },
 	} {
-		for _, room := range all.Protocols() {
-			if !strings.HasPrefix(room.Name, "tct-") {
+		for _, proto := range all.Protocols() {
+			if !strings.HasPrefix(proto.Name, "tct-") {
 				continue
 			}
-			t.Run(room.Name+" "+name, func(t *testing.T) {
+			t.Run(proto.Name+" "+name, func(t *testing.T) {
 				t.Parallel()
 				at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-				srv := protocoltest.Serve(room, nil)
+				srv := protocoltest.Serve(proto, nil)
 				var requests atomic.Int64
 				proxied := compressed(srv, retag)
 				site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ func TestWeakenedTags(t *testing.T) {
 						})
 					}
 					list[0].URL, list[3].Title = "/", "Page 3"+changed
-					if err := srv.Show(t.Context(), protocoltest.NewView(millrace.Site{Base: site.URL + "/"}, list, room.Tagger)); err != nil {
+					if err := srv.Show(t.Context(), protocoltest.NewView(millrace.Site{Base: site.URL + "/"}, list, proto.Tagger)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -99,7 +99,7 @@ func TestWeakenedTags(t *testing.T) {
 				pull := func() int64 {
 					t.Helper()
 					requests.Store(0)
-					r, err := mirror.Sync(t.Context(), room.Name, room.NewReader(client.HTTP(), site.URL, nil), &held, nil)
+					r, err := mirror.Sync(t.Context(), proto.Name, proto.NewReader(client.HTTP(), site.URL, nil), &held, nil)
 					if err != nil || r.SkippedN+r.Unconfirmed > 0 || held.Len() != pages {
 						t.Fatalf("%d pages, %+v, %v", held.Len(), r, err)
 					}
@@ -110,11 +110,11 @@ func TestWeakenedTags(t *testing.T) {
 				if n := pull(); n != 1 {
 					t.Errorf("nothing has changed, and a pull takes %d requests", n)
 				}
-				found, err := discover.Probe(t.Context(), client.HTTP(), site.URL, &discover.Options{Protocols: []protocol.Protocol{room}})
+				found, err := discover.Probe(t.Context(), client.HTTP(), site.URL, &discover.Options{Protocols: []protocol.Protocol{proto}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				i := slices.IndexFunc(found.Ways, func(w discover.Way) bool { return w.Protocol == room.Name })
+				i := slices.IndexFunc(found.Ways, func(w discover.Way) bool { return w.Protocol == proto.Name })
 				if i < 0 || found.Ways[i].Offer == nil {
 					t.Fatalf("%+v", found.Ways)
 				}

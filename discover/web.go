@@ -81,9 +81,9 @@ func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// probeWeb returns the way of the pages and their links. rooms are the other
+// probeWeb returns the way of the pages and their links. protocols are the other
 // ways, which may know how many pages there are.
-func (l *prober) probeWeb(ctx context.Context, rooms []*Way) Way {
+func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
 	switch {
@@ -105,7 +105,7 @@ func (l *prober) probeWeb(ctx context.Context, rooms []*Way) Way {
 		l.site.Page = l.Previous.Page
 		return *was
 	}
-	if l.Quick && !slices.ContainsFunc(rooms, func(r *Way) bool { return r != nil && r.Open() }) {
+	if l.Quick && !slices.ContainsFunc(protocols, func(r *Way) bool { return r != nil && r.Open() }) {
 		// With only one way there is nothing to compare.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
@@ -116,7 +116,7 @@ func (l *prober) probeWeb(ctx context.Context, rooms []*Way) Way {
 	s := l.estimatePages(ctx)
 	l.see(s)
 	pages := s.pages
-	for _, r := range rooms {
+	for _, r := range protocols {
 		if pages < 0 && r != nil && r.Offer != nil {
 			pages = max(pages, r.Offer.Pages)
 		}

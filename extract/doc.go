@@ -23,7 +23,7 @@
 //   - links.go, login.go: what a crawler needs beside the page.
 //   - meta*.go, title.go, author*.go, date*.go, schema*.go, kind.go: the other
 //     fields, each with its source.
-//   - extra.go: what single rooms want of a document, by functions of theirs.
+//   - extra.go: what single protocols want of a document, by functions of theirs.
 //
 // [Fragment] does the walk alone, for HTML that is content from end to end.
 //

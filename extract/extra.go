@@ -17,7 +17,7 @@ import (
 
 // Extra computes the data of one protocol from a document, beside the fields
 // that every page has: an element of [millrace.Page.Extra]. There is no HTML
-// left once a page is made, so whatever a room wants of it is made here.
+// left once a page is made, so whatever a protocol wants of it is made here.
 type Extra struct {
 	// Version rises whenever the same document may give another value: it is a
 	// part of [Rules.Fingerprint], so that pages are made again.
@@ -66,17 +66,17 @@ func (d *Document) Skipped(n *html.Node) bool { return d.l != nil && d.l.skip[n]
 // maxForms is the maximum length of [Document.Forms].
 const maxForms = 100
 
-// extra is an Extra and the room that it is for.
+// extra is an Extra and the protocol that it is for.
 type extra struct {
 	Extra
-	room string
+	proto string
 }
 
 // extras puts what is to be made into an order.
 func extras(of map[string]Extra) []extra {
 	list := make([]extra, 0, len(of))
-	for _, room := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, extra{of[room], room})
+	for _, proto := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, extra{of[proto], proto})
 	}
 	return list
 }
@@ -123,13 +123,13 @@ func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 				if res.Failed == nil {
 					res.Failed = map[string]error{}
 				}
-				res.Failed[e.room] = err
+				res.Failed[e.proto] = err
 			}
 		case value != nil:
 			if d.Page.Extra == nil {
 				d.Page.Extra = map[string]json.RawMessage{}
 			}
-			d.Page.Extra[e.room] = value
+			d.Page.Extra[e.proto] = value
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // forms is an extra that says how many forms a document has, and what is its
 // title.
 func forms(version int) map[string]Extra {
-	return map[string]Extra{"room": {Version: version, Prefix: "data-room-", Forms: true, Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
+	return map[string]Extra{"note": {Version: version, Prefix: "data-note-", Forms: true, Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
 		return json.Marshal([]any{len(d.Forms), d.Page.Title, d.Base.String(), d.Content != nil})
 	}}}
 }
@@ -34,11 +34,11 @@ func TestExtra(t *testing.T) {
 	const text = "<h1>The mill</h1><p>The mill has stood at the ford for three hundred years, and still grinds what is brought to it.</p>"
 	for name, c := range map[string]struct{ source, want string }{
 		"nothing":          {"<main>" + text + "</main>", ""},
-		"an attribute":     {"<main>" + text + "<p data-room-a></main>", `[0,"The mill","https://mill.example/a",true]`},
-		"in capitals":      {"<main>" + text + "<p DATA-ROOM-a></main>", `[0,"The mill","https://mill.example/a",true]`},
-		"nearly":           {"<main>" + text + "<p data-rooms></main>", ""},
-		"at the beginning": {"room-<main>" + text + "</main>", ""},
-		"a base":           {`<base href="/b/">` + "<main>" + text + "<p data-room-a></main>", `[0,"The mill","https://mill.example/b/",true]`},
+		"an attribute":     {"<main>" + text + "<p data-note-a></main>", `[0,"The mill","https://mill.example/a",true]`},
+		"in capitals":      {"<main>" + text + "<p DATA-NOTE-a></main>", `[0,"The mill","https://mill.example/a",true]`},
+		"nearly":           {"<main>" + text + "<p data-notes></main>", ""},
+		"at the beginning": {"note-<main>" + text + "</main>", ""},
+		"a base":           {`<base href="/b/">` + "<main>" + text + "<p data-note-a></main>", `[0,"The mill","https://mill.example/b/",true]`},
 		"a form":           {"<main>" + text + "<form><input></form></main>", `[1,"The mill","https://mill.example/a",true]`},
 		"no content form":  {"<header><form><input></form></header><main>" + text + "</main><footer><form></form></footer>", ""},
 		"to search":        {"<main>" + text + "<form role=search><input></form></main>", ""},
@@ -51,7 +51,7 @@ func TestExtra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(res.Page.Extra["room"]); got != c.want || !res.Page.Known.Has(millrace.FieldExtra) || res.Failed != nil {
+		if got := string(res.Page.Extra["note"]); got != c.want || !res.Page.Known.Has(millrace.FieldExtra) || res.Failed != nil {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		plain, err := HTML(t.Context(), []byte(c.source), "https://mill.example/a", nil)
@@ -88,19 +88,19 @@ func TestExtraFails(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	rules := extraRules(t, &RulesOptions{Extra: map[string]Extra{"room": {Make: func(context.Context, *Document) (json.RawMessage, error) {
+	rules := extraRules(t, &RulesOptions{Extra: map[string]Extra{"note": {Make: func(context.Context, *Document) (json.RawMessage, error) {
 		stop()
 		return nil, nil
 	}}}})
 	if _, err := HTML(ctx, []byte("<p>Text"), "https://mill.example/", &Options{Rules: rules}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the context has ended: %v", err)
 	}
-	if _, err := NewRules(&RulesOptions{Extra: map[string]Extra{"room": {}}}); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := NewRules(&RulesOptions{Extra: map[string]Extra{"note": {}}}); !errors.Is(err, millrace.ErrInvalid) {
 		t.Errorf("an extra that makes nothing: %v", err)
 	}
 }
 
-// Pages are made again when what rooms want of them is made in another way.
+// Pages are made again when what protocols want of them is made in another way.
 func TestExtraFingerprint(t *testing.T) {
 	none, one, two := extraRules(t, nil), extraRules(t, &RulesOptions{Extra: forms(1)}), extraRules(t, &RulesOptions{Extra: forms(2)})
 	same := extraRules(t, &RulesOptions{Extra: forms(1)})
@@ -113,7 +113,7 @@ func TestExtraFingerprint(t *testing.T) {
 // from its surroundings.
 func TestExtraDocument(t *testing.T) {
 	seen := map[string]bool{}
-	rules := extraRules(t, &RulesOptions{Drop: []string{".gone"}, Extra: map[string]Extra{"room": {Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
+	rules := extraRules(t, &RulesOptions{Drop: []string{".gone"}, Extra: map[string]Extra{"note": {Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
 		var visit func(n *html.Node)
 		visit = func(n *html.Node) {
 			if id := attr(n, "id"); id != "" {
@@ -144,16 +144,16 @@ func TestExtraDocument(t *testing.T) {
 // What is taken out of a tree before it is read is in no field of the page.
 func TestExtraPrepare(t *testing.T) {
 	extra := forms(1)
-	e := extra["room"]
+	e := extra["note"]
 	e.Prepare = func(tree *html.Node) {
 		if h := findTag(tree, atom.H1); h != nil {
 			h.Parent.RemoveChild(h)
 		}
 	}
-	extra["room"] = e
+	extra["note"] = e
 	rules := extraRules(t, &RulesOptions{Extra: extra})
 	const source = "<h1>The old mill</h1><p>Water runs over the wheel from dawn until it is dark."
-	for _, s := range []string{source, source + "<p data-room-a>"} {
+	for _, s := range []string{source, source + "<p data-note-a>"} {
 		res, err := HTML(t.Context(), []byte(s), "https://mill.example/", &Options{Rules: rules})
 		if err != nil || (s == source) != strings.Contains(string(res.Page.Canonical()), "old mill") {
 			t.Errorf("%s: %+v, %v", s, res.Page, err)
@@ -168,7 +168,7 @@ func TestExtraPrepare(t *testing.T) {
 func TestContent(t *testing.T) {
 	rules := extraRules(t, &RulesOptions{Extra: forms(1)})
 	p, err := Content(t.Context(), []byte("<p>Water.</p><form><input></form>"), "/a", &Options{Rules: rules, Base: "https://mill.example/"})
-	if err != nil || p.URL != "/a" || len(p.Blocks) != 1 || p.Known != millrace.FieldContent|millrace.FieldExtra || string(p.Extra["room"]) != `[1,"","https://mill.example/a",true]` {
+	if err != nil || p.URL != "/a" || len(p.Blocks) != 1 || p.Known != millrace.FieldContent|millrace.FieldExtra || string(p.Extra["note"]) != `[1,"","https://mill.example/a",true]` {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = Content(t.Context(), []byte("<p>Water."), "https://mill.example/a", nil)

@@ -71,7 +71,7 @@ type Result struct {
 	// [millrace.ErrorCode] tells the reasons apart.
 	Reason error
 
-	// Failed says why a room has nothing of the document, by the names of
+	// Failed says why a protocol has nothing of the document, by the names of
 	// [RulesOptions.Extra]; nil = nothing went wrong.
 	Failed map[string]error
 

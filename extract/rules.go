@@ -47,8 +47,8 @@ type RulesOptions struct {
 	// Comments keeps the comments of readers on pages that are no threads. The
 	// form to write one is left out.
 	Comments bool
-	// Extra is what is made of every document for single rooms, by the name
-	// that a room has in [millrace.Page.Extra].
+	// Extra is what is made of every document for single protocols, by the name
+	// that a protocol has in [millrace.Page.Extra].
 	Extra map[string]Extra
 }
 
@@ -76,9 +76,9 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 		fmt.Fprintf(h, "%q %q %t", o.Keep, o.Drop, o.Comments)
 		for _, e := range r.extras {
 			if e.Make == nil {
-				return nil, fmt.Errorf("extract: %w: the extra for %q: %w", millrace.ErrInvalid, e.room, errNoMake)
+				return nil, fmt.Errorf("extract: %w: the extra for %q: %w", millrace.ErrInvalid, e.proto, errNoMake)
 			}
-			fmt.Fprintf(h, " %q %d", e.room, e.Version)
+			fmt.Fprintf(h, " %q %d", e.proto, e.Version)
 		}
 		r.fingerprint = strconv.FormatUint(h.Sum64(), 36)
 	}

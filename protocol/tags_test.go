@@ -21,7 +21,7 @@ type tagged struct {
 }
 
 func newTagged(t *testing.T) *tagged {
-	tagger := millrace.Tagger{Protocol: "room", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
+	tagger := millrace.Tagger{Protocol: "protocol", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		if p.Kind == millrace.Archive {
 			return "", nil
 		}
@@ -76,11 +76,11 @@ func TestSameTags(t *testing.T) {
 	} {
 		last := first.Site()
 		v := s.apply(fmt.Sprint(step.edits, last.Seq), step.edits...)
-		changed, same, err := protocol.SameTags(t.Context(), v, "room", last)
+		changed, same, err := protocol.SameTags(t.Context(), v, "protocol", last)
 		if !slices.Equal(changed, step.changed) || same != step.same || err != nil {
 			t.Errorf("%q: %q, %v, %v", step.edits, changed, same, err)
 		}
-		if _, same, err := protocol.SameTags(t.Context(), first, "room", v.Site()); same && v.Site().Seq != last.Seq || err != nil {
+		if _, same, err := protocol.SameTags(t.Context(), first, "protocol", v.Site()); same && v.Site().Seq != last.Seq || err != nil {
 			t.Errorf("%q: an earlier view has the tags of a later one, %v", step.edits, err)
 		}
 		first = v
@@ -97,7 +97,7 @@ func TestSameTagsBound(t *testing.T) {
 	last := s.apply("one", edits...).Site()
 	for n, want := range map[int]bool{1000: true, 1001: false} {
 		v := s.apply(fmt.Sprint(n), edits[:n]...)
-		if changed, same, err := protocol.SameTags(t.Context(), v, "room", last); same != want || err != nil || want && len(changed) != n {
+		if changed, same, err := protocol.SameTags(t.Context(), v, "protocol", last); same != want || err != nil || want && len(changed) != n {
 			t.Errorf("%d changes: %d, %v, %v", n, len(changed), same, err)
 		}
 		last = v.Site()
@@ -119,7 +119,7 @@ func TestSameTagsErrors(t *testing.T) {
 	last := s.apply("one", "+/a").Site()
 	v := s.apply("two", "+/a")
 	for want, cause := range map[error]error{nil: millrace.ErrConflict, context.Canceled: context.Canceled} {
-		if _, same, err := protocol.SameTags(t.Context(), failing{v, cause}, "room", last); same || !errors.Is(err, want) {
+		if _, same, err := protocol.SameTags(t.Context(), failing{v, cause}, "protocol", last); same || !errors.Is(err, want) {
 			t.Errorf("%v: %v, %v", cause, same, err)
 		}
 	}
@@ -130,11 +130,11 @@ func TestSameTagsErrors(t *testing.T) {
 	} {
 		site := last
 		other(&site)
-		if _, same, err := protocol.SameTags(t.Context(), v, "room", site); same || err != nil {
+		if _, same, err := protocol.SameTags(t.Context(), v, "protocol", site); same || err != nil {
 			t.Errorf("%+v: %v, %v", site, same, err)
 		}
 	}
-	if _, same, err := protocol.SameTags(t.Context(), v, "room", millrace.Site{}); same || err != nil {
+	if _, same, err := protocol.SameTags(t.Context(), v, "protocol", millrace.Site{}); same || err != nil {
 		t.Errorf("nothing before: %v, %v", same, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package feeder is the server that the figures of OpenFeeder are of: one room
+// Package feeder is the server that the figures of OpenFeeder are of: one protocol
 // through the store, the press and the gateway, in a process of its own with
 // nothing else in it. Command feederd runs it.
 package feeder
@@ -82,13 +82,13 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 		defer func() { _ = x.Close() }()
 		pressO.Search = x.View
 	}
-	room := edition.Room{Name: openfeeder.Name, Publisher: openfeeder.NewPublisher(nil)}
+	proto := edition.Protocol{Name: openfeeder.Name, Publisher: openfeeder.NewPublisher(nil)}
 	artifacts, err := artifactdir.Open(t.File + "-files")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = artifacts.Close() }()
-	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Room{room}, artifacts, pressO)
+	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, pressO)
 	o := &gateway.Options{Base: t.Base, Log: log}
 	if t.Memory == 0 { // as `millrace serve` does
 		o.Access.Streams = access.Collect(400)

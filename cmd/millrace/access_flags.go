@@ -64,7 +64,7 @@ func (c *accessFlags) validate() error {
 		if name == "" {
 			return usageError(`--open: "" is no protocol; leave the flag out to open none`)
 		}
-		if _, err := rooms(name); err != nil {
+		if _, err := protocols(name); err != nil {
 			return usageError("--open: " + err.Error())
 		}
 	}

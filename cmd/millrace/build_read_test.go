@@ -18,22 +18,22 @@ func TestBuildRead(t *testing.T) {
 	defer srv.Close()
 	base := srv.URL + "/"
 	built(t, src, out, base, "--store", file)
-	for _, room := range []string{"tct-00", "scp", "arc"} {
-		t.Run(room, func(t *testing.T) { readBuild(t, room, base, file, src) })
+	for _, proto := range []string{"tct-00", "scp", "arc"} {
+		t.Run(proto, func(t *testing.T) { readBuild(t, proto, base, file, src) })
 	}
 }
 
 // readBuild pulls a built site by one protocol, compares the mirror with the build's
 // store, and pulls again with one request.
-func readBuild(t *testing.T, room, base, file, src string) {
+func readBuild(t *testing.T, proto, base, file, src string) {
 	t.Helper()
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
-	first := pullBest(t, base, mirror, "--via", room)
+	first := pullBest(t, base, mirror, "--via", proto)
 	if first.Added == 0 || len(first.Skipped) != 0 {
 		t.Fatalf("%+v", first)
 	}
-	wantMirror(t, room, mirror, file, src, base)
-	again := pullBest(t, base, mirror, "--via", room)
+	wantMirror(t, proto, mirror, file, src, base)
+	again := pullBest(t, base, mirror, "--via", proto)
 	if again.Requests != 1 || again.Added+again.Updated+again.Deleted != 0 {
 		t.Errorf("nothing changed: %+v", again)
 	}

@@ -92,8 +92,8 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 	if d := cmp.Diff(unmet(t, r, server), broken(t, url, "tct-01")); d != "" {
 		t.Errorf("broken rules differ from the build report (-reported +found):\n%s", d)
 	}
-	for _, room := range []string{"tct-00", "tct-01", "scp", "openfeeder", "arc"} {
-		readBuild(t, room, url, file, src)
+	for _, proto := range []string{"tct-00", "tct-01", "scp", "openfeeder", "arc"} {
+		readBuild(t, proto, url, file, src)
 	}
 	if best := pullBest(t, url, filepath.Join(t.TempDir(), "best.db")); best.Via != "scp" || len(best.Notes) != 0 {
 		t.Errorf("%+v", best)
@@ -195,7 +195,7 @@ func TestRealBuildFixed(t *testing.T) {
 			}
 			defer b.Close()
 			for _, it := range []static.Item{
-				{Path: "/scp/all-0123.scp.zst", Room: "scp", Immutable: true}, {Path: "/100%25%20odd~.json", Room: "odd"}, {Path: "/", Name: "index.html"},
+				{Path: "/scp/all-0123.scp.zst", Protocol: "scp", Immutable: true}, {Path: "/100%25%20odd~.json", Protocol: "odd"}, {Path: "/", Name: "index.html"},
 			} {
 				if err := b.Add(t.Context(), it); err != nil {
 					t.Fatal(err)

@@ -20,7 +20,7 @@ type checkCommand struct {
 // Run checks a site; a broken MUST is a failure, and so is the absence of
 // a protocol that was asked for.
 func (c *checkCommand) Run(ctx context.Context, p *process) error {
-	ways, err := rooms(c.Protocol)
+	ways, err := protocols(c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 		return usageError(err.Error())
 	}
 	suites := make([]check.Suite, len(ways))
-	for i, room := range ways {
-		suites[i] = room.Suite()
+	for i, proto := range ways {
+		suites[i] = proto.Suite()
 	}
 	report, err := check.Run(ctx, target, suites, nil)
 	if err != nil {

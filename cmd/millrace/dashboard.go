@@ -69,15 +69,15 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		name, gets, _ := strings.Cut(rule, "=")
 		site.Access.BotRules = append(site.Access.BotRules, dashboard.BotRule{Name: strings.TrimSpace(name), Action: strings.TrimSpace(gets)})
 	}
-	rooms := all.Protocols()
-	for _, room := range s.Rooms {
-		if i := slices.IndexFunc(rooms, func(r protocol.Protocol) bool { return r.Name == room.Name }); i >= 0 {
-			site.Rooms = append(site.Rooms, rooms[i])
+	protocols := all.Protocols()
+	for _, proto := range s.Protocols {
+		if i := slices.IndexFunc(protocols, func(r protocol.Protocol) bool { return r.Name == proto.Name }); i >= 0 {
+			site.Protocols = append(site.Protocols, protocols[i])
 		}
 	}
-	for _, room := range rooms {
-		if room.Public && c.needsKey(room.Name) {
-			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
+	for _, proto := range protocols {
+		if proto.Public && c.needsKey(proto.Name) {
+			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
 		}
 	}
 	if _, ok := from.Source.(ingest.Originals); ok {

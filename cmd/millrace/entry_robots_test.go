@@ -47,11 +47,11 @@ func TestEntryRobots(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(closed.Close)
-	for _, room := range all.Protocols() {
-		t.Run(room.Name, func(t *testing.T) {
+	for _, proto := range all.Protocols() {
+		t.Run(proto.Name, func(t *testing.T) {
 			for at, open := range map[string]bool{s.url: true, closed.URL + "/": false} {
 				var r agent.Report
-				code, out, errs := command(t, nil, "pull", at, "--via", room.Name, "--allow-private", "--json", "--store", filepath.Join(t.TempDir(), "mirror.db"))
+				code, out, errs := command(t, nil, "pull", at, "--via", proto.Name, "--allow-private", "--json", "--store", filepath.Join(t.TempDir(), "mirror.db"))
 				if err := json.Unmarshal([]byte(out), &r); err != nil {
 					t.Fatalf("%v: %s%s", err, out, errs)
 				}
@@ -59,15 +59,15 @@ func TestEntryRobots(t *testing.T) {
 					t.Errorf("pull %s: exit %d, %+v %s", at, code, r, errs)
 				}
 				var report check.Report
-				_, out, errs = command(t, nil, "check", at, "--protocol", room.Name, "--allow-private", "--json")
+				_, out, errs = command(t, nil, "check", at, "--protocol", proto.Name, "--allow-private", "--json")
 				if err := json.Unmarshal([]byte(out), &report); err != nil {
 					t.Fatalf("%v: %s%s", err, out, errs)
 				}
-				rules := []string{room.Name + "/rfc9309-2.2.2/entry", room.Name + "/11/robots-txt", room.Name + "/E.7/robots-txt"}
+				rules := []string{proto.Name + "/rfc9309-2.2.2/entry", proto.Name + "/11/robots-txt", proto.Name + "/E.7/robots-txt"}
 				found := slices.ContainsFunc(report.Findings, func(f check.Finding) bool {
 					return slices.Contains(rules, f.Rule) && strings.HasSuffix(f.URL, "/robots.txt")
 				})
-				if found == open || !report.Protocols[room.Name].Found {
+				if found == open || !report.Protocols[proto.Name].Found {
 					t.Errorf("check %s: %+v", at, report)
 				}
 			}

@@ -163,9 +163,9 @@ func TestPullClock(t *testing.T) {
 // The list is suddenly empty. Pages are deleted only after a second pull sees the same.
 func TestPullEmptied(t *testing.T) {
 	t.Parallel()
-	for _, room := range all.Protocols() {
+	for _, proto := range all.Protocols() {
 		file := filepath.Join(t.TempDir(), "m.db")
-		s := protocoltest.Serve(room, nil)
+		s := protocoltest.Serve(proto, nil)
 		show := func(n, seq int) {
 			t.Helper()
 			pages := make([]*millrace.Page, n)
@@ -179,31 +179,31 @@ func TestPullEmptied(t *testing.T) {
 			at := time.Now().Add(time.Duration(seq-10) * time.Minute).Truncate(time.Second)
 			s.Now = at
 			site := millrace.Site{Base: manual, Title: "A site", Seq: uint64(seq), Time: at}
-			if err := s.Show(t.Context(), protocoltest.NewView(site, pages, room.Tagger)); err != nil {
-				t.Fatalf("%s: %v", room.Name, err)
+			if err := s.Show(t.Context(), protocoltest.NewView(site, pages, proto.Tagger)); err != nil {
+				t.Fatalf("%s: %v", proto.Name, err)
 			}
 		}
 		pull := func() (got pulled) {
 			bubble(t, 0, func(t *testing.T, n *internet) {
 				n.put("handbook.example:80", &place{handler: s})
-				got = n.pull(t, file, "--via", room.Name, manual)
+				got = n.pull(t, file, "--via", proto.Name, manual)
 			})
 			return got
 		}
 		show(20, 1)
 		if got := pull(); got.code != 0 || got.report.Added != 20 {
-			t.Fatalf("%s: exit %d: %s%s", room.Name, got.code, got.text, got.stderr)
+			t.Fatalf("%s: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		before := texts(t, file, manual)
 		show(1, 2)
 		got := pull()
 		if got.report.Doubted != 19 || got.report.Deleted != 0 {
-			t.Errorf("%s: exit %d: %s%s", room.Name, got.code, got.text, got.stderr)
+			t.Errorf("%s: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)
 		show(20, 3)
 		if got := pull(); got.code != 0 || got.report.Doubted+got.report.Deleted != 0 {
-			t.Errorf("%s, back again: exit %d: %s%s", room.Name, got.code, got.text, got.stderr)
+			t.Errorf("%s, back again: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)
 	}

@@ -233,10 +233,10 @@ func TestInitNothing(t *testing.T) {
 func TestInitEntries(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
-	for _, room := range all.Published() {
-		at := strings.TrimPrefix(room.Home, "/")
+	for _, proto := range all.Published() {
+		at := strings.TrimPrefix(proto.Home, "/")
 		if code, _, _ := get(t, s.url+at); at == "" || code != http.StatusOK {
-			t.Errorf("%s: /%s: %d", room.Name, at, code)
+			t.Errorf("%s: /%s: %d", proto.Name, at, code)
 		}
 	}
 }

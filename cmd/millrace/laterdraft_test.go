@@ -76,17 +76,17 @@ func laterDraft(t *testing.T) string {
 func TestLaterDraft(t *testing.T) {
 	t.Parallel()
 	const draft = "draft-04"
-	rooms := []string{"tct-00", "tct-01", "tct-03"}
+	protocols := []string{"tct-00", "tct-01", "tct-03"}
 	url := laterDraft(t)
 	_, out, errs := command(t, nil, "discover", url, "--allow-private", "--json")
 	var found agent.Discovery
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
-	for _, room := range rooms {
-		i := slices.IndexFunc(found.Ways, func(w agent.DiscoveredWay) bool { return w.Protocol == room })
+	for _, proto := range protocols {
+		i := slices.IndexFunc(found.Ways, func(w agent.DiscoveredWay) bool { return w.Protocol == proto })
 		if i < 0 || !strings.Contains(found.Ways[i].Reason, draft) || found.Ways[i].Carries != "" {
-			t.Errorf("discover says of %s: %+v", room, found.Ways)
+			t.Errorf("discover says of %s: %+v", proto, found.Ways)
 		}
 	}
 	if found.First != webCrawl {
@@ -98,9 +98,9 @@ func TestLaterDraft(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &checked); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
-	for _, room := range rooms {
-		if r := checked.Protocols[room]; r.Version != draft || r.Found || r.Must != (check.Count{}) || r.Should != (check.Count{}) {
-			t.Errorf("check says of %s: %+v", room, r)
+	for _, proto := range protocols {
+		if r := checked.Protocols[proto]; r.Version != draft || r.Found || r.Must != (check.Count{}) || r.Should != (check.Count{}) {
+			t.Errorf("check says of %s: %+v", proto, r)
 		}
 	}
 	for _, f := range checked.Findings {

@@ -345,10 +345,10 @@ func TestExcludeAnnounced(t *testing.T) {
 	}
 	s := start()
 	mirrors := make(map[string]string)
-	for _, room := range all.Protocols() {
-		mirrors[room.Name] = filepath.Join(t.TempDir(), "mirror.db")
-		if r := pullBest(t, s.url, mirrors[room.Name], "--via", room.Name); r.Added == 0 {
-			t.Fatalf("%s: %+v", room.Name, r)
+	for _, proto := range all.Protocols() {
+		mirrors[proto.Name] = filepath.Join(t.TempDir(), "mirror.db")
+		if r := pullBest(t, s.url, mirrors[proto.Name], "--via", proto.Name); r.Added == 0 {
+			t.Fatalf("%s: %+v", proto.Name, r)
 		}
 	}
 	pull := func(added, deleted int) {

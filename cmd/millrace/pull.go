@@ -48,7 +48,7 @@ func (c *pullCommand) prepare(p *process) error {
 	if _, err := c.rules(); err != nil {
 		return err
 	}
-	if _, err := rooms(c.Via, webCrawl); err != nil && c.Via != webCrawl {
+	if _, err := protocols(c.Via, webCrawl); err != nil && c.Via != webCrawl {
 		return err
 	}
 	return c.loadKey(p)

@@ -29,9 +29,9 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 	case c.IndexNow && c.IndexNowKey != "" && push.CheckKey(c.IndexNowKey) != nil:
 		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
 	}
-	for _, room := range all.Protocols() {
-		if len(c.Web.Hub) > 0 && room.Feeds && c.needsKey(room.Name) {
-			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + room.Name)
+	for _, proto := range all.Protocols() {
+		if len(c.Web.Hub) > 0 && proto.Feeds && c.needsKey(proto.Name) {
+			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + proto.Name)
 		}
 	}
 	if c.IndexNow && policy.Refuses(millrace.Search) {

@@ -79,9 +79,9 @@ func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Opt
 	return o
 }
 
-// rooms gives the protocols with one of the names, or all of them. also are
+// protocols gives the protocols with one of the names, or all of them. also are
 // names that the caller knows beside them.
-func rooms(name string, also ...string) ([]protocol.Protocol, error) {
+func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 	every := all.Protocols()
 	if name == "" {
 		return every, nil

@@ -108,21 +108,21 @@ func TestSavedAgainstHTML(t *testing.T) {
 func TestSavedByEveryProtocol(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"), "--also", "tct-03")
-	every, err := rooms("")
+	every, err := protocols("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range every {
-		file := filepath.Join(t.TempDir(), room.Name+".db")
-		first, second := pull(t, s.url, file, "--via", room.Name), pull(t, s.url, file, "--via", room.Name)
+	for _, proto := range every {
+		file := filepath.Join(t.TempDir(), proto.Name+".db")
+		first, second := pull(t, s.url, file, "--via", proto.Name), pull(t, s.url, file, "--via", proto.Name)
 		if f := first.Savings; f.Brought != int64(first.Added) || f.Skipped != 0 || f.HTML.From != savings.FromText || f.Bytes.Basis != savings.Estimate {
-			t.Errorf("%s: the first pull: %+v", room.Name, f)
+			t.Errorf("%s: the first pull: %+v", proto.Name, f)
 		}
 		if s := second.Savings; s.Skipped != int64(first.Added) || s.Brought != 0 || s.Bytes.Saved <= 0 || s.Requests.Saved <= 0 || s.Tokens.Saved <= 0 || s.KWh.Saved <= 0 {
-			t.Errorf("%s: the second pull: %+v", room.Name, s)
+			t.Errorf("%s: the second pull: %+v", proto.Name, s)
 		}
-		if r := savedReport(t, file); r.Sites[0].Protocols[0].Protocol != room.Name || r.Total.Pages != int64(2*first.Added) {
-			t.Errorf("%s: %+v", room.Name, r.Total)
+		if r := savedReport(t, file); r.Sites[0].Protocols[0].Protocol != proto.Name || r.Total.Pages != int64(2*first.Added) {
+			t.Errorf("%s: %+v", proto.Name, r.Total)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func copyStore(t *testing.T, file string) string {
 // wantMirror fails unless a mirror equals what a protocol carries of the served pages.
 func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 	t.Helper()
-	room, err := rooms(via)
+	proto, err := protocols(via)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 		site.Language = home.Language
 	}
 	for url, p := range pages {
-		if c := room[0].Carry(site, p); c != nil {
+		if c := proto[0].Carry(site, p); c != nil {
 			c.Version = ""
 			want[url] = c
 		}

@@ -15,7 +15,7 @@ import (
 // carriedOf returns what a protocol carries of a mirror's pages, published at a base.
 func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrace.Page {
 	t.Helper()
-	room, err := rooms(via)
+	proto, err := protocols(via)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrac
 		site.Language = home.Language
 	}
 	for u, p := range pages {
-		if c := room[0].Carry(site, p); c != nil {
+		if c := proto[0].Carry(site, p); c != nil {
 			c.Version = ""
 			out[u] = c
 		}

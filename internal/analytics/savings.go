@@ -93,7 +93,7 @@ const listEntry = 250
 // The protocols that are none.
 const (
 	asHTML   = "html" // pages and files of the site
-	siteWide = "site" // what is composed of all rooms, and what every crawler asks for
+	siteWide = "site" // what is composed of all protocols, and what every crawler asks for
 )
 
 // ByDay tells what was saved of each bot by each protocol, day by day, in the

@@ -32,7 +32,7 @@ var checks = []check{
 	{"Tiers", checkTiers},
 	{"Directions", checkDirections},
 	{"SQLite", checkSQLite},
-	{"Rooms", checkRooms},
+	{"Protocols", checkProtocols},
 	{"Symmetry", checkSymmetry},
 	{"Comments", checkComments},
 	{"Sizes", checkSizes},

@@ -139,8 +139,8 @@ func checkDirections(t *tree) []string {
 		for _, f := range p.files {
 			for _, i := range f.imports {
 				switch {
-				case isRoom(p.path) && isRoom(i.local) && i.local != p.path:
-					problems = append(problems, t.at(i.pos, "room %s imports room %s", p.path, i.local))
+				case isProtocol(p.path) && isProtocol(i.local) && i.local != p.path:
+					problems = append(problems, t.at(i.pos, "protocol %s imports protocol %s", p.path, i.local))
 				case strings.HasPrefix(i.local, "cmd/") && p.path != i.local:
 					problems = append(problems, t.at(i.pos, "%s imports %s", p.path, i.local))
 				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all",

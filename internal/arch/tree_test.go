@@ -209,8 +209,8 @@ func (t *tree) imports(f *ast.File) []imported {
 	return out
 }
 
-// isRoom reports whether a folder is a protocol's room.
-func isRoom(p string) bool {
+// isProtocol reports whether a folder is a protocol package.
+func isProtocol(p string) bool {
 	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/kit" && p != "protocol/protocoltest"
 }
 

@@ -50,9 +50,9 @@ func (a *alone) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Pag
 }
 
 // Tags implements [millrace.View].
-func (a *alone) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+func (a *alone) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
-		t, err := a.Tag(ctx, room, a.page.URL)
+		t, err := a.Tag(ctx, proto, a.page.URL)
 		if errors.Is(err, millrace.ErrNotFound) || err == nil && canon.Relative(a.site.Base, t.URL) <= canon.Relative(a.site.Base, after) {
 			return
 		}
@@ -143,18 +143,18 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// filer is a room that makes files.
+// filer is a protocol that makes files.
 type filer interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
-// documents returns the paths of the documents of the page alone that a room
+// documents returns the paths of the documents of the page alone that a protocol
 // makes, under the documents' base. If there are none, it returns the page's
-// part of what the room makes of many pages.
-func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
+// part of what the protocol makes of many pages.
+func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	identity := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document
-	for doc, err := range room.All(ctx, a) {
+	for doc, err := range proto.All(ctx, a) {
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -167,7 +167,7 @@ func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time
 	if len(paths) > 0 {
 		return paths, nil, nil
 	}
-	if f, ok := room.(filer); ok {
+	if f, ok := proto.(filer); ok {
 		s := new(sheaf)
 		if err := f.Deferred(ctx, a, now, s); err != nil {
 			return nil, nil, err

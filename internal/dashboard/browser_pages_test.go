@@ -49,7 +49,7 @@ func TestRealBrowserContent(t *testing.T) {
 			look("page", "As each protocol has it", "TCT 01", "Last requests of machines")
 			w.open(at + "/page?url=/")
 			look("page-home", "forged", "304")
-			w.open(at + "/page?url=/about/&room=scp")
+			w.open(at + "/page?url=/about/&protocol=scp")
 			look("page-scp", "This protocol has no document of one page")
 			w.open(at + "/page?url=/hostile.html&as=html")
 			look("page-html-hostile", "alert(1)", "Where its fields are from")

@@ -82,14 +82,14 @@ func TestRealBrowserService(t *testing.T) {
 			look("protocols-before", "Check all of them", "It is off in this test.")
 			// checked presses a button, and waits for as long as the page says that
 			// the check goes on.
-			checked := func(name, button, room, word string) {
+			checked := func(name, button, proto, word string) {
 				t.Helper()
 				w.send(button)
 				for w.eval("String(document.querySelector('main button:disabled'))") != "null" {
 					w.open(at + "/protocols")
 				}
 				look(name)
-				if text := w.eval("document.querySelector('#" + room + "').innerText"); !strings.Contains(text, word) {
+				if text := w.eval("document.querySelector('#" + proto + "').innerText"); !strings.Contains(text, word) {
 					t.Errorf("%s does not say %q: %s", name, word, text)
 				}
 			}

@@ -61,38 +61,38 @@ func (v *CheckResults) configured() int {
 
 // of returns the last verdict of a protocol, or nil if none, and since when
 // another is being made, zero if none is.
-func (v *CheckResults) of(room string) (*checkResult, time.Time) {
+func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.last[room], v.running[room]
+	return v.last[proto], v.running[proto]
 }
 
-// run has rooms checked, one after the other, by the configuration that is in
+// run has protocols checked, one after the other, by the configuration that is in
 // use, but for those that are being checked already. The channel is closed when
 // all checks have ended. They continue when the request that started them is
 // gone.
-func (v *CheckResults) run(ctx context.Context, config int, s *Site, rooms []protocol.Protocol) <-chan struct{} {
+func (v *CheckResults) run(ctx context.Context, config int, s *Site, protocols []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
 	v.mu.Lock()
-	for _, room := range rooms {
-		if v.running[room.Name].IsZero() {
-			v.running[room.Name] = time.Now()
-			mine = append(mine, room)
+	for _, proto := range protocols {
+		if v.running[proto.Name].IsZero() {
+			v.running[proto.Name] = time.Now()
+			mine = append(mine, proto)
 		}
 	}
 	v.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, room := range mine {
+		for _, proto := range mine {
 			v.turn <- struct{}{}
-			is := runCheck(ctx, s, room)
+			is := runCheck(ctx, s, proto)
 			is.Config = config
 			<-v.turn
 			v.mu.Lock()
-			v.last[room.Name] = is
-			delete(v.running, room.Name)
+			v.last[proto.Name] = is
+			delete(v.running, proto.Name)
 			v.mu.Unlock()
 		}
 	}()
@@ -101,7 +101,7 @@ func (v *CheckResults) run(ctx context.Context, config int, s *Site, rooms []pro
 
 // runCheck checks one protocol of the site as it is published now, without the
 // network.
-func runCheck(ctx context.Context, s *Site, room protocol.Protocol) (is *checkResult) {
+func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkResult) {
 	is = &checkResult{At: time.Now()}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -135,11 +135,11 @@ func runCheck(ctx context.Context, s *Site, room protocol.Protocol) (is *checkRe
 		is.Err = err
 		return is
 	}
-	suites := []check.Suite{room.Suite()}
+	suites := []check.Suite{proto.Suite()}
 	is.Report, is.Err = check.Run(ctx, target, suites, &check.RunOptions{MaxFindings: checkFindings})
 	is.Requests = target.Requests()
 	if is.Err == nil {
-		is.Result = is.Report.Protocols[room.Name]
+		is.Result = is.Report.Protocols[proto.Name]
 	}
 	return is
 }

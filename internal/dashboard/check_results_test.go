@@ -29,7 +29,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// handbook is a site of a folder in a real store, published in every room.
+// handbook is a site of a folder in a real store, published in every protocol.
 type handbook struct {
 	*Site
 	dir   string
@@ -55,8 +55,8 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	t.Cleanup(func() { _ = f.Close() })
 	h.store = memory.New(&store.Options{Logger: log, Now: now})
 	conf := store.Config{Base: base, EndpointBase: base}
-	var published []edition.Room
-	rooms := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
+	var published []edition.Protocol
+	protocols := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
 		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
 	})
 	policy := &millrace.Policy{
@@ -65,14 +65,14 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		Requirements: millrace.Requirements{Attribution: true}, Rate: millrace.RateHints{PerSecond: 0.5, Note: "by night, more"},
 	}
 	o := &protocol.PublisherOptions{Auth: guarded, Policy: policy}
-	for _, room := range rooms {
-		o.Protocols = append(o.Protocols, room.Name)
+	for _, proto := range protocols {
+		o.Protocols = append(o.Protocols, proto.Name)
 	}
-	for _, room := range rooms {
-		conf.Taggers = append(conf.Taggers, room.Tagger)
-		published = append(published, edition.Room{
-			Name: room.Name, Guarded: guarded,
-			Publisher: room.NewPublisher(o),
+	for _, proto := range protocols {
+		conf.Taggers = append(conf.Taggers, proto.Tagger)
+		published = append(published, edition.Protocol{
+			Name: proto.Name, Guarded: guarded,
+			Publisher: proto.NewPublisher(o),
 		})
 	}
 	site, err := h.store.Site(ctx, "handbook", base)
@@ -110,7 +110,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Rooms: rooms, Policy: policy}
+	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Protocols: protocols, Policy: policy}
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
@@ -131,7 +131,7 @@ func backdate(dir string, now time.Time) error {
 	})
 }
 
-// Every room of a site is checked in process, and keeps what its specification
+// Every protocol of a site is checked in process, and keeps what its specification
 // wants: with https, below a path, and where content needs a key.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
@@ -147,17 +147,17 @@ func TestVerdicts(t *testing.T) {
 			h := newHandbook(t, tt.base, tt.guarded)
 			v := NewCheckResults()
 			start := time.Now()
-			<-v.run(t.Context(), 0, h.Site, h.Rooms)
+			<-v.run(t.Context(), 0, h.Site, h.Protocols)
 			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
-			for _, room := range h.Rooms {
-				is, running := v.of(room.Name)
+			for _, proto := range h.Protocols {
+				is, running := v.of(proto.Name)
 				if is == nil || is.Err != nil || !running.IsZero() {
-					t.Errorf("%s: %+v, running since %s", room.Name, is, running)
+					t.Errorf("%s: %+v, running since %s", proto.Name, is, running)
 					continue
 				}
-				t.Logf("%s: %+v in %d requests and %s", room.Name, *is.Result, is.Requests, is.Took.Round(time.Millisecond))
+				t.Logf("%s: %+v in %d requests and %s", proto.Name, *is.Result, is.Requests, is.Took.Round(time.Millisecond))
 				if !is.Result.Found || is.Report.Failed() || is.Edition != h.Press.Current().View.Site().Seq {
-					t.Errorf("%s: %+v of edition %d: %+v", room.Name, is.Result, is.Edition, is.Report.Findings)
+					t.Errorf("%s: %+v of edition %d: %+v", proto.Name, is.Result, is.Edition, is.Report.Findings)
 				}
 				for _, o := range is.Report.Outcomes {
 					if o.State == check.NotRun {
@@ -182,15 +182,15 @@ func TestVerdictsBeside(t *testing.T) {
 	h.Gateway = func() http.Handler { return inside }
 	for _, h.ExternalPages = range []bool{false, true} {
 		v := NewCheckResults()
-		<-v.run(t.Context(), 0, h.Site, h.Rooms)
-		for _, room := range h.Rooms {
-			is, _ := v.of(room.Name)
+		<-v.run(t.Context(), 0, h.Site, h.Protocols)
+		for _, proto := range h.Protocols {
+			is, _ := v.of(proto.Name)
 			if is == nil || is.Err != nil || !is.Result.Found || is.Result.Must.Pass == 0 {
-				t.Errorf("%s: %+v", room.Name, is)
+				t.Errorf("%s: %+v", proto.Name, is)
 				continue
 			}
-			if missed := room.Name == "arc" && !h.ExternalPages; is.Report.Failed() != missed {
-				t.Errorf("%s, beside: %t: %+v", room.Name, h.ExternalPages, is.Report.Findings)
+			if missed := proto.Name == "arc" && !h.ExternalPages; is.Report.Failed() != missed {
+				t.Errorf("%s, beside: %t: %+v", proto.Name, h.ExternalPages, is.Report.Findings)
 			}
 			for _, f := range is.Report.Findings {
 				if h.ExternalPages && (strings.Contains(f.Rule, "/E.4/") || strings.Contains(f.Rule, "/E.11/")) {
@@ -213,7 +213,7 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	} {
 		s := *h.Site
 		s.Gateway = func() http.Handler { return broken }
-		if is := runCheck(t.Context(), &s, h.Rooms[0]); is.Err == nil || is.Result != nil {
+		if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil || is.Result != nil {
 			t.Errorf("a site that %s: %+v", name, is)
 		}
 	}
@@ -222,13 +222,13 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	s.Gateway = func() http.Handler { return hangs }
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if is := runCheck(ctx, &s, h.Rooms[0]); is.Err == nil {
+	if is := runCheck(ctx, &s, h.Protocols[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
 	bare := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.Site
 	s.Press = bare
-	if is := runCheck(t.Context(), &s, h.Rooms[0]); is.Err == nil {
+	if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil {
 		t.Error("what is not published has a verdict")
 	}
 }

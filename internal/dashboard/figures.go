@@ -14,14 +14,14 @@ import (
 // figures are what the sums of some time come to. How much there is of them
 // depends on how many bots and protocols there are, and not on the requests.
 type figures struct {
-	From, To time.Time
-	Per      store.Period
-	Total    group
-	Bots     []*group // that have asked for most first
-	Rooms    []*group // protocols, likewise
-	Kinds    []*group // endpoints
-	Ends     []*group // outcomes
-	Savings  *analytics.Savings
+	From, To  time.Time
+	Per       store.Period
+	Total     group
+	Bots      []*group // that have asked for most first
+	Protocols []*group // protocols, likewise
+	Kinds     []*group // endpoints
+	Ends      []*group // outcomes
+	Savings   *analytics.Savings
 
 	cells map[cell]float64
 }
@@ -57,7 +57,7 @@ type question struct {
 // count adds up what the sums of a question come to.
 func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
-	bots, rooms, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
+	bots, protocols, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
 	each := func(s *store.Sum) {
 		name := s.Protocol
 		switch q.By {
@@ -79,7 +79,7 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 		f.Total.add(s)
 		bot := of(bots, s.Bot)
 		bot.add(s)
-		of(rooms, s.Protocol).add(s)
+		of(protocols, s.Protocol).add(s)
 		of(kinds, string(s.Endpoint)).add(s)
 		of(ends, string(s.Outcome)).add(s)
 		bot.Family = cmp.Or(bot.Family, s.Family)
@@ -104,10 +104,10 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 			of(bots, saved.Bots[i].Bot).Saved = &saved.Bots[i].Saved
 		}
 		for i := range saved.Protocols {
-			of(rooms, saved.Protocols[i].Protocol).Saved = &saved.Protocols[i].Saved
+			of(protocols, saved.Protocols[i].Protocol).Saved = &saved.Protocols[i].Saved
 		}
 	}
-	f.Bots, f.Rooms, f.Kinds, f.Ends = most(bots), most(rooms), most(kinds), most(ends)
+	f.Bots, f.Protocols, f.Kinds, f.Ends = most(bots), most(protocols), most(kinds), most(ends)
 	return f, nil
 }
 
@@ -254,7 +254,7 @@ func (d *Dashboard) label(name string) string {
 	case "mcp":
 		return "MCP"
 	}
-	for _, p := range d.site.Rooms {
+	for _, p := range d.site.Protocols {
 		if p.Name == name {
 			return p.Label
 		}

@@ -91,12 +91,12 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 	defer in.Close()
 	a := newAlone(v, page)
 	var out []*form
-	for _, room := range d.site.Press.Rooms() {
-		i := slices.IndexFunc(d.site.Rooms, func(p protocol.Protocol) bool { return p.Name == room.Name })
+	for _, proto := range d.site.Press.Protocols() {
+		i := slices.IndexFunc(d.site.Protocols, func(p protocol.Protocol) bool { return p.Name == proto.Name })
 		if i < 0 {
 			continue
 		}
-		p := d.site.Rooms[i]
+		p := d.site.Protocols[i]
 		f := &form{Name: p.Name, Title: p.Title}
 		out = append(out, f)
 		if p.Carry != nil {
@@ -106,7 +106,7 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 				continue
 			}
 		}
-		paths, part, err := a.documents(ctx, room.Publisher, d.now())
+		paths, part, err := a.documents(ctx, proto.Publisher, d.now())
 		if err != nil {
 			f.Err = err
 			continue

@@ -11,19 +11,19 @@ import (
 
 // overviewPage is what the owner who looks once a week wants to know.
 type overviewPage struct {
-	Tiles    []tile
-	Chart    *chart
-	Bots     []*group // the first of them
-	NBots    int
-	Rooms    []*group
-	Most     int64 // requests of the first bot
-	Notices  []notice
-	Scan     *SourceScan
-	Edition  *editionState
-	Rows     int  // protocols that publish
-	Silent   bool // nothing is recorded
-	NoBots   bool // no bot has come
-	Estimate bool // of what was saved
+	Tiles     []tile
+	Chart     *chart
+	Bots      []*group // the first of them
+	NBots     int
+	Protocols []*group
+	Most      int64 // requests of the first bot
+	Notices   []notice
+	Scan      *SourceScan
+	Edition   *editionState
+	Rows      int  // protocols that publish
+	Silent    bool // nothing is recorded
+	NoBots    bool // no bot has come
+	Estimate  bool // of what was saved
 }
 
 // editionState is what is published.
@@ -53,7 +53,7 @@ const (
 
 func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	ctx := r.Context()
-	p := &overviewPage{Rows: len(d.site.Rooms), Silent: d.site.Usage == nil}
+	p := &overviewPage{Rows: len(d.site.Protocols), Silent: d.site.Usage == nil}
 	if d.site.LastScan != nil {
 		p.Scan = d.site.LastScan()
 	}
@@ -135,7 +135,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if t.Forged > 0 {
 		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " under the name of a machine that it was not, in the last 7 days.", "/unusual", "Unusual"})
 	}
-	p.NBots, p.Bots, p.Rooms = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Rooms
+	p.NBots, p.Bots, p.Protocols = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Protocols
 	if len(p.Bots) > 0 {
 		p.Most = p.Bots[0].Events
 	}

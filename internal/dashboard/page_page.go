@@ -77,7 +77,7 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 		err = d.rules(r.Context(), v, p, q.Has("keep") || q.Has("drop"), q.Get("keep"), q.Get("drop"))
 	default:
 		p.Forms = d.forms(r.Context(), v, p.Page)
-		p.Shown = shown(p.Forms, q.Get("room"))
+		p.Shown = shown(p.Forms, q.Get("protocol"))
 		err = d.recent(r.Context(), p)
 	}
 	if err != nil {

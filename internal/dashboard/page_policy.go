@@ -102,15 +102,15 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	}
 	l := newLoop(d.site.Gateway(), key, d.site.Docs)
 	defer l.Close()
-	for _, room := range d.site.Rooms {
+	for _, proto := range d.site.Protocols {
 		var at string
-		reader, ok := room.NewReader(l.client(), d.site.Docs, &protocol.ReaderOptions{
+		reader, ok := proto.NewReader(l.client(), d.site.Docs, &protocol.ReaderOptions{
 			Policy: func(t protocol.Terms) error { at = t.URL; return nil },
 		}).(protocol.PolicyReader)
 		if !ok {
 			continue // its protocol has no document about it
 		}
-		h := heardPolicy{Protocol: room.Name}
+		h := heardPolicy{Protocol: proto.Name}
 		said, err := reader.Policy(ctx)
 		switch {
 		case err == nil:

@@ -20,18 +20,18 @@ type Off struct {
 	Why string // in words for the owner
 }
 
-// protocolsPage is the rooms of the site.
+// protocolsPage is the protocols of the site.
 type protocolsPage struct {
-	Edition  *millrace.Site // what is published; nil: nothing is yet
-	Recorded bool
-	Span     period
-	Rooms    []*roomStatus
-	Off      []Off
-	Checking bool // of any
+	Edition   *millrace.Site // what is published; nil: nothing is yet
+	Recorded  bool
+	Span      period
+	Protocols []*protocolStatus
+	Off       []Off
+	Checking  bool // of any
 }
 
-// roomStatus is what there is to say of one protocol.
-type roomStatus struct {
+// protocolStatus is what there is to say of one protocol.
+type protocolStatus struct {
 	protocol.Protocol
 	Guarded      bool
 	Entries      []millrace.Entry
@@ -51,12 +51,12 @@ type roomStatus struct {
 }
 
 // MustAsked and ShouldAsked count the rules that say something about the site.
-func (at *roomStatus) MustAsked() int {
+func (at *protocolStatus) MustAsked() int {
 	return at.Check.Result.Must.Pass + at.Check.Result.Must.Fail
 }
 
 // ShouldAsked is as MustAsked.
-func (at *roomStatus) ShouldAsked() int {
+func (at *protocolStatus) ShouldAsked() int {
 	return at.Check.Result.Should.Pass + at.Check.Result.Should.Fail
 }
 
@@ -79,11 +79,11 @@ const filesShown = 8
 // protocols shows the protocols, and what the checker says of them.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Off: d.site.Off}
-	rooms := map[string]*roomStatus{}
-	for _, room := range d.site.Rooms {
-		at := &roomStatus{Protocol: room}
-		rooms[room.Name], p.Rooms = at, append(p.Rooms, at)
-		at.judged(d.checks.of(room.Name))
+	protocols := map[string]*protocolStatus{}
+	for _, proto := range d.site.Protocols {
+		at := &protocolStatus{Protocol: proto}
+		protocols[proto.Name], p.Protocols = at, append(p.Protocols, at)
+		at.judged(d.checks.of(proto.Name))
 		at.BeforeReload = at.Check != nil && at.Check.Config != d.config
 		p.Checking = p.Checking || !at.Since.IsZero()
 	}
@@ -91,17 +91,17 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		site := ed.View.Site()
 		p.Edition = &site
 		for _, l := range ed.Listing() {
-			if at := rooms[l.Room]; at != nil {
+			if at := protocols[l.Protocol]; at != nil {
 				at.Files = append(at.Files, l)
 				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.Least
 			}
 		}
 		for i, n := range ed.Advertisements {
-			if i < len(p.Rooms) { // one per room, in their order
-				p.Rooms[i].Entries = n.Entries
+			if i < len(p.Protocols) { // one per protocol, in their order
+				p.Protocols[i].Entries = n.Entries
 			}
 		}
-		for _, at := range p.Rooms {
+		for _, at := range p.Protocols {
 			at.Old = at.Check != nil && at.Check.Edition != site.Seq
 			slices.SortStableFunc(at.Files, func(a, b edition.Listed) int { return cmp.Compare(b.Size, a.Size) })
 			at.Files = at.Files[:min(len(at.Files), filesShown)]
@@ -112,7 +112,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			if err != nil {
 				return nil, err
 			}
-			if at := rooms[s.Protocol]; at != nil {
+			if at := protocols[s.Protocol]; at != nil {
 				at.Counts.Events += s.Events
 				at.Counts.Bytes += s.Bytes
 				if s.Outcome == store.Unmodified {
@@ -125,7 +125,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 }
 
 // judged takes in what the checker has said.
-func (at *roomStatus) judged(is *checkResult, since time.Time) {
+func (at *protocolStatus) judged(is *checkResult, since time.Time) {
 	at.Check, at.Since = is, since
 	if is == nil || is.Report == nil {
 		return
@@ -150,12 +150,12 @@ func (at *roomStatus) judged(is *checkResult, since time.Time) {
 }
 
 // Kind is that of the verdict's badge, Word what is in it.
-func (at *roomStatus) Kind() string { kind, _ := at.verdict(); return kind }
+func (at *protocolStatus) Kind() string { kind, _ := at.verdict(); return kind }
 
 // Word returns the verdict in a word or two.
-func (at *roomStatus) Word() string { _, word := at.verdict(); return word }
+func (at *protocolStatus) Word() string { _, word := at.verdict(); return word }
 
-func (at *roomStatus) verdict() (kind, word string) {
+func (at *protocolStatus) verdict() (kind, word string) {
 	is := at.Check
 	switch {
 	case is == nil:
@@ -182,29 +182,29 @@ const checkWait = 10 * time.Second
 
 // check has one protocol checked, or all of them.
 func (d *Dashboard) check(r *http.Request) (*reply, error) {
-	rooms, name := d.site.Rooms, r.PostForm.Get("protocol")
+	protocols, name := d.site.Protocols, r.PostForm.Get("protocol")
 	if name != "" {
-		rooms = nil
-		for _, room := range d.site.Rooms {
-			if room.Name == name {
-				rooms = []protocol.Protocol{room}
+		protocols = nil
+		for _, proto := range d.site.Protocols {
+			if proto.Name == name {
+				protocols = []protocol.Protocol{proto}
 			}
 		}
-		if rooms == nil {
+		if protocols == nil {
 			return nil, millrace.ErrNotFound
 		}
 	}
 	timer := time.NewTimer(checkWait)
 	defer timer.Stop()
 	select {
-	case <-d.checks.run(r.Context(), d.config, d.site, rooms):
+	case <-d.checks.run(r.Context(), d.config, d.site, protocols):
 	case <-timer.C:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
 	trouble := 0
-	for _, room := range rooms {
-		is, since := d.checks.of(room.Name)
+	for _, proto := range protocols {
+		is, since := d.checks.of(proto.Name)
 		if !since.IsZero() { // or somebody else has asked for it before
 			return &reply{To: "/protocols", Message: done("The check goes on. This page has the verdict once it is there.")}, nil
 		}

@@ -71,7 +71,7 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	f := p.Figures
-	groups, step, unit := f.Rooms, 1, "hour"
+	groups, step, unit := f.Protocols, 1, "hour"
 	switch p.By {
 	case "bot":
 		groups = f.Bots

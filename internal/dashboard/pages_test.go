@@ -216,8 +216,8 @@ func TestPageForms(t *testing.T) {
 			continue
 		}
 		v := newSurfer(t, b)
-		for _, room := range h.Rooms {
-			v.holds(v.get("page", "url", "/about/", "room", room.Name), "As each protocol has it", room.Name)
+		for _, proto := range h.Protocols {
+			v.holds(v.get("page", "url", "/about/", "protocol", proto.Name), "As each protocol has it", proto.Name)
 		}
 		v.holds(v.get("page", "url", "/about/", "as", asHTML), emptyList)
 		v.holds(v.get("page", "url", "/about/", "as", asRules), emptyList)

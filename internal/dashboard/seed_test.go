@@ -23,7 +23,7 @@ func seed(t testing.TB, h *handbook, days int) {
 		name, family string
 		verdict      store.BotIdentity
 		a            float64 // requests a day
-		rooms        []string
+		protocols    []string
 	}{
 		{"GPTBot", "openai", store.Verified, 120, []string{"html", "tct-01", "web", "site"}},
 		{"ClaudeBot", "anthropic", store.Verified, 90, []string{"web", "html", "openfeeder"}},
@@ -46,7 +46,7 @@ func seed(t testing.TB, h *handbook, days int) {
 			for i := range int(b.a * swing * (.7 + .6*rng.Float64())) {
 				e := store.Event{
 					Time: start.Add(time.Duration(rng.Int64N(int64(24 * time.Hour)))), Bot: b.name, Family: b.family, Identity: b.verdict,
-					Protocol: b.rooms[rng.IntN(len(b.rooms))], Endpoint: store.EndpointFetch, Path: paths[rng.IntN(len(paths))],
+					Protocol: b.protocols[rng.IntN(len(b.protocols))], Endpoint: store.EndpointFetch, Path: paths[rng.IntN(len(paths))],
 					Status: 200, Bytes: 2100 + rng.Int64N(2000), Size: 6000, HTML: 61_000, Received: 12_400, Results: 1,
 					Took: time.Duration(200+rng.IntN(2500)) * time.Microsecond,
 				}

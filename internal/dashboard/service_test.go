@@ -204,13 +204,13 @@ func TestCheckGoesOn(t *testing.T) {
 	}
 	v := owner(t, h.Site)
 	token := v.token("/protocols")
-	first := v.d.checks.run(t.Context(), v.d.config, h.Site, h.Rooms)
+	first := v.d.checks.run(t.Context(), v.d.config, h.Site, h.Protocols)
 	<-come
 	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
 	if w.Code != http.StatusSeeOther {
 		t.Errorf("asked while it goes on: %d", w.Code)
 	}
-	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Count(body, " disabled>Check") != len(h.Rooms)+1 {
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Count(body, " disabled>Check") != len(h.Protocols)+1 {
 		t.Errorf("the page does not say that a check goes on: %s", body)
 	}
 	close(leave)
@@ -225,9 +225,9 @@ func TestCheckGoesOn(t *testing.T) {
 func TestVerdictsOutliveConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	h.Rooms = h.Rooms[:2]
+	h.Protocols = h.Protocols[:2]
 	v := owner(t, h.Site)
-	<-v.d.checks.run(t.Context(), v.d.config, h.Site, h.Rooms)
+	<-v.d.checks.run(t.Context(), v.d.config, h.Site, h.Protocols)
 	before := func(want int) {
 		t.Helper()
 		reply, err := v.d.protocols(httptest.NewRequest(http.MethodGet, "/protocols", http.NoBody))
@@ -235,7 +235,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, at := range reply.Data.(*protocolsPage).Rooms {
+		for _, at := range reply.Data.(*protocolsPage).Protocols {
 			if at.Check == nil {
 				t.Errorf("%s has no verdict", at.Name)
 			}
@@ -258,7 +258,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	v.d = next
 	before(2)
 	token := v.token("/protocols")
-	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {h.Rooms[0].Name}}); w.Code != http.StatusSeeOther {
+	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {h.Protocols[0].Name}}); w.Code != http.StatusSeeOther {
 		t.Errorf("asked for a verdict: %d", w.Code)
 	}
 	before(1)

@@ -31,11 +31,11 @@ type Site struct {
 	// Gateway returns what answers as machines are answered, in this process,
 	// and Key what opens there what needs a key. Neither is asked before the
 	// first request.
-	Gateway func() http.Handler
-	Key     func() string
-	Rooms   []protocol.Protocol // those that publish, in the order of the press
-	Off     []Off               // those that do not
-	Access  *AccessSettings     // who is let in; nil = it is not said
+	Gateway   func() http.Handler
+	Key       func() string
+	Protocols []protocol.Protocol // those that publish, in the order of the press
+	Off       []Off               // those that do not
+	Access    *AccessSettings     // who is let in; nil = it is not said
 
 	// Computed returns the last look at the source; nil = there was none yet.
 	LastScan func() *SourceScan

@@ -6,24 +6,24 @@ import (
 	"testing"
 )
 
-// What no room has is asked of the rooms once for an edition, by each form of it
+// What no protocol has is asked of the protocols once for an edition, by each form of it
 // that is wanted; a later edition may have it.
 func TestAbsent(t *testing.T) {
 	site := newMemSite(0)
 	site.set("/1", "one")
-	room := &memRoom{}
-	p := newTestPress(t, site, room, nil)
+	proto := &memProtocol{}
+	p := newTestPress(t, site, proto, nil)
 	publish(t, p)
 	finds := func(want int64, method, target string, fields ...string) {
 		t.Helper()
-		before := room.finds.Load()
+		before := proto.finds.Load()
 		for range 3 {
 			if w := ask(t, p, method, target, fields...); w.Code != 0 {
 				t.Errorf("%s %s: %d", method, target, w.Code)
 			}
 		}
-		if n := room.finds.Load() - before; n != want {
-			t.Errorf("%s %s %q: the room was asked %d times, want %d", method, target, fields, n, want)
+		if n := proto.finds.Load() - before; n != want {
+			t.Errorf("%s %s %q: the protocol was asked %d times, want %d", method, target, fields, n, want)
 		}
 	}
 	finds(1, "GET", "/2.txt")
@@ -54,12 +54,12 @@ func TestAbsent(t *testing.T) {
 func TestIgnoredQuery(t *testing.T) {
 	for _, vary := range []string{"", "Accept"} {
 		site := newMemSite(4)
-		room := &memRoom{vary: vary}
-		p := newTestPress(t, site, room, nil)
+		proto := &memProtocol{vary: vary}
+		p := newTestPress(t, site, proto, nil)
 		publish(t, p)
 		for _, path := range []string{"/even.txt", "/1.txt"} {
 			want := ask(t, p, "GET", path)
-			bytes, rendered := p.cache.bytes(), room.renders.Load()
+			bytes, rendered := p.cache.bytes(), proto.renders.Load()
 			for i := range 100 {
 				target := fmt.Sprintf("%s?x=%d", path, i)
 				w := ask(t, p, "GET", target)
@@ -73,12 +73,12 @@ func TestIgnoredQuery(t *testing.T) {
 			if n := p.cache.bytes(); n != bytes {
 				t.Errorf("%s: the cache grew from %d to %d bytes", path, bytes, n)
 			}
-			if n := room.renders.Load(); vary == "" && n != rendered {
+			if n := proto.renders.Load(); vary == "" && n != rendered {
 				t.Errorf("%s was rendered %d times", path, n-rendered)
 			}
-			before := room.finds.Load()
+			before := proto.finds.Load()
 			ask(t, p, "GET", path+"?x=7")
-			if n := room.finds.Load() - before; vary == "" && n != 0 {
+			if n := proto.finds.Load() - before; vary == "" && n != 0 {
 				t.Errorf("%s?x=7 was looked up %d times again", path, n)
 			}
 		}

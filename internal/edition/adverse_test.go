@@ -63,8 +63,8 @@ func (h *hooked) Delete(ctx context.Context, name string) error {
 
 // wholePress publishes a list of chunks and files.
 func wholePress(site *memSite, artifacts artifact.Store) *Press {
-	rooms := []Room{{Name: "list", Publisher: listRoom{}}, {Name: "files", Publisher: &filingRoom{}}}
-	return NewPress(site.source(), rooms, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	protocols := []Protocol{{Name: "list", Publisher: listProtocol{}}, {Name: "files", Publisher: &artifactProtocol{}}}
+	return NewPress(site.source(), protocols, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
 }
 
 // consistent checks that a press serves its list, and its files.
@@ -130,7 +130,7 @@ func TestArtifactsFail(t *testing.T) {
 func TestLag(t *testing.T) {
 	site, artifacts := tall(), &hooked{Store: newArtifacts()}
 	var now time.Time
-	p := pressIn(t, site, listRoom{}, artifacts, &Options{Now: func() time.Time { return now }})
+	p := pressIn(t, site, listProtocol{}, artifacts, &Options{Now: func() time.Time { return now }})
 	publish(t, p)
 	want := func(what string, last, waiting time.Duration) {
 		t.Helper()
@@ -161,13 +161,13 @@ func TestLag(t *testing.T) {
 // A site whose every page changes in one batch is published as from nothing.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listRoom{}, nil)
+	p := newTestPress(t, site, listProtocol{}, nil)
 	publish(t, p)
 	for url := range site.view(uint64(len(site.states) - 1)).m {
 		site.set(url, strings.Repeat("other words for all of them ", 40+len(url)))
 	}
 	publish(t, p)
-	fresh := newTestPress(t, site, listRoom{}, nil)
+	fresh := newTestPress(t, site, listProtocol{}, nil)
 	if err := fresh.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestSlowClient(t *testing.T) {
 		for i := range 40 { // more than the response cache takes
 			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
 		}
-		p := newTestPress(t, site, listRoom{}, nil)
+		p := newTestPress(t, site, listProtocol{}, nil)
 		publish(t, p)
 		want := listOf(t, site)
 		var all sync.WaitGroup
@@ -244,7 +244,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 				}
 				s := tall()
 				s.st, s.durable, s.name = st, pub, name
-				return s, pressIn(t, s, listRoom{}, artifacts, nil)
+				return s, pressIn(t, s, listProtocol{}, artifacts, nil)
 			}
 			collector := &hooked{Store: artifacts}
 			first, one := open("one/", collector)

@@ -21,7 +21,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, m
 	if err != nil {
 		return nil, err
 	}
-	docs := slices.DeleteFunc(slices.Clone(all), func(d roomDocument) bool { return d.AliasOf != "" })
+	docs := slices.DeleteFunc(slices.Clone(all), func(d protocolDocument) bool { return d.AliasOf != "" })
 	since, err := m.touch(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
@@ -48,40 +48,40 @@ func later(t, other time.Time) time.Time {
 	return other.Truncate(time.Second).Add(time.Second)
 }
 
-// roomDocument is a large document with the name of its room.
-type roomDocument struct {
+// protocolDocument is a large document with the name of its protocol.
+type protocolDocument struct {
 	*millrace.Document
-	room string
+	proto string
 }
 
-// largeDocuments lists what has to be built. Rooms yield large documents
+// largeDocuments lists what has to be built. Protocols yield large documents
 // first, so that nothing else is made here.
-func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomDocument, error) {
-	var out []roomDocument
+func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
+	var out []protocolDocument
 	seen := make(map[string]string)
-	for _, room := range p.rooms {
-		for d, err := range room.Publisher.All(ctx, view) {
+	for _, proto := range p.protocols {
+		for d, err := range proto.Publisher.All(ctx, view) {
 			if err != nil {
-				return nil, fmt.Errorf("large documents of %s: %w", room.Name, err)
+				return nil, fmt.Errorf("large documents of %s: %w", proto.Name, err)
 			}
 			if !d.Large {
 				break
 			}
 			if other, taken := seen[d.Path]; taken {
-				return nil, fmt.Errorf("large document %s: both %s and %s publish it", d.Path, other, room.Name)
+				return nil, fmt.Errorf("large document %s: both %s and %s publish it", d.Path, other, proto.Name)
 			}
-			seen[d.Path] = room.Name
-			out = append(out, roomDocument{d, room.Name})
+			seen[d.Path] = proto.Name
+			out = append(out, protocolDocument{d, proto.Name})
 		}
 	}
 	return out, nil
 }
 
 // chunk makes a document from its earlier form.
-func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
-	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
+func (p *Press) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
+	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
-	if old != nil && old.Room != d.room {
+	if old != nil && old.Protocol != d.proto {
 		old = nil
 	}
 	reuse := old != nil && !prev.foreign && prev.Version == p.version && !since.unreachable && old.beyond(ctx, p.artifacts, p.served().document(d.Path), p.exists(ctx)) == nil
@@ -153,7 +153,7 @@ const maxKeys = 100_000
 
 // touch reads the log since prev: it gives what has happened to every document,
 // and sets m.Cursor.
-func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []roomDocument) ([]changes, error) {
+func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []protocolDocument) ([]changes, error) {
 	out := make([]changes, len(docs))
 	var since millrace.Cursor
 	if prev != nil {
@@ -201,12 +201,12 @@ func (c *changes) add(d *millrace.Document, url string) {
 }
 
 // name gives documents the further paths that they have.
-func (m *manifest) name(all []roomDocument) error {
+func (m *manifest) name(all []protocolDocument) error {
 	for _, d := range all {
 		if d.AliasOf == "" {
 			continue
 		}
-		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.AliasOf && l.Room == d.room })
+		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.AliasOf && l.Protocol == d.proto })
 		if i < 0 {
 			return millrace.Coded("same-as-nothing", fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.AliasOf))
 		}

@@ -277,7 +277,7 @@ func (c *cache) bytes() int64 {
 	return n
 }
 
-// Weights in bytes: the structs with what the allocator rounds up, the room's
+// Weights in bytes: the structs with what the allocator rounds up, the protocol's
 // closure, the places in map and ring.
 const (
 	entryWeight = 740
@@ -301,7 +301,7 @@ func (e *entry) weight() int64 {
 
 func (r *rep) weight() int64 { return repWeight + int64(len(r.body)) }
 
-// maxShapes bounds how many shapes are remembered; a room has a handful.
+// maxShapes bounds how many shapes are remembered; a protocol has a handful.
 const maxShapes = 256
 
 // intern lets entries that have the same common fields share them.

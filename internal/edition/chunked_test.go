@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// listRoom has one list of the texts of a memSite.
-type listRoom struct{ silent }
+// listProtocol has one list of the texts of a memSite.
+type listProtocol struct{ silent }
 
 // silent finds and announces nothing.
 type silent struct{}
@@ -31,7 +31,7 @@ func (silent) Find(context.Context, millrace.View, *http.Request) (*millrace.Doc
 
 func (silent) Advertise(millrace.View) millrace.Advertisement { return millrace.Advertisement{} }
 
-func (listRoom) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+func (listProtocol) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	l := lines{}
 	for url, text := range v.(*memView).m {
 		l[url] = text.body
@@ -58,7 +58,7 @@ func listOf(t *testing.T, site *memSite) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	for d := range (listRoom{}).All(t.Context(), v) {
+	for d := range (listProtocol{}).All(t.Context(), v) {
 		if err := d.Write(t.Context(), &b); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestChunkLost(t *testing.T) {
 		for _, coding := range []string{"identity", "gzip"} {
 			t.Run(name+" "+coding, func(t *testing.T) {
 				site := tall()
-				p := newTestPress(t, site, listRoom{}, nil)
+				p := newTestPress(t, site, listProtocol{}, nil)
 				publish(t, p)
 				chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
 				if len(chunks) < 3 {
@@ -148,7 +148,7 @@ func TestChunkLost(t *testing.T) {
 // Nothing of a damaged chunk is sent, not even where a response would end with it.
 func TestDamagedChunkIsNotSent(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listRoom{}, nil)
+	p := newTestPress(t, site, listProtocol{}, nil)
 	publish(t, p)
 	want := listOf(t, site)
 	for _, name := range stored(t, p) {
@@ -169,14 +169,14 @@ func TestDamagedChunkIsNotSent(t *testing.T) {
 // A process that starts finds out that a chunk is missing.
 func TestChunkLostAtStart(t *testing.T) {
 	site, dir := tall(), newArtifacts()
-	p := pressIn(t, site, listRoom{}, dir, nil)
+	p := pressIn(t, site, listProtocol{}, dir, nil)
 	publish(t, p)
 	for _, name := range stored(t, p) {
 		if err := p.artifacts.Delete(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p = pressIn(t, site, listRoom{}, dir, nil)
+	p = pressIn(t, site, listProtocol{}, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestPublishAfterLostNode(t *testing.T) {
 			publish(t, p)
 			last := stored(t, p)
 			lose(t, p, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
-			other := NewPress(site.source(), []Room{{Name: "other", Publisher: &filingRoom{}}}, dir, nil)
+			other := NewPress(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
 			publish(t, other)
 			other.collected = time.Time{}
 			if err := other.collect(t.Context(), nil, time.Now().Add(grace+time.Minute)); err != nil {
@@ -253,7 +253,7 @@ func TestPublishAfterLostNode(t *testing.T) {
 // never what a builder has found or made meanwhile.
 func TestCollectChunks(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listRoom{}, nil)
+	p := newTestPress(t, site, listProtocol{}, nil)
 	publish(t, p)
 	first := stored(t, p)
 	site.set("/x", "another text")
@@ -298,7 +298,7 @@ func TestLongDigest(t *testing.T) {
 	for i := range 40 {
 		site.set("/long"+strings.Repeat("x", i), strings.Repeat("the water comes down to the wheel ", 1000))
 	}
-	p := newTestPress(t, site, listRoom{}, nil)
+	p := newTestPress(t, site, listProtocol{}, nil)
 	publish(t, p)
 	first := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
 	if first.Code != http.StatusOK || first.Body.Len() <= digestAtOnce || first.Header().Get("Content-Digest") != "" {

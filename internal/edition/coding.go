@@ -172,7 +172,7 @@ func (e *encoders) turn() (done func()) {
 	return func() { <-e.turns }
 }
 
-// encode gives b in a coding, in a slice without spare room.
+// encode gives b in a coding, in a slice without spare protocol.
 func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
 	if c == identity {
 		return bytes.Clone(b), nil

@@ -120,14 +120,14 @@ func (p *Press) deferFiles(ctx context.Context, by holder) error {
 		}
 	}
 	return by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name()+" deferred", func(ctx context.Context, _ store.Lease) error {
-		for _, room := range p.rooms {
-			filer, ok := room.Publisher.(millrace.ArtifactPublisher)
+		for _, proto := range p.protocols {
+			filer, ok := proto.Publisher.(millrace.ArtifactPublisher)
 			if !ok {
 				continue
 			}
 			made := p.made() // what is not in this is in the current edition
 			ed = p.current.Load()
-			s := &shelf{press: p, room: room.Name, held: p.held(ctx, ed.manifest, nil, made, room.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
+			s := &shelf{press: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			if err := filer.Deferred(ctx, ed.View, p.time(ed.View), s); err != nil {
 				return err
 			}

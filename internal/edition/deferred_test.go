@@ -17,14 +17,14 @@ import (
 	"github.com/millrace/millrace/internal/lease"
 )
 
-// deferringRoom is a memRoom with a deferred file that names the pages of a view.
-type deferringRoom struct {
-	memRoom
+// deferringProtocol is a memProtocol with a deferred file that names the pages of a view.
+type deferringProtocol struct {
+	memProtocol
 	begun chan struct{} // if not nil, gets a value when a file is begun, and
 	end   chan struct{} // the file waits for one
 }
 
-func (r *deferringRoom) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
+func (r *deferringProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	index := ""
 	if held := s.Held(); len(held) > 0 {
 		last := held[len(held)-1]
@@ -40,7 +40,7 @@ func (r *deferringRoom) Artifacts(ctx context.Context, _ millrace.View, _ time.T
 	})
 }
 
-func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.ArtifactSet) error {
+func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.ArtifactSet) error {
 	path := fmt.Sprint("/files/", view.Site().Seq)
 	for _, f := range s.Held() {
 		if f.Path == path {
@@ -63,10 +63,10 @@ func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time
 // A deferred file holds up no publication, and is published once it is made.
 func TestDeferredFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site, room := newMemSite(4), &deferringRoom{begun: make(chan struct{}), end: make(chan struct{})}
-		p := newTestPress(t, site, room, nil)
+		site, proto := newMemSite(4), &deferringProtocol{begun: make(chan struct{}), end: make(chan struct{})}
+		p := newTestPress(t, site, proto, nil)
 		run(t, p)
-		<-room.begun // for the first edition
+		<-proto.begun // for the first edition
 		site.set("/1", "changed")
 		time.Sleep(5 * time.Second)
 		if w := ask(t, p, "GET", "/odd.txt"); !strings.Contains(w.Body.String(), "changed") {
@@ -75,13 +75,13 @@ func TestDeferredFiles(t *testing.T) {
 		if w := ask(t, p, "GET", "/index.txt"); w.Body.Len() > 0 {
 			t.Errorf("named before it is made: %s", w.Body)
 		}
-		room.end <- struct{}{}
-		<-room.begun // for the second
+		proto.end <- struct{}{}
+		<-proto.begun // for the second
 		time.Sleep(5 * time.Second)
 		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" || ask(t, p, "GET", "/files/4").Body.String() != "/files/4" {
 			t.Errorf("not published: %s", w.Body)
 		}
-		room.end <- struct{}{}
+		proto.end <- struct{}{}
 		time.Sleep(5 * time.Second)
 		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/5" {
 			t.Errorf("not replaced: %s", w.Body)
@@ -92,7 +92,7 @@ func TestDeferredFiles(t *testing.T) {
 // Publish returns with the deferred files.
 func TestPublishDeferred(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestPress(t, site, &deferringRoom{}, nil)
+	p := newTestPress(t, site, &deferringProtocol{}, nil)
 	publish(t, p)
 	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
 		t.Errorf("%q", w.Body)
@@ -106,7 +106,7 @@ func TestPublishDeferred(t *testing.T) {
 // published with the next.
 func TestDeferredBeforeFailure(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestPress(t, site, &deferringRoom{}, nil)
+	p := newTestPress(t, site, &deferringProtocol{}, nil)
 	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestDeferredBeforeFailure(t *testing.T) {
 // changes; other processes offer it, too.
 func TestDeferredBrotli(t *testing.T) {
 	site, artifacts := tall(), newArtifacts()
-	p := pressIn(t, site, listRoom{}, artifacts, nil)
+	p := pressIn(t, site, listProtocol{}, artifacts, nil)
 	publish(t, p)
 	coding := func(p *Press) string {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestDeferredBrotli(t *testing.T) {
 		t.Errorf("before it was asked for: %q", got)
 	}
 	work()
-	other := pressIn(t, site, listRoom{}, artifacts, nil)
+	other := pressIn(t, site, listProtocol{}, artifacts, nil)
 	if err := other.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestDeferredBrotli(t *testing.T) {
 // Brotli that is lost before it is published stops no publication.
 func TestDeferredBrotliLost(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listRoom{}, nil)
+	p := newTestPress(t, site, listProtocol{}, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
 	if err := p.deferBrotli(t.Context()); err != nil {
@@ -204,7 +204,7 @@ func TestDeferredPace(t *testing.T) {
 	var jobs []time.Time
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p := newTestPress(t, site, &pacedRoom{jobs: &jobs}, nil)
+		p := newTestPress(t, site, &pacedProtocol{jobs: &jobs}, nil)
 		run(t, p)
 		for range 12 {
 			time.Sleep(time.Second)
@@ -221,19 +221,19 @@ func TestDeferredPace(t *testing.T) {
 	}
 }
 
-// pacedRoom has deferred work of some processor time.
-type pacedRoom struct {
-	memRoom
+// pacedProtocol has deferred work of some processor time.
+type pacedProtocol struct {
+	memProtocol
 	jobs *[]time.Time
 }
 
 const pacedWork = 30 * time.Millisecond
 
-func (r *pacedRoom) Artifacts(context.Context, millrace.View, time.Time, millrace.ArtifactSet) (time.Time, error) {
+func (r *pacedProtocol) Artifacts(context.Context, millrace.View, time.Time, millrace.ArtifactSet) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-func (r *pacedRoom) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
+func (r *pacedProtocol) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
 	*r.jobs = append(*r.jobs, time.Now())
 	for spent := time.Duration(0); spent < pacedWork; {
 		spent += processorTime(func() {

@@ -1,9 +1,9 @@
-// Package edition is what is published now: the documents of every room at
+// Package edition is what is published now: the documents of every protocol at
 // one sequence number of the store, and how a request for one is answered.
 //
-// A room says what a [millrace.Document] is: its validator, its header and how
+// A protocol says what a [millrace.Document] is: its validator, its header and how
 // to write its identity bytes. Everything that HTTP adds to that is here, once
-// for all rooms: content codings and their validators, conditional requests,
+// for all protocols: content codings and their validators, conditional requests,
 // HEAD, ranges, digests, CORS.
 //
 //   - [Respond] answers one request for one document.

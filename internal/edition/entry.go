@@ -52,7 +52,7 @@ type entry struct {
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
 	offer    codingSet       // in which codings it can be had
 	large    bool            // of the edition alone: a large document or a file
-	room     string          // whose document it is
+	proto    string          // whose document it is
 	page     string          // see millrace.Document
 	aside    *aside          // nil = there is nothing else to say of it
 
@@ -115,7 +115,7 @@ var validating = map[string]bool{
 // unique names the fields that nearly every document has for itself.
 var unique = map[string]bool{"Content-Location": true, "Last-Modified": true, "Link": true}
 
-// reserved names the fields that are never the room's to say.
+// reserved names the fields that are never the protocol's to say.
 var reserved = map[string]bool{
 	"Etag": true, "Content-Length": true, "Content-Digest": true, "Repr-Digest": true, "Content-Range": true,
 	"Transfer-Encoding": true, "Connection": true, "Date": true,
@@ -131,7 +131,7 @@ var (
 )
 
 // prepare makes an entry of a document that was found in an edition; guarded
-// says that the content of its room needs a key. It keeps d.Header's slices.
+// says that the content of its protocol needs a key. It keeps d.Header's slices.
 func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (*entry, error) {
 	if d.ETag == "" {
 		return nil, fmt.Errorf("document %s: no validator", d.Path)

@@ -12,15 +12,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headed is a room whose list of odd pages starts with a line of its options.
+// headed is a protocol whose list of odd pages starts with a line of its options.
 type headed struct {
-	memRoom
+	memProtocol
 	line string
 }
 
 func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		for d, err := range h.memRoom.All(ctx, view) {
+		for d, err := range h.memProtocol.All(ctx, view) {
 			if err == nil && d.Path == "/odd.txt" {
 				write := d.Write
 				d.Parts = millrace.WholeParts(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
@@ -88,7 +88,7 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 	var were []string
 	for i, key := range []string{"one", "two", "three"} {
 		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages
-		p := pressIn(t, site, &filingRoom{}, dir, &Options{Key: key})
+		p := pressIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
 		publish(t, p)
 		for _, path := range were {
 			if _, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) != http.StatusGone {
@@ -110,13 +110,13 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 // the other publishes.
 func TestVersionKeepsFiles(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	old := pressIn(t, site, &filingRoom{}, dir, &Options{Version: "1"})
+	old := pressIn(t, site, &artifactProtocol{}, dir, &Options{Version: "1"})
 	publish(t, old)
 	files := listed(t, old)
 	if len(files) == 0 {
 		t.Fatal("no files")
 	}
-	p := pressIn(t, site, &filingRoom{}, dir, &Options{Version: "2"})
+	p := pressIn(t, site, &artifactProtocol{}, dir, &Options{Version: "2"})
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,34 +10,34 @@ import (
 	"github.com/millrace/millrace"
 )
 
-func (p *Press) guarded(room string) bool {
-	return slices.ContainsFunc(p.rooms, func(r Room) bool { return r.Guarded && r.Name == room })
+func (p *Press) guarded(proto string) bool {
+	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded && r.Name == proto })
 }
 
-// Guarded reports whether the content of any room needs a key.
+// Guarded reports whether the content of any protocol needs a key.
 func (p *Press) Guarded() bool {
-	return slices.ContainsFunc(p.rooms, func(r Room) bool { return r.Guarded })
+	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
 // Sealed reports whether what is at a path, percent-encoded, needs a key for
-// certain, whether there is something or not: no room is open, and none has
+// certain, whether there is something or not: no protocol is open, and none has
 // named it as public. Nothing is looked up for that, so that the time it takes
 // tells nothing either.
 func (p *Press) Sealed(path string) bool {
 	ed := p.current.Load()
-	return ed != nil && len(p.rooms) > 0 &&
-		!slices.ContainsFunc(p.rooms, func(r Room) bool { return !r.Guarded }) &&
+	return ed != nil && len(p.protocols) > 0 &&
+		!slices.ContainsFunc(p.protocols, func(r Protocol) bool { return !r.Guarded }) &&
 		!slices.ContainsFunc(ed.Advertisements, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
 // Refuse gives the header and body of an error's response in the form of the
 // protocol that the path of r, relative to the documents' base, belongs to, and
 // whose that is: nil when it belongs to none that has a form of its own.
-func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, room *Room) {
-	for i := range p.rooms {
-		if f, is := p.rooms[i].Publisher.(millrace.ErrorRenderer); is {
+func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
+	for i := range p.protocols {
+		if f, is := p.protocols[i].Publisher.(millrace.ErrorRenderer); is {
 			if header, body, ok := f.RenderError(r, status, err); ok {
-				return header, body, &p.rooms[i]
+				return header, body, &p.protocols[i]
 			}
 		}
 	}
@@ -45,21 +45,21 @@ func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Head
 }
 
 // Server gives who answers a request itself, nil if nobody does, what the
-// request is allowed by, and whose room it is.
-func (p *Press) Server(r *http.Request) (s millrace.Handler, scope millrace.Scope, room *Room) {
-	for i := range p.rooms {
-		if s, is := p.rooms[i].Publisher.(millrace.Handler); is {
+// request is allowed by, and whose protocol it is.
+func (p *Press) Server(r *http.Request) (s millrace.Handler, scope millrace.Scope, proto *Protocol) {
+	for i := range p.protocols {
+		if s, is := p.protocols[i].Publisher.(millrace.Handler); is {
 			if scope, ok := s.Scope(r); ok {
-				return s, scope, &p.rooms[i]
+				return s, scope, &p.protocols[i]
 			}
 		}
 	}
 	return nil, "", nil
 }
 
-// Serves reports whether any room answers requests itself.
+// Serves reports whether any protocol answers requests itself.
 func (p *Press) Serves() bool {
-	return slices.ContainsFunc(p.rooms, func(r Room) bool { _, is := r.Publisher.(millrace.Handler); return is })
+	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 
 // guard makes the entry's header that of a document for those who have a key:

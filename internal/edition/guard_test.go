@@ -14,10 +14,10 @@ import (
 
 // Without a key, a guarded protocol opens nothing, warm or cold, large or small.
 func TestGuardedWithoutKey(t *testing.T) {
-	room := &memRoom{vary: "Accept"}
-	p := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
+	proto := &memProtocol{vary: "Accept"}
+	p := NewPress(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
 	publish(t, p)
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	g, key := keyed(t)
 	for _, target := range []string{"/even.txt", "/1.txt", "/1.txt?x"} {
 		for _, q := range []*access.Request{nil, asking(t, g, key), nil} {

@@ -13,17 +13,17 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// twoForms is a room whose list of odd pages says more to those with a key,
+// twoForms is a protocol whose list of odd pages says more to those with a key,
 // and has two paths.
 type twoForms struct {
-	memRoom
+	memProtocol
 	secret string // "" = nothing more to say
 	own    string // ETag
 }
 
 func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		for d, err := range f.memRoom.All(ctx, view) {
+		for d, err := range f.memProtocol.All(ctx, view) {
 			if err == nil && d.Path == "/odd.txt" {
 				d.ETag = f.own
 				write := d.Write
@@ -53,8 +53,8 @@ func TestKeyedForm(t *testing.T) {
 }
 
 func keyedForm(t *testing.T, own string) {
-	dir, site, room := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
-	p := pressIn(t, site, room, dir, nil)
+	dir, site, proto := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
+	p := pressIn(t, site, proto, dir, nil)
 	publish(t, p)
 	guard, key := keyed(t)
 	none, good, bad := asking(t, guard, ""), asking(t, guard, key), asking(t, guard, key+"x")
@@ -110,14 +110,14 @@ func keyedForm(t *testing.T, own string) {
 		}
 	}
 	check(p)
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	site.set("/2", "even pages move nothing")
 	publish(t, p)
-	if n := room.renders.Load(); n != 1 {
+	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("one document changed, and %d were written", n)
 	}
 	check(p)
-	again := pressIn(t, site, room, dir, nil)
+	again := pressIn(t, site, proto, dir, nil)
 	if err := again.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func keyedForm(t *testing.T, own string) {
 // Two forms that say the same are one artifact, and a document of several paths
 // is written once.
 func TestKeyedFormAlike(t *testing.T) {
-	room := &twoForms{}
-	p := newTestPress(t, newMemSite(4), room, nil)
+	proto := &twoForms{}
+	p := newTestPress(t, newMemSite(4), proto, nil)
 	publish(t, p)
-	if n := room.renders.Load(); n != 3 { // even, and odd in two forms
+	if n := proto.renders.Load(); n != 3 { // even, and odd in two forms
 		t.Errorf("documents were written %d times", n)
 	}
 	if n := len(stored(t, p)); n != 2 {
@@ -142,15 +142,15 @@ func TestKeyedFormAlike(t *testing.T) {
 	}
 }
 
-// A path of something that is not there is an error of the room.
+// A path of something that is not there is an error of the protocol.
 func TestSameAsNothing(t *testing.T) {
-	p := newTestPress(t, newMemSite(4), stray{&memRoom{}}, nil)
+	p := newTestPress(t, newMemSite(4), stray{&memProtocol{}}, nil)
 	if _, err := p.Publish(t.Context()); millrace.ErrorCode(err) != "same-as-nothing" {
 		t.Errorf("published: %v", err)
 	}
 }
 
-type stray struct{ *memRoom }
+type stray struct{ *memProtocol }
 
 func (s stray) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {

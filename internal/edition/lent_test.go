@@ -23,10 +23,10 @@ func (w slowWriter) Write(b []byte) (int, error) {
 
 // Slow clients of a document that is too large for the cache share one copy.
 func TestLargeBodiesAreShared(t *testing.T) {
-	room := &memRoom{pad: 1 << 20}
-	p := newTestPress(t, newMemSite(3), room, &Options{CacheBytes: 64 << 10})
+	proto := &memProtocol{pad: 1 << 20}
+	p := newTestPress(t, newMemSite(3), proto, &Options{CacheBytes: 64 << 10})
 	publish(t, p)
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	const clients = 20
 	var arrived, done sync.WaitGroup
 	arrived.Add(clients)
@@ -41,7 +41,7 @@ func TestLargeBodiesAreShared(t *testing.T) {
 		runtime.GC()
 	}
 	arrived.Wait()
-	if n := room.renders.Load(); n != 1 {
+	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d copies for %d clients", n, clients)
 	}
 	close(release)

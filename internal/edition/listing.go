@@ -4,7 +4,7 @@ import "time"
 
 // Listed is a large document or a file of an edition.
 type Listed struct {
-	Room     string
+	Protocol string
 	Path     string // under the documents' base, starting with "/"
 	Size     int64  // in bytes, of a document without coding
 	Least    int64  // the smallest that can be asked for
@@ -13,14 +13,14 @@ type Listed struct {
 }
 
 // Listing gives the large documents and the files of the edition, in the order in
-// which the rooms made them.
+// which the protocols made them.
 func (ed *Edition) Listing() []Listed {
 	m := ed.manifest
 	out := make([]Listed, 0, len(m.Documents)+len(m.Shelf))
 	for i := range m.Documents {
 		d := &m.Documents[i]
 		size := d.Chunks.size()
-		l := Listed{Room: d.Room, Path: d.Path, Size: size, Least: size, Modified: d.Modified, Keyed: d.Keyed != nil}
+		l := Listed{Protocol: d.Protocol, Path: d.Path, Size: size, Least: size, Modified: d.Modified, Keyed: d.Keyed != nil}
 		if e := ed.large[keyAt(d.Path)]; e != nil {
 			if r := e.reps[gzipCoding].Load(); r != nil {
 				l.Least = min(size, r.size)
@@ -30,7 +30,7 @@ func (ed *Edition) Listing() []Listed {
 	}
 	for i := range m.Shelf {
 		f := &m.Shelf[i]
-		out = append(out, Listed{Room: f.Room, Path: f.Path, Size: f.Size, Least: f.Size, Modified: f.Modified})
+		out = append(out, Listed{Protocol: f.Protocol, Path: f.Path, Size: f.Size, Least: f.Size, Modified: f.Modified})
 	}
 	return out
 }

@@ -9,8 +9,8 @@ import (
 
 // The listing names what there is, with the sizes at which it is sent.
 func TestListing(t *testing.T) {
-	room := &memRoom{}
-	p := pressIn(t, newMemSite(300), room, newArtifacts(), nil)
+	proto := &memProtocol{}
+	p := pressIn(t, newMemSite(300), proto, newArtifacts(), nil)
 	publish(t, p)
 	ed := p.Current()
 	var paths []string
@@ -22,7 +22,7 @@ func TestListing(t *testing.T) {
 			if done, err := p.Serve(w, r); !done || err != nil {
 				t.Fatal(done, err)
 			}
-			if got := int64(w.Body.Len()); got != want && coding == "identity" || got < want || l.Room != ed.Room(l.Path) || l.Modified.IsZero() {
+			if got := int64(w.Body.Len()); got != want && coding == "identity" || got < want || l.Protocol != ed.Protocol(l.Path) || l.Modified.IsZero() {
 				t.Errorf("%s as %s has %d bytes: %+v", l.Path, coding, got, l)
 			}
 		}

@@ -40,7 +40,7 @@ type manifest struct {
 
 // large is one large document as it was built.
 type large struct {
-	Room     string      `json:"room"`
+	Protocol string      `json:"protocol"`
 	Path     string      `json:"path"`
 	ETag     string      `json:"etag"`
 	OneTag   bool        `json:"one_tag,omitempty"`
@@ -123,7 +123,7 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 	if err != nil {
 		return key{}, nil, err
 	}
-	e.about(&millrace.Document{PageCount: d.Names}, d.Room)
+	e.about(&millrace.Document{PageCount: d.Names}, d.Protocol)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, p.sign
 	for _, c := range []coding{identity, gzipCoding} {
 		if d.Exact && c != identity {

@@ -194,9 +194,9 @@ func (v *memView) Tags(context.Context, string, string) iter.Seq2[millrace.Tag, 
 }
 func (v *memView) SeqAt(context.Context, time.Time) (uint64, error) { panic("not used") }
 
-// memRoom publishes a text at /N.txt and, in two shards by the parity of the
+// memProtocol publishes a text at /N.txt and, in two shards by the parity of the
 // number's last digit, lists at /even.txt and /odd.txt.
-type memRoom struct {
+type memProtocol struct {
 	oneTag  bool
 	vary    string
 	renders atomic.Int64
@@ -205,7 +205,7 @@ type memRoom struct {
 	pad     int // bytes added to every text
 }
 
-func (m *memRoom) doc(v *memView, id string) *millrace.Document {
+func (m *memProtocol) doc(v *memView, id string) *millrace.Document {
 	t := v.m[id]
 	d := &millrace.Document{
 		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag,
@@ -228,7 +228,7 @@ func (m *memRoom) doc(v *memView, id string) *millrace.Document {
 	return d
 }
 
-func (m *memRoom) Find(_ context.Context, view millrace.View, r *http.Request) (*millrace.Document, error) {
+func (m *memProtocol) Find(_ context.Context, view millrace.View, r *http.Request) (*millrace.Document, error) {
 	m.finds.Add(1)
 	v := view.(*memView)
 	id, ok := strings.CutSuffix(r.URL.Path, ".txt")
@@ -238,7 +238,7 @@ func (m *memRoom) Find(_ context.Context, view millrace.View, r *http.Request) (
 	return m.doc(v, id), nil
 }
 
-func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
+func (m *memProtocol) All(_ context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
 	v := view.(*memView)
 	return func(yield func(*millrace.Document, error) bool) {
 		ids := slices.Sorted(func(yield func(string) bool) {
@@ -281,20 +281,22 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 	}
 }
 
-func (m *memRoom) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
+func (m *memProtocol) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
 	return nil
 }
 
-func (m *memRoom) Advertise(millrace.View) millrace.Advertisement { return millrace.Advertisement{} }
+func (m *memProtocol) Advertise(millrace.View) millrace.Advertisement {
+	return millrace.Advertisement{}
+}
 
 func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
 
-func newTestPress(t testing.TB, site *memSite, room millrace.Publisher, o *Options) *Press {
+func newTestPress(t testing.TB, site *memSite, proto millrace.Publisher, o *Options) *Press {
 	t.Helper()
-	return pressIn(t, site, room, newArtifacts(), o)
+	return pressIn(t, site, proto, newArtifacts(), o)
 }
 
-func pressIn(t testing.TB, site *memSite, room millrace.Publisher, artifacts artifact.Store, o *Options) *Press {
+func pressIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts artifact.Store, o *Options) *Press {
 	t.Helper()
 	if o == nil {
 		o = new(Options)
@@ -302,7 +304,7 @@ func pressIn(t testing.TB, site *memSite, room millrace.Publisher, artifacts art
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return NewPress(site.source(), []Room{{Name: "mem", Publisher: room}}, artifacts, o)
+	return NewPress(site.source(), []Protocol{{Name: "mem", Publisher: proto}}, artifacts, o)
 }
 
 func newArtifacts() artifact.Store { return artifactmemory.New(nil) }

@@ -47,14 +47,14 @@ func (s *batchSite) apply(t *testing.T, batch map[string]string) {
 	s.states = append(s.states, maps.Clone(s.pages))
 }
 
-// titleRoom has one list of titles, and remembers the views that it was made of.
-type titleRoom struct {
+// titleProtocol has one list of titles, and remembers the views that it was made of.
+type titleProtocol struct {
 	silent
 	views []millrace.View
 	built func() // called for each view; nil = nothing is
 }
 
-func (r *titleRoom) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+func (r *titleProtocol) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		r.views = append(r.views, v)
 		if r.built != nil {
@@ -78,13 +78,13 @@ func titlesOf(ctx context.Context, v millrace.View) (map[string]string, error) {
 }
 
 // batchPress returns a press of a site whose parts are 10 pages at least.
-func batchPress(t *testing.T, st store.Store, site store.Site, room *titleRoom, artifacts artifact.Store) *Press {
+func batchPress(t *testing.T, st store.Store, site store.Site, proto *titleProtocol, artifacts artifact.Store) *Press {
 	t.Helper()
 	pub, err := site.Publication(t.Context(), store.Config{Base: batchBase})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPress(Source{Store: st, Site: site, Publication: pub}, []Room{{Name: "titles", Publisher: room}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	p := NewPress(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
 	p.part = 10
 	return p
 }
@@ -100,7 +100,7 @@ func TestParts(t *testing.T) {
 }
 
 func publishInParts(t *testing.T, end int) {
-	st, artifacts, room := memory.New(nil), newArtifacts(), &titleRoom{}
+	st, artifacts, proto := memory.New(nil), newArtifacts(), &titleProtocol{}
 	in, err := st.Site(t.Context(), batchBase, batchBase)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func publishInParts(t *testing.T, end int) {
 		}
 		site.apply(t, batch)
 	}
-	p := batchPress(t, st, in, room, artifacts)
+	p := batchPress(t, st, in, proto, artifacts)
 	change(0, 20, "first")
 	change(20, 40, "first")
 	publish(t, p)
@@ -123,11 +123,11 @@ func publishInParts(t *testing.T, end int) {
 	}
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	room.built = func() {
+	proto.built = func() {
 		if _, waiting := p.Lag(); end == 0 && waiting == 0 {
 			t.Error("nothing waits while a part is made")
 		}
-		if len(room.views) == end+1 {
+		if len(proto.views) == end+1 {
 			kill()
 		}
 	}
@@ -138,8 +138,8 @@ func publishInParts(t *testing.T, end int) {
 	}
 	if end > 0 {
 		publishAll(ctx, p)
-		room.built = nil
-		p = batchPress(t, st, in, room, artifacts)
+		proto.built = nil
+		p = batchPress(t, st, in, proto, artifacts)
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func publishInParts(t *testing.T, end int) {
 		t.Errorf("the last part came after %v", at.Sub(start))
 	}
 
-	views := slices.CompactFunc(room.views, func(a, b millrace.View) bool { return a.Site().Seq == b.Site().Seq })
+	views := slices.CompactFunc(proto.views, func(a, b millrace.View) bool { return a.Site().Seq == b.Site().Seq })
 	whole := []map[string]string{site.states[1], site.states[3], site.states[5], site.states[7]}
 	var titles []map[string]string
 	for i, v := range views {

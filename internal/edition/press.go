@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Room is a protocol that publishes, under its name.
-type Room struct {
+// Protocol is a protocol that publishes, under its name.
+type Protocol struct {
 	Name      string // such as "tct-01"
 	Publisher millrace.Publisher
 	Guarded   bool // what it publishes needs a key, but for what is Public
@@ -36,7 +36,7 @@ type Options struct {
 	// CacheBytes bounds the cache of page documents; 0 = 52 MB.
 	CacheBytes int64
 	// Key names whatever decides about large documents beside the store and
-	// the names of the rooms, such as their options: a manifest that was made
+	// the names of the protocols, such as their options: a manifest that was made
 	// under another key is not served. "" is a key like any other.
 	Key string
 	// Version is that of the program, which decides about the bytes of documents as
@@ -69,7 +69,7 @@ type Options struct {
 // Edition is what is published at one sequence number. It does not change.
 type Edition struct {
 	View           millrace.View
-	Advertisements []millrace.Advertisement // one per room, in the order of the rooms
+	Advertisements []millrace.Advertisement // one per protocol, in the order of the protocols
 
 	number   uint64 // counts the editions of this process, from 1
 	stored   uint64 // the edition's number in the store
@@ -83,37 +83,37 @@ type Edition struct {
 // Large lists the paths of the large documents, sorted.
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
-// Files lists the paths of the files, in the order in which the rooms made them.
+// Files lists the paths of the files, in the order in which the protocols made them.
 func (ed *Edition) Files() []string { return ed.manifest.shelfPaths() }
 
-// Room gives the name of the room whose large document or file a path is, "" if
+// Protocol gives the name of the protocol whose large document or file a path is, "" if
 // it is none.
-func (ed *Edition) Room(path string) string {
+func (ed *Edition) Protocol(path string) string {
 	for i := range ed.manifest.Documents {
 		if d := &ed.manifest.Documents[i]; d.Path == path {
-			return d.Room
+			return d.Protocol
 		}
 	}
 	for i := range ed.manifest.Shelf {
 		if f := &ed.manifest.Shelf[i]; f.Path == path {
-			return f.Room
+			return f.Protocol
 		}
 	}
 	return ""
 }
 
-// Press publishes a site in every room. All methods are safe for concurrent
+// Press publishes a site in every protocol. All methods are safe for concurrent
 // use.
 type Press struct {
-	from    Source
-	rooms   []Room
-	key     string
-	version string
-	grace   time.Duration
-	view    func(millrace.View) millrace.View // as protocols get it
-	sign    Signer
-	now     func() time.Time
-	log     *slog.Logger
+	from      Source
+	protocols []Protocol
+	key       string
+	version   string
+	grace     time.Duration
+	view      func(millrace.View) millrace.View // as protocols get it
+	sign      Signer
+	now       func() time.Time
+	log       *slog.Logger
 
 	progress func(done, total int)
 	busy     func() bool
@@ -147,12 +147,12 @@ type Press struct {
 // NewPress returns a press that keeps what it makes in artifacts, which the caller
 // closes. Any number of publications of one store may share them. It serves nothing
 // before [Press.Refresh] or [Press.Publish].
-func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *Press {
+func NewPress(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Press {
 	if o == nil {
 		o = new(Options)
 	}
 	p := &Press{
-		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
+		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
 		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
@@ -168,14 +168,14 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, room := range rooms {
-		p.key += "\n" + room.Name
+	for _, proto := range protocols {
+		p.key += "\n" + proto.Name
 	}
 	return p
 }
 
-// Rooms gives what publishes here, which the caller must not change.
-func (p *Press) Rooms() []Room { return p.rooms }
+// Protocols gives what publishes here, which the caller must not change.
+func (p *Press) Protocols() []Protocol { return p.protocols }
 
 // Current gives the newest edition, nil before the first.
 func (p *Press) Current() *Edition { return p.current.Load() }
@@ -230,7 +230,7 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool)
 	for i := range m.Documents {
 		d := &m.Documents[i]
 		before := last.manifest.document(d.Path)
-		if err := p.prepare(d, before, last.large, ed.large, p.guarded(d.Room)); err != nil {
+		if err := p.prepare(d, before, last.large, ed.large, p.guarded(d.Protocol)); err != nil {
 			return err
 		}
 		if d.Keyed != nil {
@@ -250,8 +250,8 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool)
 		}
 		ed.large[k] = e
 	}
-	for _, room := range p.rooms {
-		ed.Advertisements = append(ed.Advertisements, room.Publisher.Advertise(view))
+	for _, proto := range p.protocols {
+		ed.Advertisements = append(ed.Advertisements, proto.Publisher.Advertise(view))
 	}
 	p.current.Store(ed)
 	next := make(chan struct{})

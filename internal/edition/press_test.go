@@ -17,7 +17,7 @@ import (
 )
 
 func TestNothingPublished(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &memRoom{}, nil)
+	p := newTestPress(t, newMemSite(3), &memProtocol{}, nil)
 	if w := ask(t, p, "GET", "/1.txt"); w.Code != 0 || p.Current() != nil {
 		t.Errorf("answered %d before the first edition", w.Code)
 	}
@@ -42,8 +42,8 @@ func TestNothingPublished(t *testing.T) {
 // A large document is built again only when it may have changed, and its date moves
 // when it has.
 func TestReuse(t *testing.T) {
-	site, room := newMemSite(10), &memRoom{}
-	p := newTestPress(t, site, room, nil)
+	site, proto := newMemSite(10), &memProtocol{}
+	p := newTestPress(t, site, proto, nil)
 	publish(t, p)
 	even, odd := ask(t, p, "GET", "/even.txt").Header(), ask(t, p, "GET", "/odd.txt").Header()
 	if even.Get("Last-Modified") != timeOf(10).Format(http.TimeFormat) {
@@ -52,12 +52,12 @@ func TestReuse(t *testing.T) {
 	for _, target := range []string{"/1.txt", "/2.txt"} {
 		ask(t, p, "GET", target)
 	}
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	site.set("/1", "changed")
 	site.set("/2", "changed and")
 	site.set("/2", "page 2") // back to what it was
 	publish(t, p)
-	if n := room.renders.Load(); n != 2 {
+	if n := proto.renders.Load(); n != 2 {
 		t.Errorf("%d renderings, want 2 lists", n)
 	}
 	odd2, even2 := ask(t, p, "GET", "/odd.txt").Header(), ask(t, p, "GET", "/even.txt").Header()
@@ -67,17 +67,17 @@ func TestReuse(t *testing.T) {
 	if even2.Get("ETag") != even.Get("ETag") || even2.Get("Last-Modified") != even.Get("Last-Modified") {
 		t.Errorf("even: same bytes: %v", even2)
 	}
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	site.set("/3", "changed")
 	publish(t, p)
-	if n := room.renders.Load(); n != 1 {
+	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d renderings, want 1 list", n)
 	}
 	if h := ask(t, p, "GET", "/even.txt").Header(); h.Get("Last-Modified") != even2.Get("Last-Modified") {
 		t.Errorf("an untouched list has moved: %v", h)
 	}
-	room.renders.Store(0)
-	if changed, err := p.Publish(t.Context()); changed || err != nil || room.renders.Load() != 0 {
+	proto.renders.Store(0)
+	if changed, err := p.Publish(t.Context()); changed || err != nil || proto.renders.Load() != 0 {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 }
@@ -85,8 +85,8 @@ func TestReuse(t *testing.T) {
 // Two editions of one second have two dates: a client may have no validator
 // but the date.
 func TestTwoEditionsInOneSecond(t *testing.T) {
-	site, room := newMemSite(10), &memRoom{}
-	p := newTestPress(t, site, room, nil)
+	site, proto := newMemSite(10), &memProtocol{}
+	p := newTestPress(t, site, proto, nil)
 	publish(t, p)
 	for i, body := range []string{"changed", "changed again", "and again"} {
 		seq := site.set("/1", body)
@@ -101,19 +101,19 @@ func TestTwoEditionsInOneSecond(t *testing.T) {
 
 // Bodies stay when the next edition has the same document.
 func TestBodiesSurviveEditions(t *testing.T) {
-	site, room := newMemSite(4), &memRoom{}
-	p := newTestPress(t, site, room, nil)
+	site, proto := newMemSite(4), &memProtocol{}
+	p := newTestPress(t, site, proto, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/2.txt")
 	site.set("/1", "changed")
 	publish(t, p)
-	room.renders.Store(0)
-	room.finds.Store(0)
+	proto.renders.Store(0)
+	proto.finds.Store(0)
 	for range 5 {
 		ask(t, p, "GET", "/2.txt")
 	}
-	if room.renders.Load() != 0 || room.finds.Load() != 1 {
-		t.Errorf("%d renderings and %d lookups, want 0 and 1", room.renders.Load(), room.finds.Load())
+	if proto.renders.Load() != 0 || proto.finds.Load() != 1 {
+		t.Errorf("%d renderings and %d lookups, want 0 and 1", proto.renders.Load(), proto.finds.Load())
 	}
 	site.set("/2", "new words")
 	publish(t, p)
@@ -133,11 +133,11 @@ func TestBodiesSurviveEditions(t *testing.T) {
 // No rendering for a 304 or a HEAD, over every document.
 func TestNeverWrites(t *testing.T) {
 	for _, oneTag := range []bool{false, true} {
-		room := &memRoom{oneTag: oneTag}
-		p := newTestPress(t, newMemSite(20), room, nil)
+		proto := &memProtocol{oneTag: oneTag}
+		p := newTestPress(t, newMemSite(20), proto, nil)
 		publish(t, p)
-		room.renders.Store(0)
-		for d, err := range room.All(t.Context(), p.Current().View) {
+		proto.renders.Store(0)
+		for d, err := range proto.All(t.Context(), p.Current().View) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,17 +147,17 @@ func TestNeverWrites(t *testing.T) {
 				t.Errorf("%s: %d %d", d.Path, head.Code, not.Code)
 			}
 		}
-		if n := room.renders.Load(); n != 0 {
+		if n := proto.renders.Load(); n != 0 {
 			t.Errorf("%d renderings", n)
 		}
 	}
 }
 
 func TestSingleFlight(t *testing.T) {
-	room := &memRoom{slow: 20 * time.Millisecond}
-	p := newTestPress(t, newMemSite(3), room, nil)
+	proto := &memProtocol{slow: 20 * time.Millisecond}
+	p := newTestPress(t, newMemSite(3), proto, nil)
 	publish(t, p)
-	room.renders.Store(0)
+	proto.renders.Store(0)
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -167,14 +167,14 @@ func TestSingleFlight(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := room.renders.Load(); n != 1 {
+	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d renderings", n)
 	}
 }
 
 // A client that goes away must not take the rendering from those who wait.
 func TestCancelledRendering(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &memRoom{}, nil)
+	p := newTestPress(t, newMemSite(3), &memProtocol{}, nil)
 	publish(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -189,38 +189,38 @@ func TestCancelledRendering(t *testing.T) {
 }
 
 func TestVaryingDocumentsAreNotKept(t *testing.T) {
-	room := &memRoom{vary: "Accept"}
-	p := newTestPress(t, newMemSite(3), room, nil)
+	proto := &memProtocol{vary: "Accept"}
+	p := newTestPress(t, newMemSite(3), proto, nil)
 	publish(t, p)
 	for range 3 {
 		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
 			t.Error(h)
 		}
 	}
-	if room.finds.Load() != 3 || p.cache.bytes() != 0 {
-		t.Errorf("%d lookups, %d bytes kept", room.finds.Load(), p.cache.bytes())
+	if proto.finds.Load() != 3 || p.cache.bytes() != 0 {
+		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), p.cache.bytes())
 	}
 }
 
 // What Vary names counts for caches alone when every client gets the same.
 func TestAlikeDocumentsAreKept(t *testing.T) {
-	room := &memRoom{vary: "Accept, Accept-Encoding", oneTag: true}
-	p := newTestPress(t, newMemSite(3), room, nil)
+	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
+	p := newTestPress(t, newMemSite(3), proto, nil)
 	publish(t, p)
 	for range 3 {
 		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
 			t.Error(h)
 		}
 	}
-	if room.finds.Load() != 1 || p.cache.bytes() == 0 {
-		t.Errorf("%d lookups, %d bytes kept", room.finds.Load(), p.cache.bytes())
+	if proto.finds.Load() != 1 || p.cache.bytes() == 0 {
+		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), p.cache.bytes())
 	}
 }
 
 func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	site := newMemSite(1)
 	site.set("/a/b", "slash")
-	p := newTestPress(t, site, &memRoom{}, nil)
+	p := newTestPress(t, site, &memProtocol{}, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/a/b.txt")
 	if p.cache.get(keyOf(httptest.NewRequest(http.MethodGet, "/a%2Fb.txt", nil).URL)) != nil {
@@ -230,18 +230,18 @@ func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 
 // Restart: the previous edition is served from its files, nothing is rendered.
 func TestRestart(t *testing.T) {
-	dir, site, room := newArtifacts(), newMemSite(6), &memRoom{}
-	p := pressIn(t, site, room, dir, nil)
+	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
+	p := pressIn(t, site, proto, dir, nil)
 	publish(t, p)
 	want := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
 	site.set("/1", "not published yet")
-	room.renders.Store(0)
-	p = pressIn(t, site, room, dir, nil)
+	proto.renders.Store(0)
+	p = pressIn(t, site, proto, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
-	if got.Code != 200 || got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") || room.renders.Load() != 0 {
+	if got.Code != 200 || got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") || proto.renders.Load() != 0 {
 		t.Errorf("another edition after restart: %v", got.Header())
 	}
 	if w := ask(t, p, "GET", "/1.txt"); strings.Contains(w.Body.String(), "not published") {
@@ -250,8 +250,8 @@ func TestRestart(t *testing.T) {
 }
 
 func TestManifestOfAnother(t *testing.T) {
-	dir, site, room := newArtifacts(), newMemSite(6), &memRoom{}
-	publish(t, pressIn(t, site, room, dir, nil))
+	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
+	publish(t, pressIn(t, site, proto, dir, nil))
 	for name, change := range map[string]func(*manifest){
 		"format":  func(m *manifest) { m.Format++ },
 		"key":     func(m *manifest) { m.Key += "x" },
@@ -273,13 +273,13 @@ func TestManifestOfAnother(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		site.manifest = bad
-		p := pressIn(t, site, room, dir, nil)
+		p := pressIn(t, site, proto, dir, nil)
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if w := ask(t, p, "GET", "/odd.txt"); w.Code != 200 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
-		publish(t, pressIn(t, site, room, dir, nil))
+		publish(t, pressIn(t, site, proto, dir, nil))
 		if _, err := readManifest(site.manifest, "\nmem"); err != nil {
 			t.Errorf("%s: not mended: %v", name, err)
 		}
@@ -309,17 +309,17 @@ func FuzzReadManifest(f *testing.F) {
 // files that are collected later.
 func TestCrashBeforeSwap(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	p := pressIn(t, site, &memRoom{}, dir, nil)
+	p := pressIn(t, site, &memProtocol{}, dir, nil)
 	publish(t, p)
 	want := ask(t, p, "GET", "/odd.txt")
 	site.set("/1", "changed")
 	killed := errors.New("killed")
 	site.casHook = func() error { return killed }
-	if _, err := pressIn(t, site, &memRoom{}, dir, nil).Publish(t.Context()); !errors.Is(err, killed) {
+	if _, err := pressIn(t, site, &memProtocol{}, dir, nil).Publish(t.Context()); !errors.Is(err, killed) {
 		t.Fatal(err)
 	}
 	site.casHook = nil
-	p = pressIn(t, site, &memRoom{}, dir, nil)
+	p = pressIn(t, site, &memProtocol{}, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -341,8 +341,8 @@ func TestCrashBeforeSwap(t *testing.T) {
 // one of another version leaves the edition alone.
 func TestFollow(t *testing.T) {
 	site := newMemSite(6)
-	a, b := newTestPress(t, site, &memRoom{}, nil), newTestPress(t, site, &memRoom{}, nil)
-	old := newTestPress(t, site, &memRoom{}, &Options{Key: "another version"})
+	a, b := newTestPress(t, site, &memProtocol{}, nil), newTestPress(t, site, &memProtocol{}, nil)
+	old := newTestPress(t, site, &memProtocol{}, &Options{Key: "another version"})
 	publish(t, old)
 	publish(t, a)
 	want := string(site.manifest)
@@ -363,7 +363,7 @@ func TestFollow(t *testing.T) {
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(6)
-		p := newTestPress(t, site, &memRoom{}, nil)
+		p := newTestPress(t, site, &memProtocol{}, nil)
 		publish(t, p)
 		time.Sleep(2 * grace)
 		site.set("/1", "changed")
@@ -383,10 +383,10 @@ func TestGrace(t *testing.T) {
 // After a log that no longer reaches back to the previous edition, all is built.
 func TestLogBeforeHorizon(t *testing.T) {
 	site, dir := newMemSite(6), newArtifacts()
-	publish(t, pressIn(t, site, &memRoom{}, dir, nil))
+	publish(t, pressIn(t, site, &memProtocol{}, dir, nil))
 	site.manifest = []byte(strings.Replace(string(site.manifest), `"cursor":"6"`, `"cursor":"gone"`, 1))
 	seq := site.set("/1", "changed")
-	p := pressIn(t, site, &memRoom{}, dir, nil)
+	p := pressIn(t, site, &memProtocol{}, dir, nil)
 	publish(t, p)
 	if got := ask(t, p, "GET", "/odd.txt"); got.Header().Get("Last-Modified") != timeOf(seq).Format(http.TimeFormat) || !strings.Contains(got.Body.String(), "changed") {
 		t.Errorf("%v", got.Header())
@@ -397,7 +397,7 @@ func TestLogBeforeHorizon(t *testing.T) {
 }
 
 func TestLargeRanges(t *testing.T) {
-	p := newTestPress(t, newMemSite(9), &memRoom{}, nil)
+	p := newTestPress(t, newMemSite(9), &memProtocol{}, nil)
 	publish(t, p)
 	whole := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
 	etag := whole.Header().Get("ETag")
@@ -418,8 +418,8 @@ func TestLargeRanges(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
-		site, room := newMemSite(4), &memRoom{slow: time.Second} // two lists: two seconds a build, and next to no processor time
-		p := pressIn(t, site, room, dir, nil)
+		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, and next to no processor time
+		p := pressIn(t, site, proto, dir, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { p.Run(ctx) })
@@ -437,7 +437,7 @@ func TestRun(t *testing.T) {
 		if seq := p.Current().View.Site().Seq; seq != 6 {
 			t.Errorf("still %d after two seconds more", seq)
 		}
-		other := pressIn(t, site, room, dir, nil)
+		other := pressIn(t, site, proto, dir, nil)
 		site.set("/3", "c")
 		if _, err := other.Publish(ctx); err != nil {
 			t.Error(err)

@@ -31,7 +31,7 @@ func TestAnotherHolder(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p, other := pressIn(t, site, &memRoom{}, dir, nil), pressIn(t, site, &memRoom{}, dir, nil)
+		p, other := pressIn(t, site, &memProtocol{}, dir, nil), pressIn(t, site, &memProtocol{}, dir, nil)
 		err := lease.Hold(t.Context(), site.st.Leases(), site.Name(), func(ctx context.Context, l store.Lease) error {
 			run(t, p)
 			time.Sleep(time.Minute)
@@ -66,7 +66,7 @@ func TestBusy(t *testing.T) {
 		var busy atomic.Bool
 		busy.Store(true)
 		site := newMemSite(4)
-		p := pressIn(t, site, &memRoom{}, dir, &Options{Busy: busy.Load})
+		p := pressIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
 		run(t, p)
 		time.Sleep(time.Minute)
 		if p.Current() != nil {
@@ -88,7 +88,7 @@ func TestBusy(t *testing.T) {
 // Progress ends with each refresh, also with one that did less than it expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
-	p := pressIn(t, newMemSite(4), &memRoom{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
+	p := pressIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
 	publish(t, p)
 	publish(t, p)
 	if want := [][2]int{{1, 2}, {0, 0}, {1, 2}, {0, 0}}; !slices.Equal(got, want) {
@@ -98,19 +98,19 @@ func TestProgressEnds(t *testing.T) {
 
 // The manifest of the generation before is built on, and not served.
 func TestFork(t *testing.T) {
-	dir, site, room := newArtifacts(), newMemSite(10), &memRoom{}
-	first := pressIn(t, site, room, dir, nil)
+	dir, site, proto := newArtifacts(), newMemSite(10), &memProtocol{}
+	first := pressIn(t, site, proto, dir, nil)
 	publish(t, first)
 	even := ask(t, first, "GET", "/even.txt").Header()
 	site.forked = true
 	site.set("/1", "")
-	room.renders.Store(0)
-	p := pressIn(t, site, room, dir, nil)
+	proto.renders.Store(0)
+	p := pressIn(t, site, proto, dir, nil)
 	if err := p.Refresh(t.Context()); err == nil || p.Current() != nil {
 		t.Errorf("an edition of another generation is served: %v", err)
 	}
 	publish(t, p)
-	if n := room.renders.Load(); n != 1 {
+	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d renderings, want 1 list", n)
 	}
 	got := ask(t, p, "GET", "/even.txt").Header()
@@ -142,7 +142,7 @@ func TestSharedFolder(t *testing.T) {
 		s.set("/1", exclude)
 		return s
 	}
-	one, two := pressIn(t, open("one/"), &memRoom{}, dir, nil), pressIn(t, open("two/"), &memRoom{}, dir, nil)
+	one, two := pressIn(t, open("one/"), &memProtocol{}, dir, nil), pressIn(t, open("two/"), &memProtocol{}, dir, nil)
 	publish(t, one)
 	publish(t, two)
 	for _, p := range []*Press{one, two} {
@@ -185,11 +185,11 @@ func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		first, second, dir := newMemSite(3), newMemSite(2), newArtifacts()
 		second.epoch = "second"
-		p := pressIn(t, first, &memRoom{}, dir, nil)
+		p := pressIn(t, first, &memProtocol{}, dir, nil)
 		publish(t, p)
 		second.set("/0", "in the publication that was opened again")
 		if published {
-			publish(t, pressIn(t, second, &memRoom{}, dir, nil))
+			publish(t, pressIn(t, second, &memProtocol{}, dir, nil))
 		}
 		first.dropped = second
 		p.look(t.Context())

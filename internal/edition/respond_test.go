@@ -141,7 +141,7 @@ func TestHeadersAgree(t *testing.T) {
 	for _, accept := range []string{"", "gzip", "br", "zstd"} {
 		for _, oneTag := range []bool{false, true} {
 			site := newMemSite(3)
-			p := newTestPress(t, site, &memRoom{oneTag: oneTag, pad: 400}, nil)
+			p := newTestPress(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
 			publish(t, p)
 			for _, target := range []string{"/1.txt", "/odd.txt"} {
 				get := ask(t, p, "GET", target, "Accept-Encoding", accept).Header()
@@ -445,7 +445,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-func TestCodedByTheRoom(t *testing.T) {
+func TestCodedByTheProtocol(t *testing.T) {
 	d := sample(t, false, true)
 	d.Header.Set("Content-Encoding", "zstd")
 	w := send(t, d, "GET", "Accept-Encoding", "gzip", "Range", "bytes=0-3")

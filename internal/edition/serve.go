@@ -68,15 +68,15 @@ func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, q *access.Requ
 		}
 		ed = &Edition{View: p.view(head)}
 	}
-	d, room, err := p.ask(ed, withoutQuery(r), nil)
+	d, proto, err := p.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {
 		return false, nil //nolint:nilerr // it is not for those who have no key
 	}
-	e, err := prepare(d, room.Guarded, ed.number, time.Now())
+	e, err := prepare(d, proto.Guarded, ed.number, time.Now())
 	if err != nil {
 		return false, err
 	}
-	e.about(d, room.Name)
+	e.about(d, proto.Name)
 	e.key = keyOf(r.URL)
 	return p.give(w, r, e, nil, q)
 }
@@ -134,7 +134,7 @@ func (p *Press) at(ed *Edition, r *http.Request, q *access.Request) (*entry, err
 			return own, nil
 		}
 	}
-	// Of guarded rooms, what is there depends on who asks; what a query names
+	// Of guarded protocols, what is there depends on who asks; what a query names
 	// may be work, which is counted.
 	none := may && e == nil && k.query == "" && !p.Guarded()
 	e, err := p.find(ed, k, e, r, q)
@@ -157,21 +157,21 @@ func (p *Press) known(ed *Edition, k key) *entry {
 	return p.cache.get(k)
 }
 
-// find asks the rooms for a target. old is the entry that an earlier edition
+// find asks the protocols for a target. old is the entry that an earlier edition
 // had there, or nil.
 func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
-	d, room, err := p.ask(ed, r, q)
+	d, proto, err := p.ask(ed, r, q)
 	if err != nil || d == nil {
 		if old != nil && err == nil {
 			p.cache.remove(old)
 		}
 		return nil, err
 	}
-	e, err := prepare(d, room.Guarded, ed.number, time.Now())
+	e, err := prepare(d, proto.Guarded, ed.number, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	e.about(d, room.Name)
+	e.about(d, proto.Name)
 	e.signer = p.sign
 	if d.Variant != "" {
 		// The target is that of another document, or of the site's own page.
@@ -199,40 +199,40 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.
 	return p.cache.put(e, old), nil
 }
 
-// ask gives the first room's document, nil if no room has one. Those who may
-// not read a guarded room hear of it whether a path is discovery, and nothing
+// ask gives the first protocol's document, nil if no protocol has one. Those who may
+// not read a guarded protocol hear of it whether a path is discovery, and nothing
 // else.
-func (p *Press) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Room, error) {
-	for i := range p.rooms {
-		room := &p.rooms[i]
+func (p *Press) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
+	for i := range p.protocols {
+		proto := &p.protocols[i]
 		req, denied := r, error(nil)
-		if room.Guarded {
+		if proto.Guarded {
 			if denied = q.Key(); denied != nil {
 				req = withoutQuery(r)
 			}
 		}
-		d, err := room.find(r.Context(), ed.View, req, q)
+		d, err := proto.find(r.Context(), ed.View, req, q)
 		switch {
 		case errors.Is(err, millrace.ErrNotFound) && !said(err):
 			continue
 		case denied != nil && err == nil && d.Variant != "":
 			continue // whoever may not have it has the page
 		case denied != nil && (err != nil || !d.Public):
-			room.failed(q, false, nil)
+			proto.failed(q, false, nil)
 			return nil, nil, denied
 		case err != nil:
-			room.failed(q, room.works(r), err)
-			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, room.Name, err)
+			proto.failed(q, proto.works(r), err)
+			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, proto.Name, err)
 		case d.Large:
 			// A large document is served from the edition or not at all.
 			return nil, nil, nil
 		}
-		return d, room, nil
+		return d, proto, nil
 	}
 	return nil, nil, nil
 }
 
-// said reports whether a room has words of its own for what is wrong, as for
+// said reports whether a protocol has words of its own for what is wrong, as for
 // what is gone: then nobody else is asked.
 func said(err error) bool { return requestError(err) != nil }
 
@@ -243,19 +243,19 @@ func requestError(err error) *millrace.RequestError {
 }
 
 // find looks a document up, which may take work.
-func (room *Room) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
-	if room.works(r) {
+func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
+	if proto.works(r) {
 		end, err := q.Work()
 		if err != nil {
 			return nil, err
 		}
 		defer end()
 	}
-	return room.Publisher.Find(ctx, v, r)
+	return proto.Publisher.Find(ctx, v, r)
 }
 
 // works reports whether finding a document is expensive.
-func (room *Room) works(r *http.Request) bool {
-	p, ok := room.Publisher.(millrace.ErrorRenderer)
+func (proto *Protocol) works(r *http.Request) bool {
+	p, ok := proto.Publisher.(millrace.ErrorRenderer)
 	return ok && r.URL.RawQuery != "" && p.Costly(r)
 }

@@ -29,7 +29,7 @@ import (
 // shelved is one file of an edition. A file without coding that exists in gzip, too,
 // has no artifact of its own.
 type shelved struct {
-	Room string `json:"room"`
+	Protocol string `json:"protocol"`
 	millrace.Artifact
 	Gzip *coded `json:"gzip,omitempty"` // that the file is decoded from; nil = its bytes are stored
 }
@@ -52,7 +52,7 @@ const fileSuffix = "-file"
 // a list that names them may be valid.
 const foreignGone = 31 * 24 * time.Hour
 
-// files lets the rooms make their files, and completes m with them. Rooms with
+// files lets the protocols make their files, and completes m with them. Protocols with
 // other options have other files: those of a foreign prev are withdrawn.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := p.time(view)
@@ -63,15 +63,15 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 			}
 		}
 	}
-	for _, room := range p.rooms {
-		filer, ok := room.Publisher.(millrace.ArtifactPublisher)
+	for _, proto := range p.protocols {
+		filer, ok := proto.Publisher.(millrace.ArtifactPublisher)
 		if !ok {
 			continue
 		}
-		s := &shelf{press: p, room: room.Name, held: p.held(ctx, prev, p.served(), made, room.Name), view: view, prev: prev, m: m}
+		s := &shelf{press: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
 		again, err := filer.Artifacts(ctx, view, now, s)
 		if err != nil {
-			return fmt.Errorf("files of %s: %w", room.Name, err)
+			return fmt.Errorf("files of %s: %w", proto.Name, err)
 		}
 		if !again.IsZero() && (m.Again.IsZero() || again.Before(m.Again)) {
 			m.Again = again
@@ -149,7 +149,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 	if header["Content-Encoding"] = nil; f.Coding != "" {
 		header.Set("Content-Encoding", f.Coding)
 	}
-	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header}, p.guarded(f.Room), 0, now)
+	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header}, p.guarded(f.Protocol), 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
@@ -161,7 +161,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 		b := r.content.(*blob)
 		b.name, b.gzip = f.name(), true
 	}
-	e.about(&millrace.Document{PageCount: f.PageCount}, f.Room)
+	e.about(&millrace.Document{PageCount: f.PageCount}, f.Protocol)
 	e.key, e.large, e.signer = keyOf(u), true, p.sign
 	e.reps[identity].Store(r)
 	return e.key, e, nil
@@ -241,16 +241,16 @@ func (d *unzipped) Read(b []byte) (n int, err error) {
 // shelf is a [millrace.ArtifactSet] of a press.
 type shelf struct {
 	press   *Press
-	room    string
+	proto   string
 	held    []shelved
 	made    []shelved // those of m that are new
 	view    millrace.View
 	prev, m *manifest
 }
 
-// held returns the files of a room in a manifest, and the deferred ones that are not
+// held returns the files of a protocol in a manifest, and the deferred ones that are not
 // published yet, as far as they are there. Those of there are.
-func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room string) (out []shelved) {
+func (p *Press) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []shelved) {
 	var have []shelved
 	if prev != nil && !prev.foreign {
 		have = prev.Shelf
@@ -265,7 +265,7 @@ func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room
 	have = slices.Concat(have, made.files)
 	seen := make(map[string]bool)
 	for i := range have {
-		if f := &have[i]; f.Room == room && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.stored().Size) == nil) {
+		if f := &have[i]; f.Protocol == proto && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.stored().Size) == nil) {
 			seen[f.Path] = true
 			out = append(out, *f)
 		}
@@ -283,7 +283,7 @@ func (s *shelf) Held() (files []millrace.Artifact) {
 
 // Keep implements [millrace.ArtifactSet].
 func (s *shelf) Keep(f millrace.Artifact) {
-	next := shelved{Room: s.room, Artifact: f}
+	next := shelved{Protocol: s.proto, Artifact: f}
 	if i := slices.IndexFunc(s.held, func(was shelved) bool { return was.Path == f.Path }); i >= 0 {
 		next.Gzip = s.held[i].Gzip
 	}
@@ -292,14 +292,14 @@ func (s *shelf) Keep(f millrace.Artifact) {
 
 // Withdraw implements [millrace.ArtifactSet].
 func (s *shelf) Withdraw(f millrace.Artifact, until time.Time) {
-	s.m.withdraw(f.Path, withdrawn{until, s.room, f.Note})
+	s.m.withdraw(f.Path, withdrawn{until, s.proto, f.Note})
 }
 
 // Withdrawn implements [millrace.ArtifactSet].
 func (s *shelf) Withdrawn() (notes []json.RawMessage) {
 	if s.prev != nil {
 		for _, gone := range s.prev.Gone {
-			if gone.Room == s.room && len(gone.Note) > 0 {
+			if gone.Protocol == s.proto && len(gone.Note) > 0 {
 				notes = append(notes, gone.Note)
 			}
 		}
@@ -309,9 +309,9 @@ func (s *shelf) Withdrawn() (notes []json.RawMessage) {
 
 // withdrawn is a file whose path answers 410 until a time.
 type withdrawn struct {
-	Until time.Time       `json:"until"`
-	Room  string          `json:"room,omitempty"`
-	Note  json.RawMessage `json:"note,omitempty"`
+	Until    time.Time       `json:"until"`
+	Protocol string          `json:"protocol,omitempty"`
+	Note     json.RawMessage `json:"note,omitempty"`
 }
 
 func (m *manifest) withdraw(path string, gone withdrawn) {
@@ -326,8 +326,8 @@ var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file w
 
 // Put implements [millrace.ArtifactSet].
 func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
-	doc := roomDocument{d, s.room}
-	since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{doc})
+	doc := protocolDocument{d, s.proto}
+	since, err := new(manifest).touch(ctx, s.view, s.prev, []protocolDocument{doc})
 	if err != nil {
 		return err
 	}
@@ -369,7 +369,7 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, co
 		if err != nil {
 			return nil, err
 		}
-		made := shelved{Room: d.shelf.room, Artifact: f}
+		made := shelved{Protocol: d.shelf.proto, Artifact: f}
 		if c == identity {
 			made.Gzip = inGzip
 		}

@@ -21,15 +21,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// filingRoom is a memRoom with one file of the whole site in three codings, an
+// artifactProtocol is a memProtocol with one file of the whole site in three codings, an
 // index of the files, and the hour in it. It keeps what it has superseded
 // until the hour is over.
-type filingRoom struct {
-	memRoom
+type artifactProtocol struct {
+	memProtocol
 	made int
 }
 
-func (r *filingRoom) Artifacts(ctx context.Context, view millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
+func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	v := view.(*memView)
 	hour := now.Truncate(time.Hour)
 	note, err := json.Marshal(map[string]any{"hour": hour, "seq": v.seq})
@@ -101,13 +101,13 @@ func listed(t *testing.T, p *Press) []string {
 
 func TestShelf(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
-	site, room, dir := newMemSite(20), &filingRoom{}, newArtifacts()
+	site, proto, dir := newMemSite(20), &artifactProtocol{}, newArtifacts()
 	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
-	p := pressIn(t, site, room, dir, o)
+	p := pressIn(t, site, proto, dir, o)
 	publish(t, p)
 	first := listed(t, p)
-	if len(first) != 3 || room.made != 1 {
-		t.Fatalf("files %q, made %d times", first, room.made)
+	if len(first) != 3 || proto.made != 1 {
+		t.Fatalf("files %q, made %d times", first, proto.made)
 	}
 	plain := ask(t, p, "GET", first[2], "Accept-Encoding", "gzip, br, zstd")
 	if !strings.HasPrefix(plain.Body.String(), "pages: 0020\n") {
@@ -148,11 +148,11 @@ func TestShelf(t *testing.T) {
 		}
 	}
 
-	// A change makes new files; the old ones stay as long as the room keeps them.
+	// A change makes new files; the old ones stay as long as the protocol keeps them.
 	site.set("/1", "a longer text than before")
 	publish(t, p)
-	if got := listed(t, p); len(got) != 6 || !slices.Equal(got[:3], first) || room.made != 2 {
-		t.Errorf("files after a change: %q, made %d times", got, room.made)
+	if got := listed(t, p); len(got) != 6 || !slices.Equal(got[:3], first) || proto.made != 2 {
+		t.Errorf("files after a change: %q, made %d times", got, proto.made)
 	}
 	for i, coding := range []string{"zstd", "gzip", ""} {
 		if w := ask(t, p, "GET", first[i]); w.Code != 200 || decoded(t, coding, w.Body.Bytes()) != plain.Body.String() {
@@ -164,7 +164,7 @@ func TestShelf(t *testing.T) {
 	}
 
 	// Another process, with the same files, says the same.
-	twin := pressIn(t, site, &filingRoom{}, dir, o)
+	twin := pressIn(t, site, &artifactProtocol{}, dir, o)
 	if err := twin.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ func TestShelf(t *testing.T) {
 	if changed, err := p.Publish(t.Context()); !changed || err != nil {
 		t.Fatalf("the hour is over: %t %v", changed, err)
 	}
-	if got := listed(t, p); len(got) != 3 || room.made != 3 {
-		t.Errorf("files after an hour: %q, made %d times", got, room.made)
+	if got := listed(t, p); len(got) != 3 || proto.made != 3 {
+		t.Errorf("files after an hour: %q, made %d times", got, proto.made)
 	}
 	if h := ask(t, p, "GET", "/index.txt").Header(); h.Get("ETag") == index.Get("ETag") || h.Get("Last-Modified") <= index.Get("Last-Modified") {
 		t.Errorf("the index after an hour: %v, before %v", h, index)
@@ -203,7 +203,7 @@ func TestShelf(t *testing.T) {
 func TestFileLost(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestPress(t, newMemSite(20), &filingRoom{}, nil)
+			p := newTestPress(t, newMemSite(20), &artifactProtocol{}, nil)
 			publish(t, p)
 			lose(t, p, p.Current().manifest.Shelf[0].name())
 			path := listed(t, p)[0]
@@ -229,7 +229,7 @@ func TestFileLost(t *testing.T) {
 func TestFileLostInGzip(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestPress(t, newMemSite(20), &filingRoom{}, nil)
+			p := newTestPress(t, newMemSite(20), &artifactProtocol{}, nil)
 			publish(t, p)
 			paths := listed(t, p)
 			plain := ask(t, p, "GET", paths[2]).Body.String()
@@ -278,9 +278,9 @@ func decoded(t *testing.T, coding string, b []byte) string {
 
 var errNoLuck = errors.New("no luck")
 
-// A draft that is given up, or whose room fails, stores nothing.
+// A draft that is given up, or whose protocol fails, stores nothing.
 func TestShelfFails(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &failingRoom{}, nil)
+	p := newTestPress(t, newMemSite(3), &failingProtocol{}, nil)
 	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)
 	}
@@ -291,9 +291,9 @@ func TestShelfFails(t *testing.T) {
 	}
 }
 
-type failingRoom struct{ memRoom }
+type failingProtocol struct{ memProtocol }
 
-func (*failingRoom) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
+func (*failingProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	d, err := s.Create()
 	if err != nil {
 		return time.Time{}, err

@@ -15,9 +15,9 @@ type aside struct {
 	rest  bool
 }
 
-// about notes what a document of a room is of, beside the page.
-func (e *entry) about(d *millrace.Document, room string) {
-	e.room = room
+// about notes what a document of a protocol is of, beside the page.
+func (e *entry) about(d *millrace.Document, proto string) {
+	e.proto = proto
 	if d.Query != "" || d.PageCount > 0 || d.Continuation {
 		// A question may be a part of a long request.
 		e.aside = &aside{strings.Clone(d.Query), d.PageCount, d.Continuation}
@@ -26,7 +26,7 @@ func (e *entry) about(d *millrace.Document, room string) {
 
 // subject gives what the entry is of.
 func (e *entry) subject() access.Subject {
-	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.room, Found: true}
+	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.proto, Found: true}
 	if a := e.aside; a != nil {
 		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
 	}
@@ -49,8 +49,8 @@ func (p *Press) Known(r *http.Request) (access.Subject, bool) {
 }
 
 // failed tells whose error an answer is.
-func (room *Room) failed(q *access.Request, search bool, err error) {
-	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: room.Name}
+func (proto *Protocol) failed(q *access.Request, search bool, err error) {
+	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: proto.Name}
 	if said := requestError(err); said != nil {
 		s.Page = said.Page
 	}

@@ -31,7 +31,7 @@
 // What it disallows is a [*RobotsError] that names the line. Rules are those
 // of the first product in the User-Agent. A file is remembered for 24 hours,
 // across processes by [Options.Robots], and then asked for conditionally. Its
-// request counts in [Stats] like any other. [RobotsOf] gives a room the
+// request counts in [Stats] like any other. [RobotsOf] gives a protocol the
 // sitemaps, [ParseRobots] reads a file without a network.
 //
 // # The queue of a host

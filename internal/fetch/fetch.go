@@ -100,7 +100,7 @@ type Options struct {
 }
 
 // Client is a guarded [http.RoundTripper] that is safe for concurrent use.
-// Rooms use it through [Client.HTTP], which adds the redirect policy.
+// Protocols use it through [Client.HTTP], which adds the redirect policy.
 type Client struct {
 	transport    *http.Transport
 	behind       map[string]*behind

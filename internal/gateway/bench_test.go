@@ -93,7 +93,7 @@ func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.g.access = log
 }
 
-// A cold 304 asks the room and makes the entry; the view is in memory.
+// A cold 304 asks the protocol and makes the entry; the view is in memory.
 func BenchmarkCold304(b *testing.B) {
 	const n = 10_000
 	pages := make([]*millrace.Page, n)

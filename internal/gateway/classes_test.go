@@ -70,7 +70,7 @@ func visitor(t *testing.T, o Options) func(from, agent, target string, fields ..
 		o.Access.Bots = known(t)
 	}
 	o.Access.Now = func() time.Time { return past }
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	return func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = from + ":1"

@@ -59,8 +59,8 @@ func (g *Gateway) covered() error {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
 		if inner := basepath.Under(r, g.docs); inner != nil {
-			if s, _, room := g.server(inner); s != nil {
-				return fmt.Errorf("dashboard at %q: %w: %s answers there", g.mount, millrace.ErrInvalid, room.Name)
+			if s, _, proto := g.server(inner); s != nil {
+				return fmt.Errorf("dashboard at %q: %w: %s answers there", g.mount, millrace.ErrInvalid, proto.Name)
 			}
 		}
 	}

@@ -80,9 +80,9 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	if said != nil && said.Code == "" {
 		err = nil // each protocol has words of its own for it
 	}
-	if header, body, room, ok := g.form(r, status, err); ok {
-		guarded := room.Guarded
-		w.setErrorProtocol(room.Name)
+	if header, body, proto, ok := g.form(r, status, err); ok {
+		guarded := proto.Guarded
+		w.setErrorProtocol(proto.Name)
 		for name, values := range header {
 			switch name = http.CanonicalHeaderKey(name); {
 			case name == "Content-Length", name == "Transfer-Encoding", name == "Connection", h[name] != nil:
@@ -106,9 +106,9 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	reply.Error(w, r, status, said)
 }
 
-// form returns an error in its protocol's own form. A room that fails even at
+// form returns an error in its protocol's own form. A protocol that fails even at
 // that has none.
-func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, room *edition.Room, ok bool) {
+func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, proto *edition.Protocol, ok bool) {
 	inner := basepath.Under(r, g.docs)
 	if inner == nil || g.press == nil {
 		return nil, nil, nil, false
@@ -119,8 +119,8 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 			ok = false
 		}
 	}()
-	header, body, room = g.press.Refuse(inner, status, err)
-	return header, body, room, room != nil
+	header, body, proto = g.press.Refuse(inner, status, err)
+	return header, body, proto, proto != nil
 }
 
 // statusOf returns the status of an error. What is wrong with a request is a

@@ -28,8 +28,8 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	if inner := basepath.Under(r, g.docs); inner != nil {
 		if of, known := g.press.Known(inner); known {
 			w.Of = of
-		} else if _, _, room := g.press.Refuse(inner, http.StatusForbidden, nil); room != nil {
-			w.Of = access.Subject{Protocol: room.Name}
+		} else if _, _, proto := g.press.Refuse(inner, http.StatusForbidden, nil); proto != nil {
+			w.Of = access.Subject{Protocol: proto.Name}
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (w *response) setErrorProtocol(name string) {
 	}
 }
 
-// annotations is what a room that answers a request itself tells of it, from any of its
+// annotations is what a protocol that answers a request itself tells of it, from any of its
 // goroutines.
 type annotations struct {
 	mu      sync.Mutex
@@ -56,11 +56,11 @@ func (l live) Annotate(s millrace.Subject) {
 	l.annotations.set, l.annotations.subject = true, s
 }
 
-// served notes what a request was that a room has answered itself.
-func (w *response) served(a *annotations, room string, scope millrace.Scope) {
+// served notes what a request was that a protocol has answered itself.
+func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := access.Subject{Subject: a.subject, Protocol: room, Found: true}
+	of := access.Subject{Subject: a.subject, Protocol: proto, Found: true}
 	if !a.set {
 		// To listen is to be told of many pages.
 		of.Public = w.r.Method != http.MethodGet
@@ -157,7 +157,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = access.SiteProtocol // every crawler asks for it: it says nothing of the room that writes it
+			e.Protocol = access.SiteProtocol // every crawler asks for it: it says nothing of the protocol that writes it
 		}
 	}
 	return e

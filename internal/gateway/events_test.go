@@ -50,13 +50,13 @@ func recorded(t *testing.T, o Options) (*Gateway, *events) {
 	t.Helper()
 	kept := new(events)
 	o.Events, o.Access.Bots = kept, known(t)
-	return setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
+	return setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
 }
 
 // The event of a response describes it.
 func TestEvents(t *testing.T) {
 	g, kept := recorded(t, Options{})
-	const tct, notesRoom = "tct-01", "notes"
+	const tct, notesProtocol = "tct-01", "notes"
 	key := store.KeyPrefix + strings.Repeat("a", 40)
 	for _, tt := range []struct {
 		name, method, target string
@@ -67,19 +67,19 @@ func TestEvents(t *testing.T) {
 		{"again", "GET", "/a/llm.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, Cached: true}},
 		{"its head", "HEAD", "/a/llm.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, Cached: true}},
 		{"a list", "GET", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 200, Results: 3, Cached: true}},
-		{"another", "GET", "/notes", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 200, Results: 3}},
-		{"a part of a list", "GET", "/notes", []string{"Range", "bytes=0-1"}, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 206, Cached: true}},
-		{"discovery", "GET", "/.well-known/notes", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointDiscovery, Path: "/.well-known/notes", Status: 200}},
-		{"a search", "GET", "/notes?q=Home", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Query: "Home", Results: 1, Status: 200}},
-		{"one that finds nothing", "GET", "/notes?q=nothing", []string{"X-OpenFeeder-Intent", "look"}, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Query: "nothing", Intent: "look", Status: 200}},
-		{"no search", "GET", "/notes?q=", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Status: 400}},
-		{"a page by query", "GET", "/notes?url=/a/", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
-		{"the rest of it", "GET", "/notes?url=/a/&rest", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, HTML: -1}},
-		{"no page", "GET", "/notes?url=/hidden", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/hidden", Status: 404}},
-		{"no document", "GET", "/notes/none?x=1", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/notes/none", Status: 404}},
-		{"a document that is gone", "GET", "/notes/gone", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/notes/gone", Status: 410}},
-		{"a failure", "GET", "/notes/broken", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes/broken", Status: 500}},
-		{"a panic", "GET", "/notes/panic", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes/panic", Status: 500}},
+		{"another", "GET", "/notes", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes", Status: 200, Results: 3}},
+		{"a part of a list", "GET", "/notes", []string{"Range", "bytes=0-1"}, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes", Status: 206, Cached: true}},
+		{"discovery", "GET", "/.well-known/notes", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointDiscovery, Path: "/.well-known/notes", Status: 200}},
+		{"a search", "GET", "/notes?q=Home", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Query: "Home", Results: 1, Status: 200}},
+		{"one that finds nothing", "GET", "/notes?q=nothing", []string{"X-OpenFeeder-Intent", "look"}, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Query: "nothing", Intent: "look", Status: 200}},
+		{"no search", "GET", "/notes?q=", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Status: 400}},
+		{"a page by query", "GET", "/notes?url=/a/", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
+		{"the rest of it", "GET", "/notes?url=/a/&rest", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, HTML: -1}},
+		{"no page", "GET", "/notes?url=/hidden", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/hidden", Status: 404}},
+		{"no document", "GET", "/notes/none?x=1", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/notes/none", Status: 404}},
+		{"a document that is gone", "GET", "/notes/gone", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/notes/gone", Status: 410}},
+		{"a failure", "GET", "/notes/broken", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes/broken", Status: 500}},
+		{"a panic", "GET", "/notes/panic", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes/panic", Status: 500}},
 		{"a method that is none", "POST", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 405}},
 		{"a page", "GET", "/a/?utm=1", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
 		{"a page that is not there", "GET", "/none?x", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/none", Status: 404}},
@@ -89,7 +89,7 @@ func TestEvents(t *testing.T) {
 		{"its head alone", "HEAD", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
 		{"a part of it", "GET", "/robots.txt", []string{"Range", "bytes=0-9"}, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 206}},
 		{"a key in the path", "GET", "/x/" + key, nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/(a key)", Status: 400}},
-		{"a key in the query", "GET", "/notes?q=" + key, nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 400}},
+		{"a key in the query", "GET", "/notes?q=" + key, nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes", Status: 400}},
 		{"a key as the intent", "GET", "/none.json", []string{"X-OpenFeeder-Intent", key}, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/none.json", Status: 404}},
 	} {
 		before := time.Now()

@@ -44,7 +44,7 @@ type Options struct {
 	// singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
-	// Service answers requests beside the rooms of the press, and before them;
+	// Service answers requests beside the protocols of the press, and before them;
 	// nil = nothing does. ServiceGuarded: it needs a key that may read. ServiceName
 	// is what its protocol is called, such as "mcp".
 	Service        millrace.Handler
@@ -66,7 +66,7 @@ type Options struct {
 	Visibility millrace.Visibility
 
 	// Signer signs the documents that are composed here, as the press's signs
-	// those of the rooms; nil = unsigned.
+	// those of the protocols; nil = unsigned.
 	Signer edition.Signer
 	// Directory answers with the keys that sign for the site's host, at the path
 	// that all hosts have for them; nil = the site may have its own there.
@@ -107,8 +107,8 @@ type Gateway struct {
 	site     *sites.Documents // nil = there is no press
 	pages    *proxy.Pages     // nil = there is no press
 	o        Options
-	serves   bool         // a room answers requests itself
-	guarded  bool         // a room's content needs a key
+	serves   bool         // a protocol answers requests itself
+	guarded  bool         // a protocol's content needs a key
 	timed    bool         // somebody wants to know how long requests take
 	measures http.Handler // subject Options.Metrics; nil = there are none
 	ending   context.Context

@@ -227,7 +227,7 @@ func (feeder) Advertise(v millrace.View) millrace.Advertisement {
 
 func TestWelcome(t *testing.T) {
 	for name, s := range map[string]setup{"mirror": {}, "folder without a home page": {files: inMemory("b.html", htmlPage)}} {
-		s.rooms = []edition.Room{{Name: "feeder", Publisher: feeder{}}}
+		s.protocols = []edition.Protocol{{Name: "feeder", Publisher: feeder{}}}
 		g := s.gateway(t)
 		w := ask(g, "GET", "/")
 		for _, part := range []string{"<h1>Home</h1>", `href="/llm-pages.json"`, "3 pages", `<a href="/feed.atom">/feed.atom</a>`} {
@@ -275,7 +275,7 @@ func TestBasesWithPaths(t *testing.T) {
 	}
 }
 
-// rogue is a room whose documents misbehave.
+// rogue is a protocol whose documents misbehave.
 type rogue struct{}
 
 func (rogue) Find(_ context.Context, _ millrace.View, r *http.Request) (*millrace.Document, error) {
@@ -309,7 +309,7 @@ func (rogue) Advertise(millrace.View) millrace.Advertisement { return millrace.A
 
 func TestFailures(t *testing.T) {
 	var log bytes.Buffer
-	g := setup{rooms: []edition.Room{{Name: "rogue", Publisher: rogue{}}}, log: &log}.gateway(t)
+	g := setup{protocols: []edition.Protocol{{Name: "rogue", Publisher: rogue{}}}, log: &log}.gateway(t)
 	for target, want := range map[string]int{
 		"/panic.json": 500, "/render.json": 500, "/error.json": 500, "/invalid.json": 500, "/forbidden.json": 500, "/large.json": 500,
 		"/wrong.json": 400, "/busy.json": 503,

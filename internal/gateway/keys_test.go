@@ -59,7 +59,7 @@ func closed(t testing.TB, k *ring, o Options, files proxy.Files) (*Gateway, *not
 	if k != nil {
 		o.Access.Keys = k
 	}
-	g := setup{guarded: true, files: files, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: o, log: log}.gateway(t)
+	g := setup{guarded: true, files: files, protocols: []edition.Protocol{{Name: "notes", Publisher: n, Guarded: true}}, o: o, log: log}.gateway(t)
 	return g, n, log
 }
 
@@ -168,11 +168,11 @@ func TestKeyOpensContent(t *testing.T) {
 	}
 }
 
-// A room that the owner has opened, and the site's own pages, need no key.
-func TestOpenRoom(t *testing.T) {
+// A protocol that the owner has opened, and the site's own pages, need no key.
+func TestOpenProtocol(t *testing.T) {
 	k := newRing(t)
 	o := Options{Access: access.Options{Keys: k}}
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes), Guarded: true}}, o: o}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes), Guarded: true}}, o: o}.gateway(t)
 	for target, want := range map[string]int{
 		"/llm-pages.json": 200, "/a/llm.json": 200, "/a/": 200, "/": 200, "/style.css": 200, "/nothing": 404, "/nothing/llm.json": 404,
 		"/notes": 401, "/notes/all": 401, "/notes/nothing": 401,
@@ -194,7 +194,7 @@ func TestNobodyHasKeys(t *testing.T) {
 	if w := ask(g, "GET", "/notes", "Authorization", "Bearer "+k.read); w.Code != 401 {
 		t.Errorf("%d", w.Code)
 	}
-	open := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}}.gateway(t)
+	open := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}.gateway(t)
 	if w := ask(open, "POST", "/notes/update", "Authorization", "Bearer "+k.both); w.Code != 401 {
 		t.Errorf("%d", w.Code)
 	}
@@ -266,12 +266,12 @@ func TestRevoking(t *testing.T) {
 	}
 }
 
-// If every room is guarded, a client without a key makes no room look, so that
+// If every protocol is guarded, a client without a key makes no protocol look, so that
 // not even the time of an answer tells what there is.
 func TestStrangersMakeNobodyLook(t *testing.T) {
 	k := newRing(t)
 	n := new(notes)
-	g := setup{guarded: true, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
+	g := setup{guarded: true, protocols: []edition.Protocol{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
 	for _, c := range []struct {
 		target, field string
 		status        int
@@ -292,7 +292,7 @@ func TestStrangersMakeNobodyLook(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.target, w.Code, c.status)
 		}
 		if asked := n.asked.Load() - before; asked != c.finds {
-			t.Errorf("%s with %.10q: the room is asked %d times, want %d", c.target, c.field, asked, c.finds)
+			t.Errorf("%s with %.10q: the protocol is asked %d times, want %d", c.target, c.field, asked, c.finds)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestUpdates(t *testing.T) {
 	}}
 	for _, guarded := range []bool{false, true} {
 		calls = nil
-		g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes), Guarded: guarded}}, o: o}.gateway(t)
+		g := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes), Guarded: guarded}}, o: o}.gateway(t)
 		send := func(method, key, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(method, "/notes/update", strings.NewReader(body))
 			if key != "" {
@@ -351,7 +351,7 @@ func TestUpdates(t *testing.T) {
 			t.Errorf("%d active, %d listen", g.guard.Active(), g.guard.Listening())
 		}
 	}
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
+	g := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
 	if w := ask(g, "POST", "/notes/update", "Authorization", "Bearer "+k.both); w.Code != 503 {
 		t.Errorf("a site that takes no updates: %d", w.Code)
 	}
@@ -361,7 +361,7 @@ func TestUpdates(t *testing.T) {
 // edition, and ends when the server does.
 func TestStream(t *testing.T) {
 	at := new(oneView)
-	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
+	g := setup{site: at, protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
 	address, stop := serve(t, g, ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	var streams []*http.Response
 	for range 2 {

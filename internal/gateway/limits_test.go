@@ -23,7 +23,7 @@ func limitedTo(t *testing.T, o Options) (from func(address, target string, field
 	t.Helper()
 	now := past
 	o.Access.Now = func() time.Time { return now }
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
 	from = func(address, target string, fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = address
@@ -116,7 +116,7 @@ func TestSearchesAtOnce(t *testing.T) { synctest.Test(t, searchesAtOnce) }
 
 func searchesAtOnce(t *testing.T) {
 	n := &notes{slow: make(chan struct{})}
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: n}}, o: Options{Access: access.Options{MaxSearches: 2}}}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: n}}, o: Options{Access: access.Options{MaxSearches: 2}}}.gateway(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -145,7 +145,7 @@ func searchesAtOnce(t *testing.T) {
 // HIT and MISS say what happened, and Age since when.
 func TestCacheField(t *testing.T) {
 	n := new(notes)
-	g := setup{rooms: []edition.Room{{Name: "notes", Publisher: n}}}.gateway(t)
+	g := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: n}}}.gateway(t)
 	state := func(method, target string, fields ...string) string {
 		h := ask(g, method, target, fields...).Header()
 		if age, err := strconv.Atoi(h.Get("Age")); (h.Get("Age") != "") != (h.Get("X-Notes-Cache") == "HIT") || h.Get("Age") != "" && (err != nil || age < 0 || age > 60) {
@@ -182,7 +182,7 @@ func TestCacheField(t *testing.T) {
 
 // Every failure of a protocol's path has the protocol's form.
 func TestProtocolsForm(t *testing.T) {
-	s := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}}
+	s := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}
 	g := s.gateway(t)
 	for _, c := range []struct {
 		method, target string
@@ -249,7 +249,7 @@ func TestProtocolsForm(t *testing.T) {
 // A refusal for want of a content coding says which field decides.
 func TestNotAcceptable(t *testing.T) {
 	draft := tct.Draft03()
-	g := setup{rooms: []edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}}}.gateway(t)
+	g := setup{protocols: []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}}}.gateway(t)
 	w := ask(g, "GET", "/tct-pages.json", "Accept-Encoding", "identity;q=0")
 	if h := w.Header(); w.Code != http.StatusNotAcceptable || h.Get("Vary") != "Accept-Encoding" || h.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", w.Code, h)

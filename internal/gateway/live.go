@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// live is what rooms that answer requests themselves have of the gateway.
+// live is what protocols that answer requests themselves have of the gateway.
 type live struct {
 	g           *Gateway
 	annotations *annotations
@@ -64,8 +64,8 @@ func (l live) Update(ctx context.Context, urls []string, gone bool) (millrace.Co
 	return l.g.o.Update(ctx, urls, gone)
 }
 
-// maxServed is the most bytes of the body of a request that a room answers
-// itself; a room may take less.
+// maxServed is the most bytes of the body of a request that a protocol answers
+// itself; a protocol may take less.
 const maxServed = 2 << 20
 
 // updateTime is how long an update may take: it may have to ask a slow site
@@ -73,11 +73,11 @@ const maxServed = 2 << 20
 const updateTime = 10 * time.Minute
 
 // server returns who answers a request itself, or nil if none, what the request
-// is allowed by, and whose room it is.
-func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, room edition.Room) {
+// is allowed by, and whose protocol it is.
+func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {
-			return s, scope, edition.Room{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
+			return s, scope, edition.Protocol{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
 	if g.press != nil {
@@ -85,7 +85,7 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrac
 			return s, scope, *its
 		}
 	}
-	return nil, "", edition.Room{}
+	return nil, "", edition.Protocol{}
 }
 
 // handlers lets the service or a protocol answer a request by itself.
@@ -93,17 +93,17 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 	if !g.serves || w.inner == nil {
 		return false, nil
 	}
-	s, scope, room := g.server(w.inner)
+	s, scope, proto := g.server(w.inner)
 	if s == nil {
 		return false, nil
 	}
-	return true, g.serve(w, r, s, scope, room)
+	return true, g.serve(w, r, s, scope, proto)
 }
 
 // serve lets a handler answer a request.
-func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, room edition.Room) error {
+func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, proto edition.Protocol) error {
 	told := new(annotations)
-	defer w.served(told, room.Name, scope)
+	defer w.served(told, proto.Name, scope)
 	// A request that only listens does not count against the limit.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
@@ -119,7 +119,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		}
 	}
 	ctx := r.Context()
-	if room.Guarded || scope != millrace.ScopeRead {
+	if proto.Guarded || scope != millrace.ScopeRead {
 		held, done, err := w.Lease(ctx, scope)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	}
 	control := http.NewResponseController(w)
 	if listens {
-		// How long it goes on is the room's to say, which lifts the other limit.
+		// How long it goes on is the protocol's to say, which lifts the other limit.
 		_ = control.SetReadDeadline(time.Time{})
 	} else {
 		_ = control.SetWriteDeadline(time.Now().Add(updateTime))

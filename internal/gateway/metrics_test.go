@@ -60,7 +60,7 @@ func TestMetrics(t *testing.T) {
 			return []Behind{{Name: `a "quoted" one`, Events: 3, Age: 90 * time.Second}, {Name: `a "quoted" one`}, {Name: "\xff"}}
 		},
 	}}
-	s := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}
+	s := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}
 	g := s.gateway(t)
 	for range 3 {
 		ask(g, "GET", "/a/llm.json", "User-Agent", gptBot)

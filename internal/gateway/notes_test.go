@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// notes is a small protocol with everything that a room can do beside
+// notes is a small protocol with everything that a protocol can do beside
 // documents: discovery, a form of its own for errors, a search, a stream and
 // updates.
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// forms is a room that has another form of /a/ at the page's own URL.
+// forms is a protocol that has another form of /a/ at the page's own URL.
 type forms struct{ writes, finds *atomic.Int64 }
 
 const formType = "text/form"
@@ -75,8 +75,8 @@ func TestForms(t *testing.T) {
 			var log bytes.Buffer
 			var writes, finds atomic.Int64
 			g := setup{
-				files: inMemory("index.html", "<p>home</p>", "a/index.html", "<p>page a</p>", "b.html", "<p>page b</p>"),
-				rooms: []edition.Room{{Name: "forms", Publisher: forms{&writes, &finds}, Guarded: guarded}}, log: &log,
+				files:     inMemory("index.html", "<p>home</p>", "a/index.html", "<p>page a</p>", "b.html", "<p>page b</p>"),
+				protocols: []edition.Protocol{{Name: "forms", Publisher: forms{&writes, &finds}, Guarded: guarded}}, log: &log,
 			}.gateway(t)
 			const form, html = "the form of a", "<p>page a</p>"
 			for i := range 3 {

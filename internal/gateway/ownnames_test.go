@@ -32,10 +32,10 @@ func (lists) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, e
 // What the site has itself at a name that many use is what its owner wants
 // there; all else is ours.
 func TestOwnNames(t *testing.T) {
-	rooms := []edition.Room{{Name: "lists", Publisher: lists{}}}
+	protocols := []edition.Protocol{{Name: "lists", Publisher: lists{}}}
 	own := inMemory("index.html", "<p>home", "llms.txt", "theirs", "docs/llms.txt", "theirs", "feed.json", "theirs", "a/index.md", "theirs", "list.txt", "theirs")
-	g := setup{files: own, rooms: rooms}.gateway(t)
-	bare := setup{files: site(), rooms: rooms}.gateway(t)
+	g := setup{files: own, protocols: protocols}.gateway(t)
+	bare := setup{files: site(), protocols: protocols}.gateway(t)
 	for at, want := range map[string]string{
 		"/llms.txt": "theirs", "/docs/llms.txt": "theirs", "/feed.json": "theirs", "/a/index.md": "theirs",
 		"/llms-full.txt": "ours", "/feed.atom": "ours", // it has none
@@ -86,7 +86,7 @@ func TestOwnNamesInFront(t *testing.T) {
 			status.Store(c.status)
 			kind.Store(c.kind)
 			asked.Store(0)
-			g := setup{o: Options{Origin: origin}, rooms: []edition.Room{{Name: "lists", Publisher: lists{}}}}.gateway(t)
+			g := setup{o: Options{Origin: origin}, protocols: []edition.Protocol{{Name: "lists", Publisher: lists{}}}}.gateway(t)
 			for range 3 {
 				if w := ask(g, "GET", "/llms.txt"); w.Body.String() != c.want {
 					t.Fatalf("%d %q, want %q", w.Code, w.Body, c.want)
@@ -108,7 +108,7 @@ func TestOwnNamesBrokenOff(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "theirs")
 	})
-	g := setup{o: Options{Origin: origin}, rooms: []edition.Room{{Name: "lists", Publisher: lists{}}}}.gateway(t)
+	g := setup{o: Options{Origin: origin}, protocols: []edition.Protocol{{Name: "lists", Publisher: lists{}}}}.gateway(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	func() {

@@ -245,7 +245,7 @@ func TestProxyPage(t *testing.T) {
 	if <-asked; got != html || resp.Header.Get("Etag") != `"v1"` || len(resp.Header["Link"]) < 2 || resp.ContentLength != int64(len(html)) {
 		t.Errorf("no-transform: %q %v", got, resp.Header)
 	}
-	// A page that the rooms do not know stays as it is, to its ranges.
+	// A page that the protocols do not know stays as it is, to its ranges.
 	resp, got = send(t, "GET", b.url+"/unknown/", "", "Range", "bytes=0-9", "Accept-Encoding", "br")
 	if h := <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] || h.Get("Accept-Encoding") != "br" {
 		t.Errorf("%d %q %v", resp.StatusCode, got, h)

@@ -24,7 +24,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	t.Helper()
 	base := "https://x.test/"
 	pages := []*millrace.Page{page("/", "Home"), page("/a/", "A"), page("/b.html", "B"), page("/c/?n=1", "C")}
-	var rooms []edition.Room
+	var protocols []edition.Protocol
 	var taggers []millrace.Tagger
 	var names []string
 	for _, p := range all.Protocols() {
@@ -33,13 +33,13 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	for _, p := range all.Protocols() {
 		taggers = append(taggers, p.Tagger)
 		policy := &millrace.Policy{Terms: base + "terms"}
-		rooms = append(rooms, edition.Room{Name: p.Name, Publisher: p.NewPublisher(&protocol.PublisherOptions{Policy: policy, Protocols: names})})
+		protocols = append(protocols, edition.Protocol{Name: p.Name, Publisher: p.NewPublisher(&protocol.PublisherOptions{Policy: policy, Protocols: names})})
 	}
 	for _, p := range pages {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
 	view := protocoltest.NewView(millrace.Site{Base: base, EndpointBase: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
-	press := edition.NewPress((&oneView{view: view}).source(), rooms, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
+	press := edition.NewPress((&oneView{view: view}).source(), protocols, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
 	if _, err := press.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	}
 	ed := press.Current()
 	paths = append(append(g.SiteWidePaths(t.Context()), ed.Large()...), ed.Files()...)
-	for _, room := range rooms {
-		for d, err := range room.Publisher.All(t.Context(), view) {
+	for _, proto := range protocols {
+		for d, err := range proto.Publisher.All(t.Context(), view) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,14 +163,14 @@ func methods(t *testing.T, g *Gateway, target, allow string) {
 // Discovery is answered before the first edition, and well-known documents of it
 // at the root of the host as well when the documents have a base path.
 func TestDiscoveryEverywhere(t *testing.T) {
-	early := setup{unready: true, files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}}
+	early := setup{unready: true, files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}
 	for target, want := range map[string]int{"/.well-known/notes": 200, "/.well-known/notes?x=1": 200, "/notes": 503, "/llm-pages.json": 503, "/": 200} {
 		if w := ask(early.gateway(t), "GET", target); w.Code != want {
 			t.Errorf("before the first edition: %s: %d, want %d", target, w.Code, want)
 		}
 	}
 	for _, guarded := range []bool{false, true} {
-		below := setup{base: "https://x.test/blog/", files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes), Guarded: guarded}}}
+		below := setup{base: "https://x.test/blog/", files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes), Guarded: guarded}}}
 		g := below.gateway(t)
 		root, own := ask(g, "GET", "/.well-known/notes"), ask(g, "GET", "/blog/.well-known/notes")
 		if root.Code != 200 || root.Body.String() != own.Body.String() || root.Header().Get("Etag") != own.Header().Get("Etag") {
@@ -187,7 +187,7 @@ func TestDiscoveryEverywhere(t *testing.T) {
 
 // Errors about a document have a body, and what says how to ask again.
 func TestConditionErrors(t *testing.T) {
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}.gateway(t)
 	w := ask(g, "GET", "/.well-known/notes", "If-Match", `"none"`)
 	if w.Code != 412 || !strings.HasPrefix(w.Body.String(), `{"notes":`) {
 		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)

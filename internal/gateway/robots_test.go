@@ -26,7 +26,7 @@ func (lister) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
 }
 
-// noter is a room whose line of robots.txt is a permission.
+// noter is a protocol whose line of robots.txt is a permission.
 type noter struct{ lister }
 
 func (noter) Advertise(millrace.View) millrace.Advertisement {
@@ -34,17 +34,17 @@ func (noter) Advertise(millrace.View) millrace.Advertisement {
 }
 
 func TestRobots(t *testing.T) {
-	rooms := []edition.Room{{Name: "lister", Publisher: lister{}}}
+	protocols := []edition.Protocol{{Name: "lister", Publisher: lister{}}}
 	const line = "Sitemap: https://x.test/sitemap.xml\n"
 	for _, c := range []struct {
 		name, want string
 		s          setup
 	}{
-		{"none of its own", "User-agent: *\nDisallow:\n\n" + line, setup{files: site(), rooms: rooms}},
-		{"a mirror", "User-agent: *\nDisallow:\n\n" + line, setup{rooms: rooms}},
-		{"its own", "User-agent: x\nDisallow: /private\n\n" + line, setup{files: inMemory("robots.txt", "User-agent: x\nDisallow: /private"), rooms: rooms}},
-		{"with the line", "User-agent: x\r\n" + strings.TrimSpace(line) + "\r\n", setup{files: inMemory("robots.txt", "User-agent: x\r\n"+strings.TrimSpace(line)+"\r\n"), rooms: rooms}},
-		{"a page for everything", "User-agent: *\nDisallow:\n\n" + line, setup{files: inMemory("robots.txt", "<!doctype html>\n<p>User-agent: x"), rooms: rooms}},
+		{"none of its own", "User-agent: *\nDisallow:\n\n" + line, setup{files: site(), protocols: protocols}},
+		{"a mirror", "User-agent: *\nDisallow:\n\n" + line, setup{protocols: protocols}},
+		{"its own", "User-agent: x\nDisallow: /private\n\n" + line, setup{files: inMemory("robots.txt", "User-agent: x\nDisallow: /private"), protocols: protocols}},
+		{"with the line", "User-agent: x\r\n" + strings.TrimSpace(line) + "\r\n", setup{files: inMemory("robots.txt", "User-agent: x\r\n"+strings.TrimSpace(line)+"\r\n"), protocols: protocols}},
+		{"a page for everything", "User-agent: *\nDisallow:\n\n" + line, setup{files: inMemory("robots.txt", "<!doctype html>\n<p>User-agent: x"), protocols: protocols}},
 		{"nothing to add", "User-agent: x\n", setup{files: inMemory("robots.txt", "User-agent: x\n")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRobots(t *testing.T) {
 	}
 	// A comment permits what rules refuse in general, and not what one refuses by name.
 	for rule, want := range map[string]bool{"/": true, "/notes": false, "/private": true} {
-		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: "+rule+"\n"), rooms: []edition.Room{{Name: "noter", Publisher: noter{}}}}.gateway(t)
+		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: "+rule+"\n"), protocols: []edition.Protocol{{Name: "noter", Publisher: noter{}}}}.gateway(t)
 		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "# noters may use /notes") != want {
 			t.Errorf("Disallow: %s: %s", rule, w.Body)
 		}
@@ -70,12 +70,12 @@ func TestRobots(t *testing.T) {
 	// A policy that refuses both uses by AI lets no machine at the documents.
 	for _, answers := range []bool{true, false} {
 		o := Options{Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: answers}}}
-		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: /\n"), rooms: []edition.Room{{Name: "noter", Publisher: noter{}}}, o: o}.gateway(t)
+		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: /\n"), protocols: []edition.Protocol{{Name: "noter", Publisher: noter{}}}, o: o}.gateway(t)
 		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "\nAllow: /notes\n") != answers {
 			t.Errorf("answering is allowed, %t: %s", answers, w.Body)
 		}
 	}
-	if w := ask(setup{base: "https://x.test/blog/", rooms: rooms}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
+	if w := ask(setup{base: "https://x.test/blog/", protocols: protocols}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
 		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: it is at the root
 	}
 }

@@ -201,15 +201,15 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if done, err := g.press.Answer(w, inner, &w.Request); done || err != nil {
 		return done, err
 	}
-	_, _, room := g.press.Refuse(inner, http.StatusNotFound, nil)
-	if room != nil && room.Guarded || room == nil && hidden {
+	_, _, proto := g.press.Refuse(inner, http.StatusNotFound, nil)
+	if proto != nil && proto.Guarded || proto == nil && hidden {
 		// A client without a key does not learn what there is.
 		if err := w.Key(); err != nil {
 			return false, err
 		}
 	}
 	switch {
-	case room == nil:
+	case proto == nil:
 		return false, nil
 	case g.press.Current() == nil:
 		return false, errEarly

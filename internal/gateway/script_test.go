@@ -24,8 +24,8 @@ func (d teller) Advertise(millrace.View) millrace.Advertisement {
 func TestRootData(t *testing.T) {
 	head := func(data, path string) (body, tag string) {
 		g := setup{
-			files: inMemory("index.html", "<!DOCTYPE html><html><head><title>T</title></head><body>B</body></html>", "other.html", "<p>other"),
-			rooms: []edition.Room{{Name: "teller", Publisher: teller{data: data}}},
+			files:     inMemory("index.html", "<!DOCTYPE html><html><head><title>T</title></head><body>B</body></html>", "other.html", "<p>other"),
+			protocols: []edition.Protocol{{Name: "teller", Publisher: teller{data: data}}},
 		}.gateway(t)
 		w := ask(g, "GET", path)
 		if w.Code != 200 {

@@ -21,13 +21,13 @@ func (n *notary) Sign(target string, status int, h http.Header) (input, signatur
 	return "by me", fmt.Sprint(target, " ", status, " ", h.Get("Content-Digest"), " ", h.Get("Content-Type")), time.Now().Add(time.Hour), nil
 }
 
-// What the gateway composes is signed like what the rooms publish: its whole
+// What the gateway composes is signed like what the protocols publish: its whole
 // bytes, once as long as they stand.
 func TestComposedAreSigned(t *testing.T) {
 	n := new(notary)
 	const own = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://x.test/a/</loc></url></urlset>`
 	files := inMemory("index.html", "<p>home", "sitemap.xml", own)
-	g := setup{files: files, rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}}, o: Options{Signer: n}}.gateway(t)
+	g := setup{files: files, protocols: []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}, o: Options{Signer: n}}.gateway(t)
 	for i, target := range []string{"/sitemap.xml", "/.well-known/api-catalog"} {
 		for range 3 {
 			w := ask(g, "GET", target)

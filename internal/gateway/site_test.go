@@ -110,15 +110,15 @@ func inMemory(files ...string) tree {
 type setup struct {
 	base, docs string // "" = https://x.test/
 	pages      []*millrace.Page
-	files      proxy.Files    // nil = none
-	rooms      []edition.Room // after tct-01
-	guarded    bool           // tct-01 is
-	site       *oneView       // filled; nil = a new one
-	unready    bool           // nothing is published
-	artifacts  artifact.Store // nil = in memory
-	cache      int64          // Options.CacheBytes of the edition
-	o          Options        // Base, Docs, Origin and Log are filled
-	log        *bytes.Buffer  // nil = none
+	files      proxy.Files        // nil = none
+	protocols  []edition.Protocol // after tct-01
+	guarded    bool               // tct-01 is
+	site       *oneView           // filled; nil = a new one
+	unready    bool               // nothing is published
+	artifacts  artifact.Store     // nil = in memory
+	cache      int64              // Options.CacheBytes of the edition
+	o          Options            // Base, Docs, Origin and Log are filled
+	log        *bytes.Buffer      // nil = none
 }
 
 func (s setup) gateway(t testing.TB) *Gateway {
@@ -141,7 +141,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	if s.log != nil {
 		log = slog.New(slog.NewTextHandler(s.log, nil))
 	}
-	rooms := append([]edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil), Guarded: s.guarded}}, s.rooms...)
+	protocols := append([]edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil), Guarded: s.guarded}}, s.protocols...)
 	eo := &edition.Options{Log: log, CacheBytes: s.cache}
 	if s.files != nil {
 		origin, err := proxy.NewFiles(s.files, s.base, log)
@@ -157,7 +157,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	if s.artifacts == nil {
 		s.artifacts = artifactmemory.New(nil)
 	}
-	press := edition.NewPress(s.site.source(), rooms, s.artifacts, eo)
+	press := edition.NewPress(s.site.source(), protocols, s.artifacts, eo)
 	if !s.unready {
 		if _, err := press.Publish(t.Context()); err != nil {
 			t.Fatal(err)

@@ -39,10 +39,10 @@ func (mapper) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{Entries: []millrace.Entry{{URL: "/sitemap.xml", Type: "application/xml", Spec: "https://x.test/spec"}}}
 }
 
-// The site's own sitemap stays what it is, with the elements of the rooms, and
+// The site's own sitemap stays what it is, with the elements of the protocols, and
 // without what is hidden.
 func TestOwnSitemap(t *testing.T) {
-	rooms := []edition.Room{{Name: "mapper", Publisher: mapper{}}}
+	protocols := []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}
 	const (
 		start = "<?xml version='1.0'?>\n<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9' xmlns:image='http://www.google.com/schemas/sitemap-image/1.1'"
 		rest  = "\n  <url><loc>https://x.test/a/</loc><image:image><image:loc>https://x.test/cart/a.png</image:loc></image:image></url>"
@@ -69,7 +69,7 @@ func TestOwnSitemap(t *testing.T) {
 			if c.own != "" {
 				files = inMemory("index.html", "<p>home", "sitemap.xml", c.own)
 			}
-			g := setup{files: files, rooms: rooms}.gateway(t)
+			g := setup{files: files, protocols: protocols}.gateway(t)
 			w := ask(g, "GET", "/sitemap.xml")
 			if d := cmp.Diff(c.want, w.Body.String()); w.Code != 200 || d != "" || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/xml") {
 				t.Fatalf("%d %v -want +got\n%s", w.Code, w.Header(), d)
@@ -88,7 +88,7 @@ func TestOwnSitemap(t *testing.T) {
 	}
 }
 
-// A sitemap is every crawler's, whichever room writes it: who asks for it does not
+// A sitemap is every crawler's, whichever protocol writes it: who asks for it does not
 // read by that protocol.
 func TestEventOfSitemap(t *testing.T) {
 	for _, files := range []tree{
@@ -96,7 +96,7 @@ func TestEventOfSitemap(t *testing.T) {
 		inMemory("index.html", "<p>home", "sitemap.xml", "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'></urlset>"),
 	} {
 		kept := new(events)
-		g := setup{files: files, rooms: []edition.Room{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}.gateway(t)
+		g := setup{files: files, protocols: []edition.Protocol{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}.gateway(t)
 		w := ask(g, "GET", "/sitemap.xml", "User-Agent", gptBot)
 		got := kept.last()
 		if w.Code != 200 || len(got) != 1 || got[0].Protocol != "site" || got[0].Endpoint != store.EndpointIndex || got[0].Path != "/sitemap.xml" || got[0].Bytes == 0 {
@@ -125,11 +125,11 @@ var moved = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func TestMovedSitemap(t *testing.T) {
-	g := setup{o: Options{Origin: moved}, rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}}}.gateway(t)
+	g := setup{o: Options{Origin: moved}, protocols: []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}}.gateway(t)
 	if w := ask(g, "GET", "/sitemap.xml"); w.Body.String() != ourMap {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	g = setup{o: Options{Origin: moved}, rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}, {Name: "lister", Publisher: lister{}}}}.gateway(t)
+	g = setup{o: Options{Origin: moved}, protocols: []edition.Protocol{{Name: "mapper", Publisher: mapper{}}, {Name: "lister", Publisher: lister{}}}}.gateway(t)
 	want := "User-agent: *\nDisallow:\n\nSitemap: https://x.test/sitemap.xml\nSitemap: https://x.test/wp-sitemap.xml\n"
 	if w := ask(g, "GET", "/robots.txt"); w.Body.String() != want {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -137,7 +137,7 @@ func TestMovedSitemap(t *testing.T) {
 }
 
 func TestCatalog(t *testing.T) {
-	rooms := []edition.Room{{Name: "mapper", Publisher: mapper{}}}
+	protocols := []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}
 	const ours = `{"anchor":"https://x.test/.well-known/api-catalog","item":[{"href":"https://x.test/llm-pages.json","type":"application/json"},` +
 		`{"href":"https://x.test/sitemap.xml","type":"application/xml"}],"terms-of-service":[{"href":"https://x.test/terms?a&b"}]},` +
 		`{"anchor":"https://x.test/llm-pages.json","service-doc":[{"href":"https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/"}]},` +
@@ -147,9 +147,9 @@ func TestCatalog(t *testing.T) {
 		s    setup
 		want string
 	}{
-		"a mirror":           {setup{rooms: rooms}, `{"linkset":[` + ours},
-		"a site without one": {setup{rooms: rooms, files: site()}, `{"linkset":[` + ours},
-		"a site with one":    {setup{rooms: rooms, o: Options{Origin: moved}}, `{"linkset":[{"anchor":"https://x.test/api","status":[{"href":"https://x.test/<ok>"}]},` + ours},
+		"a mirror":           {setup{protocols: protocols}, `{"linkset":[` + ours},
+		"a site without one": {setup{protocols: protocols, files: site()}, `{"linkset":[` + ours},
+		"a site with one":    {setup{protocols: protocols, o: Options{Origin: moved}}, `{"linkset":[{"anchor":"https://x.test/api","status":[{"href":"https://x.test/<ok>"}]},` + ours},
 	} {
 		c.s.o.Policy = policy
 		g := c.s.gateway(t)
@@ -212,7 +212,7 @@ func TestComposedInFront(t *testing.T) {
 	}
 	t.Cleanup(front.Close)
 	policy := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}
-	g := setup{base: "https://x.test/blog/", rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}}, o: Options{Origin: front, Policy: policy}}.gateway(t)
+	g := setup{base: "https://x.test/blog/", protocols: []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}, o: Options{Origin: front, Policy: policy}}.gateway(t)
 	get := func(path string) string {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Host = "x.test"

@@ -27,7 +27,7 @@ func (s stuck) Write(b []byte) (int, error) {
 
 // One client that reads nothing does not keep the others out.
 func TestStuckClients(t *testing.T) {
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxRequests: 40}}}.gateway(t)
+	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxRequests: 40}}}.gateway(t)
 	get := func(from, target string, w http.ResponseWriter) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.RemoteAddr = from + ":1"

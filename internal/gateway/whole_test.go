@@ -60,7 +60,7 @@ func TestFolderToClient(t *testing.T) {
 	artifacts := artifactmemory.New(nil)
 	newGateway := func() (*Gateway, *edition.Press) {
 		t.Helper()
-		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
+		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
 			artifacts, &edition.Options{Log: log})
 		origin, err := proxy.NewFiles(f, base, log)
 		if err != nil {

@@ -145,7 +145,7 @@ func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use boo
 // addSiteWide adds to the files of a site what the gateway composes beside them.
 func (s *Service) addSiteWide(ctx context.Context, b *static.Build, items []static.Item) []static.Item {
 	for _, path := range s.Gateway.SiteWidePaths(ctx) {
-		it := static.Item{Path: path, Room: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
+		it := static.Item{Path: path, Protocol: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
 		if !slices.ContainsFunc(items, func(have static.Item) bool { return have.Path == path }) && b.Reserve(it) {
 			items = append(items, it)
 		}
@@ -181,24 +181,24 @@ func (s *Service) write(ctx context.Context, own []static.Item, b *static.Build,
 func (s *Service) documents(ctx context.Context, add func(static.Item) error) error {
 	ed := s.Press.Current()
 	for _, large := range ed.Large() {
-		if err := add(static.Item{Path: large, Room: ed.Room(large)}); err != nil {
+		if err := add(static.Item{Path: large, Protocol: ed.Protocol(large)}); err != nil {
 			return err
 		}
 	}
 	for _, file := range ed.Files() {
-		if err := add(static.Item{Path: file, Room: ed.Room(file), Immutable: true}); err != nil {
+		if err := add(static.Item{Path: file, Protocol: ed.Protocol(file), Immutable: true}); err != nil {
 			return err
 		}
 	}
-	for _, room := range s.Rooms {
-		for d, err := range room.Publisher.All(ctx, ed.View) {
+	for _, proto := range s.Protocols {
+		for d, err := range proto.Publisher.All(ctx, ed.View) {
 			if err != nil {
-				return fmt.Errorf("documents of %s: %w", room.Name, err)
+				return fmt.Errorf("documents of %s: %w", proto.Name, err)
 			}
 			if d.Large {
 				continue
 			}
-			if err := add(static.Item{Path: d.Path, Room: room.Name}); err != nil {
+			if err := add(static.Item{Path: d.Path, Protocol: proto.Name}); err != nil {
 				return err
 			}
 		}

@@ -39,8 +39,8 @@ func AskHosts(ctx context.Context, b *static.Build, base, files string, show fun
 	found := make(map[string]bool)
 	hosts := b.Hosts()
 	var suites []check.Suite
-	for _, room := range all.Protocols() {
-		suites = append(suites, room.Suite())
+	for _, proto := range all.Protocols() {
+		suites = append(suites, proto.Suite())
 	}
 	for i, h := range hosts {
 		show(i, len(hosts))

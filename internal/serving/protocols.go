@@ -13,7 +13,7 @@ import (
 // Protocols returns a publisher of every protocol that o asks for, and the key of the editions that
 // they make: it changes with every option. closed reports whether the content of a
 // protocol needs a key; nil = none does. The options Auth and Protocols are set here.
-func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Room, key string, err error) {
+func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Protocol, key string, err error) {
 	if closed == nil {
 		closed = func(string) bool { return false }
 	}
@@ -28,7 +28,7 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	for _, p := range shown {
 		its := o
 		its.Auth = closed(p.Name)
-		published = append(published, edition.Room{Name: p.Name, Publisher: p.NewPublisher(&its), Guarded: its.Auth})
+		published = append(published, edition.Protocol{Name: p.Name, Publisher: p.NewPublisher(&its), Guarded: its.Auth})
 		every = append(every, its)
 	}
 	data, err := json.Marshal(every)

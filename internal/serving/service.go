@@ -44,11 +44,11 @@ type Options struct {
 
 // Service is a site that is published. A [Server] has it read, publish and answer.
 type Service struct {
-	Press    *edition.Press
-	Gateway  *gateway.Gateway
-	Rooms    []edition.Room      // that it is published in
-	Usage    store.Usage         // has the events; nil = nothing is recorded
-	Recorder *analytics.Recorder // of the events
+	Press     *edition.Press
+	Gateway   *gateway.Gateway
+	Protocols []edition.Protocol  // that it is published in
+	Usage     store.Usage         // has the events; nil = nothing is recorded
+	Recorder  *analytics.Recorder // of the events
 
 	o     Options
 	log   *slog.Logger
@@ -86,7 +86,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if s.Rooms, o.Edition.Key, err = Protocols(o.Publisher, o.Closed); err != nil {
+	if s.Protocols, o.Edition.Key, err = Protocols(o.Publisher, o.Closed); err != nil {
 		return err
 	}
 	s.tasks = []func(context.Context) error{
@@ -112,7 +112,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	o.Edition.Busy, o.Edition.Alone, o.Edition.Log = o.Origin.Busy, &s.alone, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
-	s.Press = edition.NewPress(from, s.Rooms, o.Artifacts, &o.Edition)
+	s.Press = edition.NewPress(from, s.Protocols, o.Artifacts, &o.Edition)
 	return nil
 }
 

@@ -119,8 +119,8 @@ func (r *Report) look(ctx context.Context, client *http.Client, site *discover.S
 		return err
 	}
 	r.hidden(site.Seen, robots)
-	for _, room := range all.Published() {
-		r.Serves = append(r.Serves, Served{Protocol: room.Name, Title: room.Title, Entry: r.Site + strings.TrimPrefix(room.Home, "/"), label: room.Label})
+	for _, proto := range all.Published() {
+		r.Serves = append(r.Serves, Served{Protocol: proto.Name, Title: proto.Title, Entry: r.Site + strings.TrimPrefix(proto.Home, "/"), label: proto.Label})
 	}
 	if err := r.said(site, text); err != nil {
 		return err

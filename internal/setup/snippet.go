@@ -76,9 +76,9 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 		s.Source = s.Base
 	}
 	var links []string
-	for _, room := range all.Published() {
-		if l := room.HomeLink; l.Rel != "" {
-			l.URL = s.Path + room.Home
+	for _, proto := range all.Published() {
+		if l := proto.HomeLink; l.Rel != "" {
+			l.URL = s.Path + proto.Home
 			links = append(links, l.String())
 		}
 	}

@@ -228,15 +228,15 @@ func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
 
 // fileSink is a mirror in a store, as `millrace pull` keeps one.
 type fileSink struct {
-	w    *world
-	room string
+	w     *world
+	proto string
 	store.Site
 }
 
 func (s *fileSink) exact() bool { return false }
 
 func (s *fileSink) restart(ctx context.Context) error {
-	db, err := stores.Open(ctx, filepath.Join(s.w.dir, "mirror-"+s.room+".db"), &store.Options{Now: time.Now})
+	db, err := stores.Open(ctx, filepath.Join(s.w.dir, "mirror-"+s.proto+".db"), &store.Options{Now: time.Now})
 	if err != nil {
 		return err
 	}

@@ -40,15 +40,15 @@ const never = "snollygoster"
 
 // closet is a site of which pages become hidden, and everything that serves it.
 type closet struct {
-	t     *testing.T
-	db    store.Store
-	dir   string
-	site  store.Site
-	index *index.Index
-	press *edition.Press
-	gate  atomic.Pointer[gateway.Gateway]
-	rooms []edition.Room
-	conf  store.Config
+	t         *testing.T
+	db        store.Store
+	dir       string
+	site      store.Site
+	index     *index.Index
+	press     *edition.Press
+	gate      atomic.Pointer[gateway.Gateway]
+	protocols []edition.Protocol
+	conf      store.Config
 
 	mu    sync.Mutex
 	paths map[string]bool   // whatever has been at one
@@ -57,13 +57,13 @@ type closet struct {
 
 // publishers returns the taggers and the publishers of all protocols. It sets the
 // names of the protocols in their options.
-func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, published []edition.Room) {
+func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, published []edition.Protocol) {
 	for _, p := range all.Protocols() {
 		o.Protocols = append(o.Protocols, p.Name)
 	}
 	for _, p := range all.Protocols() {
 		taggers = append(taggers, p.Tagger)
-		published = append(published, edition.Room{Name: p.Name, Publisher: p.NewPublisher(o)})
+		published = append(published, edition.Protocol{Name: p.Name, Publisher: p.NewPublisher(o)})
 	}
 	return taggers, published
 }
@@ -72,7 +72,7 @@ func (c *closet) open(v millrace.Visibility) {
 	c.t.Helper()
 	o := protocol.PublisherOptions{Own: []any{&web.PublisherOptions{LLMsFull: true}}, Policy: &millrace.Policy{Terms: base + "terms"}}
 	c.conf = store.Config{Base: base, Visibility: v}
-	c.conf.Taggers, c.rooms = publishers(&o)
+	c.conf.Taggers, c.protocols = publishers(&o)
 	var err error
 	if c.site, err = c.db.Site(c.t.Context(), "closet", base); err != nil {
 		c.t.Fatal(err)
@@ -86,7 +86,7 @@ func (c *closet) open(v millrace.Visibility) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = artifacts.Close() })
-	c.press = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.rooms, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
+	c.press = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.protocols, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
 	gate, err := gateway.New(c.press, &gateway.Options{Base: base, Visibility: v})
 	if err != nil {
 		c.t.Fatal(err)
@@ -110,8 +110,8 @@ func (c *closet) publish() {
 	}
 	ed := c.press.Current()
 	paths := append(ed.Large(), ed.Files()...)
-	for _, room := range c.rooms {
-		for d, err := range room.Publisher.All(c.t.Context(), ed.View) {
+	for _, proto := range c.protocols {
+		for d, err := range proto.Publisher.All(c.t.Context(), ed.View) {
 			if err != nil {
 				c.t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func plain(w *httptest.ResponseRecorder) []byte {
 	return fmt.Appendf(slices.Clone(b), "%v", w.Header())
 }
 
-// Nothing of a page that is hidden leaves by any path of any room, whichever
+// Nothing of a page that is hidden leaves by any path of any protocol, whichever
 // way it became hidden, from the moment when that is published: neither by the
 // documents that have been there, nor by what was cached of it, nor by files that
 // have long lives.
@@ -267,9 +267,9 @@ func TestHiddenEverywhere(t *testing.T) {
 			c.publish()
 			c.follow() // and no longer, until the page is hidden
 			before := strings.Join(c.told(t.Context(), "/s/page", "/s/never"), "\n")
-			for _, room := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
-				if !strings.Contains(before, room) {
-					t.Errorf("while it is public, the page is not at %s:\n%s", room, before)
+			for _, proto := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
+				if !strings.Contains(before, proto) {
+					t.Errorf("while it is public, the page is not at %s:\n%s", proto, before)
 				}
 			}
 

@@ -102,7 +102,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 		stand: stand{gen, v.Site().Seq}, conf: l.conf,
 		docs: make(map[string]doc), pages: make(map[string]map[string]bool),
 	}
-	for _, p := range o.w.rooms {
+	for _, p := range o.w.protocols {
 		var links []string
 		pub := p.NewPublisher(o.w.publishing())
 		for d, err := range pub.All(ctx, v) {
@@ -172,7 +172,7 @@ func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published,
 		}
 		named[c.URL] = true
 		if c.Location == "" {
-			continue // the room names no documents but pages
+			continue // the protocol names no documents but pages
 		}
 		d, ok := ed.docs["/"+strings.TrimPrefix(c.Location, base)]
 		if !ok || strings.Trim(c.Version, `"`) != d.etag {
@@ -441,7 +441,7 @@ func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte
 
 // lacked reports whether any edition since a time did not carry a page, or the
 // one before that of any of the last generations.
-func (o *oracle) lacked(room, url string, since time.Time) bool {
+func (o *oracle) lacked(proto, url string, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := make(map[string]bool)
@@ -452,7 +452,7 @@ func (o *oracle) lacked(room, url string, since time.Time) bool {
 			}
 			before[ed.gen] = true
 		}
-		if !ed.pages[room][url] {
+		if !ed.pages[proto][url] {
 			return true
 		}
 	}

@@ -161,27 +161,27 @@ func (k *killer) kill() {
 	}
 }
 
-// publishing gives the options of every room.
+// publishing gives the options of every protocol.
 func (w *world) publishing() *protocol.PublisherOptions {
 	o := &protocol.PublisherOptions{ListItems: w.items}
-	for _, p := range w.rooms {
+	for _, p := range w.protocols {
 		o.Protocols = append(o.Protocols, p.Name)
 	}
 	return o
 }
 
-// published gives the rooms of a replica; listing a site's documents takes
+// published gives the protocols of a replica; listing a site's documents takes
 // them a while now and then.
-func (w *world) published(l *life, g *gate) []edition.Room {
-	var out []edition.Room
-	for _, p := range w.rooms {
+func (w *world) published(l *life, g *gate) []edition.Protocol {
+	var out []edition.Protocol
+	for _, p := range w.protocols {
 		pub := p.NewPublisher(w.publishing())
 		slow := slowPublisher{pub, w, l, g}
 		if filer, ok := pub.(millrace.ArtifactPublisher); ok {
-			out = append(out, edition.Room{Name: p.Name, Publisher: watchedFiler{slow, filer}})
+			out = append(out, edition.Protocol{Name: p.Name, Publisher: watchedFiler{slow, filer}})
 			continue
 		}
-		out = append(out, edition.Room{Name: p.Name, Publisher: slow})
+		out = append(out, edition.Protocol{Name: p.Name, Publisher: slow})
 	}
 	return out
 }

@@ -182,7 +182,7 @@ func (w *world) compareReplicas() {
 			r := httptest.NewRequestWithContext(w.ctx, http.MethodGet, path, nil)
 			x, a := w.oracle.ask(l, r), httptest.NewRecorder()
 			found, err := l.press.Serve(a, r)
-			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a room may say in its own words
+			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a protocol may say in its own words
 				w.fail("%s at %s: %v", path, l.name, err)
 				continue
 			}

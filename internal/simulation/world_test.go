@@ -31,11 +31,11 @@ const (
 
 // world is one run.
 type world struct {
-	seed   uint64
-	dir    string
-	broken broken
-	rooms  []protocol.Protocol
-	items  int // of a list, before it is split
+	seed      uint64
+	dir       string
+	broken    broken
+	protocols []protocol.Protocol
+	items     int // of a list, before it is split
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -68,7 +68,7 @@ type world struct {
 
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w := &world{
-		seed: seed, dir: dir, broken: b, rooms: all.Protocols(), start: time.Now(),
+		seed: seed, dir: dir, broken: b, protocols: all.Protocols(), start: time.Now(),
 		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life),
 	}
 	w.fuse.Store(-1)
@@ -81,8 +81,8 @@ func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w.api = newAPI(w.rand("api"))
 	w.net = newNetwork(w)
 	w.oracle.init(w)
-	for _, p := range w.rooms {
-		w.clients = append(w.clients, newClient(w, p, &memorySink{}), newClient(w, p, &fileSink{w: w, room: p.Name}))
+	for _, p := range w.protocols {
+		w.clients = append(w.clients, newClient(w, p, &memorySink{}), newClient(w, p, &fileSink{w: w, proto: p.Name}))
 	}
 	return w
 }
@@ -265,7 +265,7 @@ func (w *world) config(l *life) store.Config {
 	if w.broken.exposed && l.name == replicaName(1) {
 		c.Visibility.Exclude = []string{}
 	}
-	for _, p := range w.rooms {
+	for _, p := range w.protocols {
 		t := p.Tagger
 		if inner := t.Rivals; inner != nil {
 			t.Rivals = func(identity string) (before, after []string) {

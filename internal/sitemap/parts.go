@@ -17,14 +17,14 @@ import (
 // from 0. head is XML that stands before the pages, whose elements are of the given
 // namespaces. A first sitemap without pages has the site's base, since
 // sitemaps.org wants one page.
-func Parts(v millrace.View, room string, i, shards int, head string, in ...Namespace) *millrace.Parts {
+func Parts(v millrace.View, proto string, i, shards int, head string, in ...Namespace) *millrace.Parts {
 	site := v.Site()
 	p := &millrace.Parts{
 		Version: fmt.Sprintf("%s %d of %d", site.Base, i, shards), Head: begin("urlset", head, in), Tail: end("urlset"),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				var entry []byte
-				for t, err := range v.Tags(ctx, room, key) {
+				for t, err := range v.Tags(ctx, proto, key) {
 					if err != nil {
 						yield(millrace.Part{}, err)
 						return

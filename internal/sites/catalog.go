@@ -34,7 +34,7 @@ type linkContext struct {
 }
 
 // catalog answers with the catalogue: that of the site, if it has one, and the
-// documents with which clients of the rooms begin. It reports false when there
+// documents with which clients of the protocols begin. It reports false when there
 // are none, or when it is for the site to answer.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)

@@ -21,7 +21,7 @@ import (
 )
 
 // Some documents have names that are the same for all who make them, so that a
-// site may have its own: they are composed of that and of what the rooms
+// site may have its own: they are composed of that and of what the protocols
 // announce. All of them but the sitemap are at the root of the host.
 const (
 	RobotsPath  = "/robots.txt"

@@ -14,8 +14,8 @@ import (
 // crawlers read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines returns the lines that the rooms want in a robots.txt with a
-// text. A comment permits what rules refuse, so a room whose documents the text
+// robotsLines returns the lines that the protocols want in a robots.txt with a
+// text. A comment permits what rules refuse, so a protocol whose documents the text
 // still refuses, by a rule about them, has none.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
@@ -30,7 +30,7 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 // robots answers with the site's own robots.txt, or with one that disallows
 // nothing if it has none: with what the policy says in each of its groups, with
 // what lets machines at the documents of the protocols (see allowing), and with
-// the lines that the rooms want in it. It reports false when there is
+// the lines that the protocols want in it. It reports false when there is
 // nothing to add: then the site answers by itself.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)

@@ -287,7 +287,7 @@ func FuzzExtra(f *testing.F) {
 		if err != nil {
 			return
 		}
-		raw := res.Page.Extra[Room]
+		raw := res.Page.Extra[ExtraKey]
 		if raw == nil {
 			return
 		}

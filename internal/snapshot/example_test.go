@@ -15,7 +15,7 @@ const page = `<main data-ai-page="visit"><h1 data-ai-heading="title">Visit the m
 func ExampleExtra() {
 	rules, _ := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
 	res, _ := extract.HTML(context.Background(), []byte(page), "https://mill.example/visit", &extract.Options{Rules: rules})
-	fmt.Printf("%s\n", res.Page.Extra[snapshot.Room])
+	fmt.Printf("%s\n", res.Page.Extra[snapshot.ExtraKey])
 	// Output: {"groups":[{"fields":[{"field":"day","label":"Day","type":"text"}],"name":"tickets"}],"page":"visit","title":"Visit the mill"}
 }
 

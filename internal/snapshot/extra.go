@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// Room is the key of snapshots in [millrace.Page.Extra].
-const Room = "arc"
+// ExtraKey is the key of snapshots in [millrace.Page.Extra].
+const ExtraKey = "arc"
 
 // version rises whenever the same document may give another snapshot.
 const version = 1
@@ -22,7 +22,7 @@ const version = 1
 // Extra puts snapshots into pages as they are extracted. What the attributes call
 // hidden or sensitive is in no other field of such a page either.
 func Extra() map[string]extract.Extra {
-	return map[string]extract.Extra{Room: {Version: version, Prefix: Prefix, Forms: true, Prepare: redact, Make: of}}
+	return map[string]extract.Extra{ExtraKey: {Version: version, Prefix: Prefix, Forms: true, Prepare: redact, Make: of}}
 }
 
 // of makes the snapshot of a document that is extracted.

@@ -43,7 +43,7 @@ func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 	}
 	d := &document{source: data, ends: map[int]int{}}
 	marked := d.marked()
-	rules, err := extract.NewRules(&extract.RulesOptions{Extra: map[string]extract.Extra{Room: {Make: func(_ context.Context, e *extract.Document) (json.RawMessage, error) {
+	rules, err := extract.NewRules(&extract.RulesOptions{Extra: map[string]extract.Extra{ExtraKey: {Make: func(_ context.Context, e *extract.Document) (json.RawMessage, error) {
 		d.Document = e
 		return nil, nil
 	}}}})

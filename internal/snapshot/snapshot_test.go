@@ -37,7 +37,7 @@ func extracted(t testing.TB, source, pageURL string) json.RawMessage {
 	if !res.Page.Known.Has(millrace.FieldExtra) {
 		t.Errorf("the page does not speak for what it has beside its fields")
 	}
-	return res.Page.Extra[Room]
+	return res.Page.Extra[ExtraKey]
 }
 
 func TestGolden(t *testing.T) {
@@ -164,8 +164,8 @@ func TestRulesDrop(t *testing.T) {
 	}
 	const source = `<main data-ai-page="p"><p>One two three four five six seven eight nine ten.</p><p class="gone" data-ai-content="x">secret</p></main>`
 	res, err := extract.HTML(t.Context(), []byte(source), address, &extract.Options{Rules: rules})
-	if err != nil || string(res.Page.Extra[Room]) != `{"page":"p"}` {
-		t.Errorf("%s, %v", res.Page.Extra[Room], err)
+	if err != nil || string(res.Page.Extra[ExtraKey]) != `{"page":"p"}` {
+		t.Errorf("%s, %v", res.Page.Extra[ExtraKey], err)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if raw := res.Page.Extra[Room]; raw != nil || !errors.Is(res.Failed[Room], millrace.ErrTooLarge) {
-			t.Errorf("%s: a snapshot of %d bytes; %s", name, len(raw), res.Failed[Room])
+		if raw := res.Page.Extra[ExtraKey]; raw != nil || !errors.Is(res.Failed[ExtraKey], millrace.ErrTooLarge) {
+			t.Errorf("%s: a snapshot of %d bytes; %s", name, len(raw), res.Failed[ExtraKey])
 		}
 		findings, err := Lint(t.Context(), []byte(source), address)
 		if err != nil {

@@ -36,7 +36,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	case a.status >= 500:
 		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
 	case a.status != http.StatusOK:
-		b.Report.leave(it.Path, it.Room, fmt.Sprintf("http-%d", a.status), fmt.Sprintf("the server answers %d", a.status))
+		b.Report.leave(it.Path, it.Protocol, fmt.Sprintf("http-%d", a.status), fmt.Sprintf("the server answers %d", a.status))
 		delete(b.names, keyOf(fold(name)))
 		return nil
 	}
@@ -46,7 +46,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	}
 	e := b.entryOf(it, a.header)
 	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // none is zero
-	if it.Room == "" {
+	if it.Protocol == "" {
 		modified = time.Time{} // its links can change when the file does not
 	}
 	if err := o.finish(modified, e); err != nil {
@@ -90,8 +90,8 @@ func (a *answer) Write(p []byte) (int, error) {
 // entryOf gives what the header of an answer says that a server should say. Of
 // the site's own files that are the links alone: servers know the rest.
 func (b *Build) entryOf(it Item, h http.Header) *entry {
-	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", "), Immutable: it.Immutable}
-	if it.Room == "" {
+	e := &entry{Path: it.Path, Protocol: it.Protocol, Link: strings.Join(h.Values("Link"), ", "), Immutable: it.Immutable}
+	if it.Protocol == "" {
 		return e
 	}
 	e.Tag = h.Get("Etag")

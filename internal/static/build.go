@@ -75,10 +75,10 @@ type nameEntry struct {
 
 // Item is something to be written.
 type Item struct {
-	Path string // percent-encoded path of the request, from the root of base; with the query if it has one
-	Room string // the protocol; "" = the site's own
-	Name string // the file; "" = as the path says
-	Ask  string // path to ask the handler for, from the root of the host; "" = Path below base
+	Path     string // percent-encoded path of the request, from the root of base; with the query if it has one
+	Protocol string // the protocol; "" = the site's own
+	Name     string // the file; "" = as the path says
+	Ask      string // path to ask the handler for, from the root of the host; "" = Path below base
 	// Immutable: the file is never another one, since its name changes with its
 	// bytes.
 	Immutable bool
@@ -192,11 +192,11 @@ func (b *Build) write(l *line) error {
 // name can be had.
 func (b *Build) Reserve(it Item) bool {
 	if err := checkName(it.Name); err != nil {
-		b.Report.leave(it.Path, it.Room, "file-name", err.Error())
+		b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
 		return false
 	}
 	if why := b.take(it.Name, 0); why != "" {
-		b.Report.leave(it.Path, it.Room, "name-taken", why)
+		b.Report.leave(it.Path, it.Protocol, "name-taken", why)
 		return false
 	}
 	return true
@@ -245,30 +245,30 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	if name == "" {
 		named, err := fileOf(it.Path)
 		if err != nil {
-			b.Report.leave(it.Path, it.Room, "file-name", err.Error())
+			b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
 			return nil //nolint:nilerr // it is reported
 		}
 		name = named
 		if why := b.blocked(name); why != "" {
 			if name = b.separateName(name); !b.free(name) {
-				b.Report.leave(it.Path, it.Room, "name-taken", why)
+				b.Report.leave(it.Path, it.Protocol, "name-taken", why)
 				return nil
 			}
 		}
 	}
 	if p := b.names[keyOf(fold(name))]; p.at != 0 && p.exact == keyOf(name) {
-		if it.Room != "" { // a document of another room, or of this one, was first
-			b.Report.leave(it.Path, it.Room, "name-taken", "another document has the same name")
+		if it.Protocol != "" { // a document of another protocol, or of this one, was first
+			b.Report.leave(it.Path, it.Protocol, "name-taken", "another document has the same name")
 		}
 		return nil
 	}
 	if why := b.take(name, b.at); why != "" {
-		b.Report.leave(it.Path, it.Room, "name-taken", why)
+		b.Report.leave(it.Path, it.Protocol, "name-taken", why)
 		return nil
 	}
 	if !b.force && !b.owned[keyOf(name)] {
 		if b.there(name) {
-			b.Report.leave(it.Path, it.Room, "foreign-file", errForeign)
+			b.Report.leave(it.Path, it.Protocol, "foreign-file", errForeign)
 			b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true} // and it stays
 			return nil
 		}

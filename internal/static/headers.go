@@ -142,7 +142,7 @@ func (b *Build) headers() ([]rule, error) {
 	wild := len(rules)
 	for _, atRoot := range []bool{true, false} {
 		err := b.each(func(l *line) error {
-			if (l.Path == "/" && l.Room == "") != atRoot {
+			if (l.Path == "/" && l.Protocol == "") != atRoot {
 				return nil
 			}
 			r := rule{path: b.prefix + l.Path, fields: b.sayable(l.Set)}
@@ -158,7 +158,7 @@ func (b *Build) headers() ([]rule, error) {
 			case len(r.fields) == 0:
 			case len(rules) < place && !strings.Contains(r.path, ":"): // that would be a placeholder
 				rules = append(rules, r)
-			case l.Room != "":
+			case l.Protocol != "":
 				b.Report.Unsaid++ // a page of the site says it in its head as well
 			}
 			return nil

@@ -228,7 +228,7 @@ func (b *Build) nginxLocation(w *bufio.Writer, set int, fields []field) {
 	fmt.Fprint(w, "\tadd_header Last-Modified $millrace_modified;\n\tadd_header ETag $millrace_etag;\n\tadd_header Link $millrace_doclink;\n}\n")
 }
 
-// mustQuote quotes what rooms say of all their documents; a dollar, which none
+// mustQuote quotes what protocols say of all their documents; a dollar, which none
 // has, becomes what a reader of a header can live with.
 func mustQuote(s string) string {
 	q, ok := quoted(s)

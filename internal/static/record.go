@@ -44,19 +44,19 @@ type line struct {
 
 // entry is what a server should say of a file.
 type entry struct {
-	Path string `json:"path,omitempty"` // percent-encoded, as requests name it
-	Room string `json:"room,omitempty"` // "" = the site's own file
-	Set  int    `json:"set,omitempty"`  // which header; 0 = none
-	Tag  string `json:"tag,omitempty"`  // ETag, with its quotes
-	Link string `json:"link,omitempty"` // all of the field, joined
-	Date string `json:"date,omitempty"` // Last-Modified, which is that of the file
+	Path     string `json:"path,omitempty"`     // percent-encoded, as requests name it
+	Protocol string `json:"protocol,omitempty"` // "" = the site's own file
+	Set      int    `json:"set,omitempty"`      // which header; 0 = none
+	Tag      string `json:"tag,omitempty"`      // ETag, with its quotes
+	Link     string `json:"link,omitempty"`     // all of the field, joined
+	Date     string `json:"date,omitempty"`     // Last-Modified, which is that of the file
 	// Immutable: no other bytes will ever have the name.
 	Immutable bool `json:"immutable,omitempty"`
 }
 
 // separate reports whether a document is not where its path says.
 func (l *line) separate() bool {
-	if l.Room == "" {
+	if l.Protocol == "" {
 		return false
 	}
 	name, err := fileOf(l.Path)

@@ -28,10 +28,10 @@ func NewReport() Report {
 
 // Left is something that is not in the folder, or not as it should be.
 type Left struct {
-	Path   string `json:"url"`                // from the root of the base
-	Room   string `json:"protocol,omitempty"` // "" = the site's own
-	Code   string `json:"code"`               // of the reason
-	Reason string `json:"reason"`
+	Path     string `json:"url"`                // from the root of the base
+	Protocol string `json:"protocol,omitempty"` // "" = the site's own
+	Code     string `json:"code"`               // of the reason
+	Reason   string `json:"reason"`
 }
 
 // most is how many names of one kind are in a report.
@@ -49,9 +49,9 @@ func (r *Report) Leave(path string, err error) {
 	r.leave(path, "", millrace.ErrorCode(err), err.Error())
 }
 
-func (r *Report) leave(path, room, code, reason string) {
+func (r *Report) leave(path, proto, code, reason string) {
 	if r.LeftOutCount++; r.LeftOutCount <= most {
-		r.LeftOut = append(r.LeftOut, Left{path, room, code, reason})
+		r.LeftOut = append(r.LeftOut, Left{path, proto, code, reason})
 	}
 }
 

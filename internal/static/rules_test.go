@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 					t.Errorf("for %q: %s says %v, wanted %v", host, l.Path, got, want)
 				}
 			}
-			if len(got) < len(want) && l.Room != "" {
+			if len(got) < len(want) && l.Protocol != "" {
 				unsaid++
 			}
 			return nil
@@ -78,7 +78,7 @@ func TestRulesBelow(t *testing.T) {
 	}
 	defer b.Close()
 	for _, p := range []string{"/a/doc.json", "/b/doc.json", "/doc.json"} {
-		if err := b.Add(t.Context(), Item{Path: p, Room: "room"}); err != nil {
+		if err := b.Add(t.Context(), Item{Path: p, Protocol: "protocol"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,9 +25,9 @@ const base = "https://mill.example/"
 
 // doc is what the site of these tests answers at a path.
 type doc struct {
-	room, name string // of the item
-	body       string
-	header     http.Header
+	proto, name string // of the item
+	body        string
+	header      http.Header
 }
 
 // site is a handler, and the items of a build of it.
@@ -48,13 +48,13 @@ func page(name, body string, links ...string) doc {
 	return doc{name: name, body: body, header: http.Header{"Link": links}}
 }
 
-// data is a document of a room.
+// data is a document of a protocol.
 func data(body, tag string, more ...string) doc {
 	h := http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Cache-Control": {"no-cache"}, "Etag": {`"` + tag + `"`}}
 	for i := 0; i < len(more); i += 2 {
 		h.Set(more[i], more[i+1])
 	}
-	return doc{room: "room", body: body, header: h}
+	return doc{proto: "protocol", body: body, header: h}
 }
 
 // build makes a folder of a site, documents first.
@@ -86,9 +86,9 @@ func begun(t *testing.T, dir string, s site, o *Options) (*Build, error) {
 	for _, own := range []bool{true, false, true} {
 		for _, p := range paths {
 			d := s[p]
-			it := Item{Path: p, Room: d.room, Name: d.name}
+			it := Item{Path: p, Protocol: d.proto, Name: d.name}
 			switch {
-			case own != (d.room == ""):
+			case own != (d.proto == ""):
 			case own && reserved[p]:
 				err = errors.Join(err, b.Add(t.Context(), it))
 			case own:
@@ -365,7 +365,7 @@ func TestFixedHeaders(t *testing.T) {
 			for _, suffix := range []string{".scp", ".scp.gz"} {
 				name := fmt.Sprintf("/scp/all-%d%s", i, suffix)
 				s[name] = data(suffix, fmt.Sprint("f", i), "Content-Type", "application/scp")
-				if err := b.Add(t.Context(), Item{Path: name, Room: "scp", Immutable: true}); err != nil {
+				if err := b.Add(t.Context(), Item{Path: name, Protocol: "scp", Immutable: true}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -419,12 +419,12 @@ func TestFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := b.Add(t.Context(), Item{Path: "/a", Room: "r"}); err == nil {
+	if err := b.Add(t.Context(), Item{Path: "/a", Protocol: "r"}); err == nil {
 		t.Error("a 503 is a file")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Add(ctx, Item{Path: "/b", Room: "r"}); !errors.Is(err, context.Canceled) {
+	if err := b.Add(ctx, Item{Path: "/b", Protocol: "r"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -92,26 +92,26 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// What single rooms want of the content travels with the page.
+// What single protocols want of the content travels with the page.
 func TestConvertExtra(t *testing.T) {
 	s, f := testSite(t)
 	var err error
 	s.rules, err = extract.NewRules(&extract.RulesOptions{Extra: map[string]extract.Extra{
-		"room": {Prefix: "data-room-", Make: func(_ context.Context, d *extract.Document) (json.RawMessage, error) {
+		"note": {Prefix: "data-note-", Make: func(_ context.Context, d *extract.Document) (json.RawMessage, error) {
 			return json.Marshal(d.Page.URL)
 		}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for content, want := range map[string]string{`<p data-room-x=\"y\">Water.`: `"https://mill.example/a/"`, "<p>Water.": ""} {
+	for content, want := range map[string]string{`<p data-note-x=\"y\">Water.`: `"https://mill.example/a/"`, "<p>Water.": ""} {
 		var it item
 		if err := json.Unmarshal([]byte(`{"title":{"rendered":"A"},"content":{"rendered":"`+content+`"}}`), &it); err != nil {
 			t.Fatal(err)
 		}
 		p, err := s.convert(t.Context(), f, postType{slug: "post"}, it, "https://mill.example/a/")
-		if err != nil || string(p.Extra["room"]) != want || !p.Known.Has(fields|millrace.FieldExtra) {
-			t.Errorf("%s: %s, known %b, %v", content, p.Extra["room"], p.Known, err)
+		if err != nil || string(p.Extra["note"]) != want || !p.Known.Has(fields|millrace.FieldExtra) {
+			t.Errorf("%s: %s, known %b, %v", content, p.Extra["note"], p.Known, err)
 		}
 	}
 }

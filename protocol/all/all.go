@@ -1,4 +1,4 @@
-// Package all is the only list of the rooms. Whoever needs one protocol
+// Package all is the only list of the protocols. Whoever needs one protocol
 // imports its package; the command line, which needs every one, imports this.
 package all
 

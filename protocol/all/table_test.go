@@ -279,7 +279,7 @@ func constants(t *testing.T, typ string) []string {
 	return out
 }
 
-// TestTableTells shows each word of the table at rooms made for it.
+// TestTableTells shows each word of the table at protocols made for it.
 func TestTableTells(t *testing.T) {
 	whole := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
 	less := protocol.Protocol{Name: "less", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {

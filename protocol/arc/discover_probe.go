@@ -20,7 +20,7 @@ const (
 	// probeBytes is how much of a list is looked at, as it is sent.
 	probeBytes = 64 << 10
 	// deltaHead is what a delta without pages has, and deltaRatio how much more
-	// room its pages take than in a list, where they have more in common.
+	// protocol its pages take than in a list, where they have more in common.
 	deltaHead  = 200
 	deltaRatio = 1.5
 )

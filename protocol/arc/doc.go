@@ -1,4 +1,4 @@
-// Package arc is the room of the ARC sitemap, Appendix E of the ARC
+// Package arc implements the ARC sitemap, Appendix E of the ARC
 // specification ("ARC Sitemap & AI Indexing Specification"), version 2.1 of
 // its schema: one list of a site's pages for machines, each with a summary,
 // tags, a checksum and a snapshot, which is what the page's data-ai-*

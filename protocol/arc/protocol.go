@@ -15,7 +15,7 @@ import (
 // in its errors and rule ids, and of what it keeps in [millrace.Page.Extra].
 const Name = "arc"
 
-// Protocol describes the room.
+// Protocol describes this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:    Name,

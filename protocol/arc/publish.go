@@ -37,7 +37,7 @@ type PublisherOptions struct {
 //	/arc-sitemap-deltas/YYYY-MM-DD.json    what changed last on that day (E.8)
 //	/.well-known/arc-policy.json           the policy (E.6), if there is one
 //
-// Where the room's content needs a key, the lists have every snapshot; where
+// Where the protocol's content needs a key, the lists have every snapshot; where
 // it does not, they have every snapshot for those who bring one.
 type publisher struct {
 	terms  []byte // the policy; nil = none
@@ -51,7 +51,7 @@ type publisher struct {
 	now    func() time.Time // which days there have been: no document says it
 }
 
-// NewPublisher makes the room's publisher; nil options are the zero value.
+// NewPublisher makes the protocol's publisher; nil options are the zero value.
 //
 // Its policy is an object with revision, effective and updated; the URLs
 // terms, payment and contact; purposes, requirements, crawl_rate,

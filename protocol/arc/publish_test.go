@@ -209,7 +209,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Nothing sensitive is in any public document, and where the room needs a key
+// Nothing sensitive is in any public document, and where the protocol needs a key
 // there is one form, with everything.
 func TestForms(t *testing.T) {
 	s := openShop(t, start)

@@ -1,4 +1,4 @@
-// Package openfeeder is the room of OpenFeeder 1.0 (draft of February 2026): an
+// Package openfeeder implements OpenFeeder 1.0 (draft of February 2026): an
 // endpoint that gives the index of a site, its pages in chunks, passages for a
 // question, and what has changed since.
 //
@@ -32,7 +32,7 @@
 // their type. A chunk of another site without that member is one block, or one
 // for each of the paragraphs that empty lines part. Lost are links and other
 // marks inside of text, languages of code, the media themselves, description,
-// section, tags, kind, JSON-LD, and what other rooms keep. A text over 1,800 characters comes in several blocks.
+// section, tags, kind, JSON-LD, and what other protocols keep. A text over 1,800 characters comes in several blocks.
 //
 // Archives (tag, date and search lists) have no document, nor have pages of
 // another origin than the site's: a feed speaks for the origin that was asked,

@@ -15,7 +15,7 @@ const Name = "openfeeder"
 // source is where the specification is published.
 const source = "https://github.com/jcviau81/openfeeder"
 
-// Protocol describes the room.
+// Protocol describes this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:     Name,

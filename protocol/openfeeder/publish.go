@@ -55,7 +55,7 @@ var (
 	_ millrace.Handler       = (*publisher)(nil)
 )
 
-// NewPublisher makes the room's publisher; nil options are the zero value.
+// NewPublisher makes the protocol's publisher; nil options are the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -187,7 +187,7 @@ func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *mill
 	return d
 }
 
-// document gives what all documents of the room have in common.
+// document gives what all documents of the protocol have in common.
 func (p *publisher) document(path, tag string) *millrace.Document {
 	cache := "public, max-age=0, must-revalidate"
 	if p.o.Auth {

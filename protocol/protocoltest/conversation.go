@@ -23,8 +23,8 @@ import (
 // NAME" that is empty is the one of that name before. As a RoundTripper it is
 // the server.
 type Conversation struct {
-	Script []string        // its lines; what they mean is the room's
-	Out    strings.Builder // what the script gives, written by the room
+	Script []string        // its lines; what they mean is the protocol's
+	Out    strings.Builder // what the script gives, written by the protocol
 
 	t     *testing.T
 	pairs []pair

@@ -1,4 +1,4 @@
-// Package protocoltest is the law of the rooms as a suite: what a protocol
+// Package protocoltest is the law of the protocols as a suite: what a protocol
 // publishes and reads back is what it says it carries, over real HTTP, on
 // generated sites.
 //

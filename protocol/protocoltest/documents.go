@@ -139,7 +139,7 @@ func (s *site) files(t *testing.T, twin *View) {
 		}
 		return shelf
 	}
-	// What the room notes for itself may tell how long something took.
+	// What the protocol notes for itself may tell how long something took.
 	same := cmpopts.IgnoreFields(millrace.Artifact{}, "Note")
 	one := made(s.view, nil)
 	for name, other := range map[string]*Shelf{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {

@@ -53,7 +53,7 @@ func descriptor(t *testing.T, p protocol.Protocol) {
 		t.Fatal("a function of the descriptor is nil")
 	}
 	if p.Tagger.Protocol != p.Name {
-		t.Errorf("the tagger is of room %q, the protocol is %q", p.Tagger.Protocol, p.Name)
+		t.Errorf("the tagger is of protocol %q, the protocol is %q", p.Tagger.Protocol, p.Name)
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 }
 
 // carry: Carry is pure, idempotent, and keeps the URL. It carries something:
-// else the law would hold for a room that publishes nothing.
+// else the law would hold for a protocol that publishes nothing.
 func (s *site) carry(t *testing.T) {
 	t.Helper()
 	if !slices.ContainsFunc(slices.Collect(maps.Values(s.carried(t))), says) {

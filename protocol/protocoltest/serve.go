@@ -28,7 +28,7 @@ type Server struct {
 	mu    sync.RWMutex
 	view  millrace.View
 	large map[string]*millrace.Document
-	shelf *Shelf // the files of the view; nil = the room makes none
+	shelf *Shelf // the files of the view; nil = the protocol makes none
 
 	parts map[string]*parts // of large documents, by name
 
@@ -80,7 +80,7 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// files makes the files of a view, if the room makes any.
+// files makes the files of a view, if the protocol makes any.
 func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*Shelf, error) {
 	filer, ok := s.pub.(millrace.ArtifactPublisher)
 	if !ok {
@@ -156,7 +156,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 }
 
 // sitemap answers with the pages that the protocol carries, as the gateway does
-// where no room has a sitemap of its own: with those of the site alone, and a tag
+// where no protocol has a sitemap of its own: with those of the site alone, and a tag
 // of the bytes.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	var b strings.Builder

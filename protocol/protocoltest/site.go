@@ -12,7 +12,7 @@ import (
 )
 
 // Pages makes the pages of a site from a seed, a home page among them: every
-// type of block, text from all planes of Unicode, odd URLs, names that rooms
+// type of block, text from all planes of Unicode, odd URLs, names that protocols
 // would give to two pages, archives, canonical URLs elsewhere, empty fields.
 func Pages(seed uint64) []*millrace.Page {
 	g := &generator{rand.New(rand.NewPCG(seed, 1))}

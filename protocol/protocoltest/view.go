@@ -23,7 +23,7 @@ type View struct {
 	site  millrace.Site
 	ids   []string // ascending
 	pages map[string]*millrace.Page
-	tags  map[string]map[string]millrace.Tag // by room and identity
+	tags  map[string]map[string]millrace.Tag // by protocol and identity
 	named map[string]map[string]bool         // which there have been before, likewise: each view is an edition
 	log   map[string]entry                   // by identity: what has changed last since the first view
 	times []time.Time                        // of the sequence numbers from the first view's on
@@ -130,11 +130,11 @@ func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Ta
 	next := NewView(site, pages, taggers...)
 	next.site.Time, next.log = at, maps.Clone(v.log)
 	next.named = map[string]map[string]bool{}
-	for room, tags := range v.tags {
-		next.named[room] = map[string]bool{}
-		maps.Copy(next.named[room], v.named[room])
+	for proto, tags := range v.tags {
+		next.named[proto] = map[string]bool{}
+		maps.Copy(next.named[proto], v.named[proto])
 		for id := range tags {
-			next.named[room][id] = true
+			next.named[proto][id] = true
 		}
 	}
 	next.times = append(slices.Clone(v.times), at)
@@ -276,24 +276,24 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// Tag gives a room's tag of one page.
-func (v *View) Tag(ctx context.Context, room, url string) (millrace.Tag, error) {
+// Tag gives a protocol's tag of one page.
+func (v *View) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
 	if err := ctx.Err(); err != nil {
 		return millrace.Tag{}, err
 	}
 	id := canon.Relative(v.site.Base, url)
-	t, ok := v.tags[room][id]
+	t, ok := v.tags[proto][id]
 	switch {
-	case !ok && v.named[room][id]:
-		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", room, url, millrace.ErrGone)
+	case !ok && v.named[proto][id]:
+		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", proto, url, millrace.ErrGone)
 	case !ok:
-		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", room, url, millrace.ErrNotFound)
+		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", proto, url, millrace.ErrNotFound)
 	}
 	return t, nil
 }
 
-// Tags yields a room's tags.
-func (v *View) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+// Tags yields a protocol's tags.
+func (v *View) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		after := canon.Relative(v.site.Base, after)
 		for _, id := range v.ids {
@@ -301,7 +301,7 @@ func (v *View) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 				yield(millrace.Tag{}, err)
 				return
 			}
-			t, ok := v.tags[room][id]
+			t, ok := v.tags[proto][id]
 			if ok && strings.Compare(id, after) > 0 && !yield(t, nil) {
 				return
 			}

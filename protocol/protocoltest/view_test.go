@@ -11,12 +11,12 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// The view in memory does what millrace.View promises: what rooms are tested
+// The view in memory does what millrace.View promises: what protocols are tested
 // with must not be kinder than a store.
 func TestView(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 	tagger := millrace.Tagger{
-		Protocol: "room",
+		Protocol: "protocol",
 		Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 			if p.Kind == millrace.Archive {
 				return "", nil
@@ -61,14 +61,14 @@ func TestView(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.scan, got, c.want)
 		}
 	}
-	if tag, err := v.Tag(ctx, "room", "/b/"); err != nil || tag.N != 2 || tag.Value != "vb2" || tag.URL != "https://e.com/b/" {
+	if tag, err := v.Tag(ctx, "protocol", "/b/"); err != nil || tag.N != 2 || tag.Value != "vb2" || tag.URL != "https://e.com/b/" {
 		t.Errorf("%+v %v", tag, err)
 	}
-	if _, err := v.Tag(ctx, "room", "https://e.com/b"); !errors.Is(err, millrace.ErrNotFound) {
+	if _, err := v.Tag(ctx, "protocol", "https://e.com/b"); !errors.Is(err, millrace.ErrNotFound) {
 		t.Error(err)
 	}
 	var tags []string
-	for tag, err := range v.Tags(ctx, "room", "/b") {
+	for tag, err := range v.Tags(ctx, "protocol", "/b") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (p atPress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// No rule finds fault with the room's own publisher, in the life of a site.
+// No rule finds fault with the protocol's own publisher, in the life of a site.
 func TestCheckPublisher(t *testing.T) {
 	frequencies := []string{"", hourly, daily, weekly, monthly}
 	if !testkit.Soaking() {

@@ -1,4 +1,4 @@
-// Package scp is the room of the Site Content Protocol (SCP) 0.1: the pages of
+// Package scp implements the Site Content Protocol (SCP) 0.1: the pages of
 // a section of a site in one file, a page a line, found by sitemap.xml. A
 // snapshot has all of them, a delta those that have changed.
 //
@@ -26,7 +26,7 @@
 //   - A block whose URL is not one of http or https is its text.
 //
 // Lost are marks and links inside a text, anchors, the numbers of a list,
-// header cells, summary, section, tags, kind, what other rooms keep, tracks
+// header cells, summary, section, tags, kind, what other protocols keep, tracks
 // that are no captions, the size of an audio, and creator and series of a video.
 //
 // Archives are not carried, nor are pages of forums, since what users have

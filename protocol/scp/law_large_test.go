@@ -41,7 +41,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	t.Cleanup(func() { _ = b.Close() })
 	ed := p.press.Current()
 	for _, path := range append(ed.Large(), ed.Files()...) {
-		if err := b.Add(t.Context(), static.Item{Path: path, Room: Name}); err != nil {
+		if err := b.Add(t.Context(), static.Item{Path: path, Protocol: Name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	return b.Hosts()
 }
 
-// carried gives what the room carries of the site.
+// carried gives what the protocol carries of the site.
 func (p *published) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
 	v, err := p.site.Pub.Head(t.Context())

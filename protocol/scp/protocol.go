@@ -12,7 +12,7 @@ import (
 // its errors and rule ids.
 const Name = "scp"
 
-// Protocol describes the room.
+// Protocol describes this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,

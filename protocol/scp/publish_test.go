@@ -43,7 +43,7 @@ func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir stri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = artifacts.Close() })
-	return edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
+	return edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
 		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
 }
 

@@ -12,7 +12,7 @@ import (
 // rule's section starts with the name of its own: llmstxt is llmstxt.org, version
 // 2; rfc6721-3 is section 3 of RFC 6721. A site is not judged by what it does not
 // have: each document has its rules, and those of robots.txt and of sitemaps are
-// for sites that also have something that this room is about.
+// for sites that also have something that this protocol is about.
 //
 // Sentences without a rule, and why:
 //

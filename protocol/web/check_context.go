@@ -26,7 +26,7 @@ const (
 	pathCatalog = "/.well-known/api-catalog"
 )
 
-// siteContext is what a site has of the room, as its rules share it. It is lenient
+// siteContext is what a site has of the protocol, as its rules share it. It is lenient
 // where the reader is strict: what is broken has to be seen.
 type siteContext struct {
 	kit.Site

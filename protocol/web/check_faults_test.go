@@ -15,7 +15,7 @@ const (
 )
 
 type checkFault struct {
-	rule, name string // the rule's ID without the room
+	rule, name string // the rule's ID without the protocol
 	breaks     breaker
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// No rule finds fault with what the room publishes. The catalogue and robots.txt
+// No rule finds fault with what the protocol publishes. The catalogue and robots.txt
 // are the gateway's, and its tests'.
 func TestCheckPublished(t *testing.T) {
 	var pages []*millrace.Page

@@ -64,7 +64,7 @@ func pictured(blocks []millrace.Block) bool {
 	})
 }
 
-// reduce gives the part of a page that the room carries, as it is.
+// reduce gives the part of a page that the protocol carries, as it is.
 func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	kept := &millrace.Page{
 		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),

@@ -1,4 +1,4 @@
-// Package web is the room of what agents and crawlers read today: pages as
+// Package web implements what agents and crawlers read today: pages as
 // Markdown, llms.txt, feeds of changes and sitemaps. No single specification has
 // it all; each part keeps to its own:
 //
@@ -30,7 +30,7 @@
 // kind, in the front matter that starts the Markdown; content as blocks. What a
 // page keeps is what a reader of its Markdown gets, and the Markdown that is
 // published is that of what is kept: reading it gives the same again. So lost
-// are summary, JSON-LD, what other rooms keep, anchors of headings, spans of
+// are summary, JSON-LD, what other protocols keep, anchors of headings, spans of
 // cells, captions and sources of media, which become links, call-outs and
 // definitions, which become quotes and paragraphs, and footnotes that nothing
 // refers to. Content that no Markdown gives back is one block of code.

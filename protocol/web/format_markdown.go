@@ -71,7 +71,7 @@ func titled(blocks []millrace.Block, title string) bool {
 
 // decodeMarkdown reads the Markdown of a page that was fetched at a URL, the
 // base of its links. What front matter names, the page speaks for; with a URL in
-// it, it speaks for all that the room carries. A heading that says the title
+// it, it speaks for all that the protocol carries. A heading that says the title
 // again is no content. Errors are [*millrace.FormatError] without the URL,
 // [millrace.ErrTooLarge], or the context's own.
 func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {

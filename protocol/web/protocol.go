@@ -12,7 +12,7 @@ const Name = "web"
 // source is where the specification of llms.txt is published.
 const source = "https://llmstxt.org/"
 
-// Protocol describes the room.
+// Protocol describes this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,

@@ -48,7 +48,7 @@ type publisher struct {
 	plans  plans
 }
 
-// NewPublisher makes the room's publisher; nil options are the zero value.
+// NewPublisher makes the protocol's publisher; nil options are the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)

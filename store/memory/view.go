@@ -30,9 +30,9 @@ func (v *view) describe(docs string) error {
 	pages, tagged := make(map[string]int), make(map[string]int)
 	for _, e := range v.entries("", byURL) {
 		pages[e.Section]++
-		for room := range e.tags {
-			if v.of != nil && v.of.taggers[room].Tag != nil {
-				tagged[room]++
+		for proto := range e.tags {
+			if v.of != nil && v.of.taggers[proto].Tag != nil {
+				tagged[proto]++
 			}
 		}
 	}
@@ -166,14 +166,14 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	})
 }
 
-func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) {
-	return get(ctx, v.site.store, "tag of "+url+" in "+room, func() (millrace.Tag, error) {
+func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
+	return get(ctx, v.site.store, "tag of "+url+" in "+proto, func() (millrace.Tag, error) {
 		identity := v.names.Identity(url)
-		t, ok := v.tag(room, v.entry(identity))
+		t, ok := v.tag(proto, v.entry(identity))
 		switch {
 		case ok:
 			return t, nil
-		case v.of != nil && v.of.hasShown(room, identity, v.seq):
+		case v.of != nil && v.of.hasShown(proto, identity, v.seq):
 			return t, millrace.ErrGone
 		}
 		return t, millrace.ErrNotFound
@@ -181,13 +181,13 @@ func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) 
 }
 
 // tag returns the tag of a page of the view, and whether it has one.
-func (v *view) tag(room string, e *entry) (millrace.Tag, bool) {
-	value := e.tags[room]
-	if value == "" || v.of == nil || v.of.taggers[room].Tag == nil {
+func (v *view) tag(proto string, e *entry) (millrace.Tag, bool) {
+	value := e.tags[proto]
+	if value == "" || v.of == nil || v.of.taggers[proto].Tag == nil {
 		return millrace.Tag{}, false
 	}
 	out := millrace.Tag{URL: v.names.Absolute(e.url), Value: value, N: 1, Modified: e.Date()}
-	if rivals := v.of.taggers[room].Rivals; rivals != nil {
+	if rivals := v.of.taggers[proto].Rivals; rivals != nil {
 		before, _ := rivals(e.url)
 		for _, url := range before {
 			if v.entry(url).Present {
@@ -198,10 +198,10 @@ func (v *view) tag(room string, e *entry) (millrace.Tag, bool) {
 	return out, true
 }
 
-func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
-	return list(ctx, v.site.store, "tags of "+room, func() (all []millrace.Tag, _ error) {
+func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
+	return list(ctx, v.site.store, "tags of "+proto, func() (all []millrace.Tag, _ error) {
 		for _, e := range v.entries("", byURL) {
-			if t, ok := v.tag(room, e); ok && e.url > v.names.Identity(after) {
+			if t, ok := v.tag(proto, e); ok && e.url > v.names.Identity(after) {
 				all = append(all, t)
 			}
 		}

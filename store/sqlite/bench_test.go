@@ -19,7 +19,7 @@ import (
 
 const benchBase = "https://example.com/"
 
-// hashTagger is what a room costs at least: a hash of what the page says.
+// hashTagger is what a protocol costs at least: a hash of what the page says.
 func hashTagger() millrace.Tagger {
 	return millrace.Tagger{Protocol: "hash-01", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		h := sha256.New()

@@ -75,7 +75,7 @@ func (s *Site) markDropped(ctx context.Context) error {
 
 // dropLog deletes the next rows of a generation, and at last the generation.
 func (w *work) dropLog() (more bool, err error) {
-	n, err := w.count(`DELETE FROM tag WHERE (log, room, url, seq) IN (SELECT log, room, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
+	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN (SELECT log, protocol, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
 	if err != nil || n > 0 {
 		return true, err
 	}
@@ -181,9 +181,9 @@ func (w *work) strip() (more bool, err error) {
 // dropTags drops tags that have ended. The last one of a page stays as long as
 // the log, if it was published: it says that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
-	n, err := w.count(`DELETE FROM tag WHERE (log, room, url, seq) IN
-		(SELECT log, room, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
-			OR EXISTS (SELECT 1 FROM tag WHERE log = t.log AND room = t.room AND url = t.url AND seq > t.seq)) LIMIT ?)`,
+	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
+		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
+			OR EXISTS (SELECT 1 FROM tag WHERE log = t.log AND protocol = t.protocol AND url = t.url AND seq > t.seq)) LIMIT ?)`,
 		w.id, w.floor, w.logState.horizon, compactRows)
 	return n == compactRows, err
 }

@@ -23,8 +23,8 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 		if left, err := g.parentLeft(w); err != nil || !left {
 			return cmp.Or(err, errForkLost)
 		}
-		if room, url, ok := strings.Cut(g.after, " "); ok || w.seq == g.fork {
-			return r.copyTags(w, &g, room, url)
+		if proto, url, ok := strings.Cut(g.after, " "); ok || w.seq == g.fork {
+			return r.copyTags(w, &g, proto, url)
 		}
 		st, err := parent.state(w)
 		if err != nil {
@@ -66,33 +66,33 @@ func (g *generation) parentLeft(q querier) (left bool, err error) {
 // copied.
 var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
 
-// copyTags copies the next tags of the rooms that the publication has. After the
+// copyTags copies the next tags of the protocols that the publication has. After the
 // last one, the fork's own log begins.
-func (r *refresh) copyTags(w *work, g *generation, room, url string) error {
-	rooms := make([]string, 0, len(r.rooms))
-	for name := range r.rooms {
-		rooms = append(rooms, name)
+func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
+	protocols := make([]string, 0, len(r.protocols))
+	for name := range r.protocols {
+		protocols = append(protocols, name)
 	}
-	slices.Sort(rooms)
-	if room == "" && len(rooms) > 0 {
-		room = rooms[0]
+	slices.Sort(protocols)
+	if proto == "" && len(protocols) > 0 {
+		proto = protocols[0]
 	}
-	if room != "" {
+	if proto != "" {
 		next := ""
 		n := 0
-		err := w.rows("SELECT DISTINCT url FROM tag WHERE log = ? AND room = ? AND url > ? AND seq <= ? ORDER BY url LIMIT ?",
-			[]any{g.parent, room, url, g.fork, copyRows}, func(scan scanner) error { n++; return scan(&next) })
+		err := w.rows("SELECT DISTINCT url FROM tag WHERE log = ? AND protocol = ? AND url > ? AND seq <= ? ORDER BY url LIMIT ?",
+			[]any{g.parent, proto, url, g.fork, copyRows}, func(scan scanner) error { n++; return scan(&next) })
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			g.after = room + " " + next
-			return w.exec(`INSERT INTO tag (log, room, url, seq, until, n, modified, value, named)
-				SELECT ?1, room, url, seq, iif(until > ?2, 1099511627775, until), n, modified, value, named
-				FROM tag WHERE log = ?3 AND room = ?4 AND url > ?5 AND url <= ?6 AND seq <= ?2`, w.id, g.fork, g.parent, room, url, next)
+			g.after = proto + " " + next
+			return w.exec(`INSERT INTO tag (log, protocol, url, seq, until, n, modified, value, named)
+				SELECT ?1, protocol, url, seq, iif(until > ?2, 1099511627775, until), n, modified, value, named
+				FROM tag WHERE log = ?3 AND protocol = ?4 AND url > ?5 AND url <= ?6 AND seq <= ?2`, w.id, g.fork, g.parent, proto, url, next)
 		}
-		if i := slices.Index(rooms, room); i+1 < len(rooms) {
-			g.after = rooms[i+1] + " "
+		if i := slices.Index(protocols, proto); i+1 < len(protocols) {
+			g.after = protocols[i+1] + " "
 			return nil
 		}
 	}
@@ -105,7 +105,7 @@ func (r *refresh) copyTags(w *work, g *generation, room, url string) error {
 	if err != nil {
 		return err
 	}
-	err = w.exec("INSERT INTO tagged (log, room, pages) SELECT log, room, count(*) FROM tag WHERE log = ? AND until = 1099511627775 GROUP BY room", w.id)
+	err = w.exec("INSERT INTO tagged (log, protocol, pages) SELECT log, protocol, count(*) FROM tag WHERE log = ? AND until = 1099511627775 GROUP BY protocol", w.id)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,15 @@ import (
 // log is the log of a site or of one generation of a publication. Each of its
 // entries is one state of one page; views read them by sequence number.
 type log struct {
-	store   *Store
-	id      int64
-	site    int64 // log of the site
-	what    string
-	names   record.Names
-	docs    string
-	epoch   string
-	earlier []millrace.Epoch
-	rooms   map[string]bool // that have tags
+	store     *Store
+	id        int64
+	site      int64 // log of the site
+	what      string
+	names     record.Names
+	docs      string
+	epoch     string
+	earlier   []millrace.Epoch
+	protocols map[string]bool // that have tags
 }
 
 // logState is a log's row.
@@ -45,7 +45,7 @@ type work struct {
 	logState
 	now      time.Time
 	sections map[string]int // by how much they have grown
-	tagged   map[string]int // likewise, the pages that have a tag of a room
+	tagged   map[string]int // likewise, the pages that have a tag of a protocol
 }
 
 // change runs f in a transaction. It returns ErrConflict unless the lease is

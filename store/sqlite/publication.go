@@ -85,12 +85,12 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 	p := &Publication{
 		log: &log{
 			store: s.store, id: g.id, site: s.id, what: what + " at " + c.Base, names: names, docs: c.EndpointBase,
-			epoch: g.epoch, earlier: g.earlier, rooms: make(map[string]bool),
+			epoch: g.epoch, earlier: g.earlier, protocols: make(map[string]bool),
 		},
 		config: c,
 	}
 	for _, t := range c.Taggers {
-		p.rooms[t.Protocol] = true
+		p.protocols[t.Protocol] = true
 	}
 	return p, nil
 }

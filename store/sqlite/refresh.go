@@ -336,8 +336,8 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 		seq, modified = it.new.seq, it.new.Modified
 	}
 	if !it.new.Present {
-		for room := range r.rooms {
-			if err := w.endTag(room, it.new.url, seq); err != nil {
+		for proto := range r.protocols {
+			if err := w.endTag(proto, it.new.url, seq); err != nil {
 				return err
 			}
 		}

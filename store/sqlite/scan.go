@@ -113,17 +113,17 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 }
 
 // Tags implements [millrace.View].
-func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
-		if !v.log.rooms[room] {
+		if !v.log.protocols[proto] {
 			return
 		}
 		last := v.log.names.Identity(after)
 		for n := firstChunk; ; n = min(2*n, chunk) {
 			tags, stored := make([]millrace.Tag, 0, n), make([][]byte, 0, n)
 			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
-				WHERE log = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
-				[]any{v.log.id, room, last, v.seq, v.seq, n}, func(scan scanner) error {
+				WHERE log = ? AND protocol = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
+				[]any{v.log.id, proto, last, v.seq, v.seq, n}, func(scan scanner) error {
 					var t millrace.Tag
 					var modified int64
 					var value []byte
@@ -133,14 +133,14 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 					return err
 				})
 			if err != nil {
-				yield(millrace.Tag{}, explain("tags of room "+room, err))
+				yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
 				return
 			}
 			for i, t := range tags {
 				last = t.URL
 				t.URL = v.log.names.Absolute(t.URL)
 				if t.Value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored[i]); err != nil {
-					yield(millrace.Tag{}, explain("tags of room "+room, err))
+					yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
 					return
 				}
 				if !yield(t, nil) {
@@ -149,7 +149,7 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 			}
 			if len(tags) < n {
 				if err := v.whole(ctx); err != nil {
-					yield(millrace.Tag{}, explain("tags of room "+room, err))
+					yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
 				}
 				return
 			}

@@ -46,7 +46,7 @@ CREATE TABLE moment ( -- when the entries of a log up to seq became visible
 	log  INTEGER NOT NULL,
 	seq  INTEGER NOT NULL,
 	time INTEGER NOT NULL, -- Unix ms
-	tags TEXT NOT NULL DEFAULT '{}', -- pages that have a tag, by room, as JSON
+	tags TEXT NOT NULL DEFAULT '{}', -- pages that have a tag, by protocol, as JSON
 	PRIMARY KEY (log, seq)
 ) WITHOUT ROWID;
 CREATE INDEX moment_time ON moment (log, time);
@@ -85,9 +85,9 @@ CREATE TABLE section ( -- pages present at the newest entry
 
 CREATE TABLE tagged ( -- pages that have a tag, as far as the Refresh that is under way has come
 	log   INTEGER NOT NULL,
-	room  TEXT NOT NULL,
+	protocol  TEXT NOT NULL,
 	pages INTEGER NOT NULL,
-	PRIMARY KEY (log, room)
+	PRIMARY KEY (log, protocol)
 ) WITHOUT ROWID;
 
 CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- a frame of zdict
@@ -117,7 +117,7 @@ CREATE INDEX entry_html ON entry (log, url, html_bytes, html_received) WHERE htm
 
 CREATE TABLE tag (
 	log      INTEGER NOT NULL,
-	room     TEXT NOT NULL,
+	protocol     TEXT NOT NULL,
 	url      TEXT NOT NULL,
 	seq      INTEGER NOT NULL,
 	until    INTEGER NOT NULL,
@@ -125,7 +125,7 @@ CREATE TABLE tag (
 	modified INTEGER NOT NULL,
 	value    BLOB NOT NULL, -- a long one is a frame of zdict
 	named    INTEGER NOT NULL DEFAULT 0, -- an edition has shown the tag, or an earlier one of the page
-	PRIMARY KEY (log, room, url, seq)
+	PRIMARY KEY (log, protocol, url, seq)
 ) WITHOUT ROWID;
 CREATE INDEX tag_old ON tag (log, until) WHERE until < 1099511627775;
 

@@ -47,7 +47,7 @@ func (s *Store) decodeTag(q querier, stored []byte) (string, error) {
 	return string(value), err
 }
 
-// tagRow is the newest tag of a page in a room.
+// tagRow is the newest tag of a page in a protocol.
 type tagRow struct {
 	seq, until, modified int64
 	n                    int
@@ -55,10 +55,10 @@ type tagRow struct {
 	value                string
 }
 
-func (w *work) tagOf(room, url string) (t tagRow, ok bool, err error) {
+func (w *work) tagOf(proto, url string) (t tagRow, ok bool, err error) {
 	var stored []byte
-	err = w.row("SELECT seq, until, n, modified, named, value FROM tag WHERE log = ? AND room = ? AND url = ? ORDER BY seq DESC LIMIT 1",
-		[]any{w.id, room, url}, &t.seq, &t.until, &t.n, &t.modified, &t.named, &stored)
+	err = w.row("SELECT seq, until, n, modified, named, value FROM tag WHERE log = ? AND protocol = ? AND url = ? ORDER BY seq DESC LIMIT 1",
+		[]any{w.id, proto, url}, &t.seq, &t.until, &t.n, &t.modified, &t.named, &stored)
 	if absent(err) {
 		return t, false, nil
 	}
@@ -71,8 +71,8 @@ func (w *work) tagOf(room, url string) (t tagRow, ok bool, err error) {
 // setTag makes t the tag of a page from t.seq on; an empty value takes it
 // away. It writes nothing if that is so already. What the
 // Refresh that is under way wrote since t.seq is overwritten: no view has seen it.
-func (w *work) setTag(room, url string, t tagRow) error {
-	old, ok, err := w.tagOf(room, url)
+func (w *work) setTag(proto, url string, t tagRow) error {
+	old, ok, err := w.tagOf(proto, url)
 	switch {
 	case err != nil:
 		return err
@@ -81,53 +81,53 @@ func (w *work) setTag(room, url string, t tagRow) error {
 	case ok && old.value == t.value && old.n == t.n && old.modified == t.modified:
 		return nil
 	case old.seq >= t.seq && t.value == "":
-		w.tagged[room]--
-		return w.exec("DELETE FROM tag WHERE log = ? AND room = ? AND url = ? AND seq = ?", w.id, room, url, old.seq)
+		w.tagged[proto]--
+		return w.exec("DELETE FROM tag WHERE log = ? AND protocol = ? AND url = ? AND seq = ?", w.id, proto, url, old.seq)
 	case old.seq >= t.seq:
 		if !ok {
-			w.tagged[room]++
+			w.tagged[proto]++
 		}
-		return w.exec("UPDATE tag SET until = 1099511627775, n = ?, modified = ?, value = ? WHERE log = ? AND room = ? AND url = ? AND seq = ?",
-			t.n, t.modified, w.encodeTag(t.value), w.id, room, url, old.seq)
+		return w.exec("UPDATE tag SET until = 1099511627775, n = ?, modified = ?, value = ? WHERE log = ? AND protocol = ? AND url = ? AND seq = ?",
+			t.n, t.modified, w.encodeTag(t.value), w.id, proto, url, old.seq)
 	case ok:
-		if err := w.endTag(room, url, t.seq); err != nil || t.value == "" {
+		if err := w.endTag(proto, url, t.seq); err != nil || t.value == "" {
 			return err
 		}
-		if old, _, err = w.tagOf(room, url); err != nil {
+		if old, _, err = w.tagOf(proto, url); err != nil {
 			return err
 		}
 	}
 	t.named = old.named
-	return w.addTag(room, url, t)
+	return w.addTag(proto, url, t)
 }
 
 // addTag adds the tag of a page that has none, unless its value is empty.
-func (w *work) addTag(room, url string, t tagRow) error {
+func (w *work) addTag(proto, url string, t tagRow) error {
 	if t.value == "" {
 		return nil
 	}
-	w.tagged[room]++
-	return w.exec("INSERT INTO tag (log, room, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
-		w.id, room, url, t.seq, t.n, t.modified, t.named, w.encodeTag(t.value))
+	w.tagged[proto]++
+	return w.exec("INSERT INTO tag (log, protocol, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
+		w.id, proto, url, t.seq, t.n, t.modified, t.named, w.encodeTag(t.value))
 }
 
 // endTag ends the tag of a page, which the published view has shown if it had
 // begun by then. Publish notes it for views that are published later.
-func (w *work) endTag(room, url string, seq int64) error {
+func (w *work) endTag(proto, url string, seq int64) error {
 	n, err := w.count(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE log = ?2 ORDER BY number DESC LIMIT 1), 0)
-		WHERE log = ?2 AND room = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, room, url)
-	w.tagged[room] -= int(n)
+		WHERE log = ?2 AND protocol = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, proto, url)
+	w.tagged[proto] -= int(n)
 	return err
 }
 
 // countTags adds to the numbers of pages that have a tag. With complete, those
 // are the numbers of the newest moment.
 func (w *work) countTags(complete bool) error {
-	for room, n := range w.tagged {
+	for proto, n := range w.tagged {
 		if n == 0 {
 			continue
 		}
-		err := w.exec("INSERT INTO tagged (log, room, pages) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages", w.id, room, n)
+		err := w.exec("INSERT INTO tagged (log, protocol, pages) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages", w.id, proto, n)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (w *work) countTags(complete bool) error {
 	if !complete {
 		return nil
 	}
-	return w.exec(`UPDATE moment SET tags = (SELECT json_group_object(room, pages) FROM tagged WHERE log = ?1)
+	return w.exec(`UPDATE moment SET tags = (SELECT json_group_object(protocol, pages) FROM tagged WHERE log = ?1)
 		WHERE log = ?1 AND seq = (SELECT max(seq) FROM moment WHERE log = ?1)`, w.id)
 }
 

@@ -63,7 +63,7 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	if err == nil || absent(err) {
 		err = q.rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
 	}
-	maps.DeleteFunc(tagged, func(room string, _ int) bool { return !l.rooms[room] })
+	maps.DeleteFunc(tagged, func(proto string, _ int) bool { return !l.protocols[proto] })
 	if seq == st.seq {
 		at = st.time
 	} else if err == nil {
@@ -196,15 +196,15 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 }
 
 // Tag implements [millrace.View].
-func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) {
+func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
 	identity := v.log.names.Identity(url)
 	var t tagRow
 	var stored []byte
 	err := errNoRow
-	if v.log.rooms[room] {
+	if v.log.protocols[proto] {
 		err = v.log.store.read.row(ctx, `SELECT until, n, modified, named, value FROM tag
-			WHERE log = ? AND room = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-			[]any{v.log.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
+			WHERE log = ? AND protocol = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
+			[]any{v.log.id, proto, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
 	}
 	if err == nil {
 		t.value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored)
@@ -218,7 +218,7 @@ func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) 
 		}
 	}
 	if err != nil {
-		return millrace.Tag{}, explain("tag of "+url+" in "+room, err)
+		return millrace.Tag{}, explain("tag of "+url+" in "+proto, err)
 	}
 	return millrace.Tag{URL: v.log.names.Absolute(identity), Value: t.value, N: t.n, Modified: record.Instant(t.modified)}, nil
 }

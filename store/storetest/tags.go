@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// tagger is a room whose tag is what it saw of the page. Archives have none.
-func tagger(room string) millrace.Tagger {
-	return millrace.Tagger{Protocol: room, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
+// tagger is a protocol whose tag is what it saw of the page. Archives have none.
+func tagger(proto string) millrace.Tagger {
+	return millrace.Tagger{Protocol: proto, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
 		switch {
 		case p.Kind == millrace.Archive:
 			return "", nil
@@ -24,7 +24,7 @@ func tagger(room string) millrace.Tagger {
 	}}
 }
 
-// slashes is room one, where /a and /a/ claim one name, and /a has it first.
+// slashes is protocol one, where /a and /a/ claim one name, and /a has it first.
 func slashes() millrace.Tagger {
 	t := tagger("one")
 	t.Rivals = func(identity string) (before, after []string) {
@@ -36,26 +36,26 @@ func slashes() millrace.Tagger {
 	return t
 }
 
-func (f *fixture) tag(v millrace.View, room, url string) millrace.Tag {
+func (f *fixture) tag(v millrace.View, proto, url string) millrace.Tag {
 	f.Helper()
-	tag, err := v.Tag(f.Context(), room, url)
+	tag, err := v.Tag(f.Context(), proto, url)
 	if err != nil {
 		f.Fatalf("tag: %v", err)
 	}
 	return tag
 }
 
-func (f *fixture) untagged(v millrace.View, room, url string) {
+func (f *fixture) untagged(v millrace.View, proto, url string) {
 	f.Helper()
-	if tag, err := v.Tag(f.Context(), room, url); !errors.Is(err, millrace.ErrNotFound) {
-		f.Errorf("tag of %s in %s: %+v, %v", url, room, tag, err)
+	if tag, err := v.Tag(f.Context(), proto, url); !errors.Is(err, millrace.ErrNotFound) {
+		f.Errorf("tag of %s in %s: %+v, %v", url, proto, tag, err)
 	}
 }
 
-func (f *fixture) tags(v millrace.View, room, after string) []string {
+func (f *fixture) tags(v millrace.View, proto, after string) []string {
 	f.Helper()
 	list := []string{}
-	for tag, err := range v.Tags(f.Context(), room, after) {
+	for tag, err := range v.Tags(f.Context(), proto, after) {
 		if err != nil {
 			f.Fatalf("tags: %v", err)
 		}
@@ -151,7 +151,7 @@ func tagCases() []testCase {
 			f.apply(gone("/shown"))
 			all("after it came and went again")
 		}},
-		{"a room may have nothing for a page", func(t *testing.T, f *fixture) {
+		{"a protocol may have nothing for a page", func(t *testing.T, f *fixture) {
 			f.taggers(tagger("one"))
 			archive, refused := article("/tags", "t"), article("/refused", "refused")
 			archive.Kind = millrace.Archive
@@ -178,7 +178,7 @@ func tagCases() []testCase {
 			f.apply(batch...)
 			want(f, "all", f.tags(f.head(), "one", ""), exp)
 			want(f, "after", f.tags(f.head(), "one", base+"p590"), exp[591:])
-			want(f, "unknown room", f.tags(f.head(), "none", ""), set())
+			want(f, "unknown protocol", f.tags(f.head(), "none", ""), set())
 		}},
 		{"rivals are numbered by their presence", func(t *testing.T, f *fixture) {
 			f.taggers(slashes(), tagger("two"))
@@ -189,7 +189,7 @@ func tagCases() []testCase {
 			both := f.head()
 			want(f, "second", f.tag(both, "one", "/a/").N, 2)
 			want(f, "first", f.tag(both, "one", "/a").N, 1)
-			want(f, "a room without rivals", f.tag(both, "two", "/a/").N, 1)
+			want(f, "a protocol without rivals", f.tag(both, "two", "/a/").N, 1)
 			want(f, "value", f.tag(both, "one", "/a/").Value, f.tag(alone, "one", "/a/").Value)
 			want(f, "the old view", f.tags(alone, "one", ""), set("/a/ 1"))
 			f.apply(put(article("/a/", "edited")))

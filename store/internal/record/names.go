@@ -74,14 +74,14 @@ func (n Names) replace(b []byte, from, to string) []byte {
 // generation: what decides, beside the site, which bytes it shows.
 func Generation(c store.Config) (name, fingerprint string) {
 	type format struct {
-		Room   string
-		Format int
+		Protocol string
+		Format   int
 	}
 	var formats []format
 	for _, t := range c.Taggers {
 		formats = append(formats, format{t.Protocol, t.Format})
 	}
-	slices.SortFunc(formats, func(a, b format) int { return strings.Compare(a.Room, b.Room) })
+	slices.SortFunc(formats, func(a, b format) int { return strings.Compare(a.Protocol, b.Protocol) })
 	b, err := json.Marshal([]any{Format, c.Visibility.Fingerprint(), formats})
 	if err != nil {
 		panic("record: strings do not encode: " + err.Error())
@@ -102,12 +102,12 @@ func Complete(site string, c store.Config) (store.Config, Names, error) {
 	if err != nil {
 		return c, names, err
 	}
-	rooms := make(map[string]bool)
+	protocols := make(map[string]bool)
 	for _, t := range c.Taggers {
-		if t.Protocol == "" || strings.ContainsAny(t.Protocol, " ") || rooms[t.Protocol] || t.Tag == nil {
+		if t.Protocol == "" || strings.ContainsAny(t.Protocol, " ") || protocols[t.Protocol] || t.Tag == nil {
 			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete, or the second of its name", t.Protocol, millrace.ErrInvalid))
 		}
-		rooms[t.Protocol] = true
+		protocols[t.Protocol] = true
 	}
 	return c, names, nil
 }

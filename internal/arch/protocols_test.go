@@ -14,15 +14,15 @@ import (
 // its own.
 var draftFile = regexp.MustCompile(`^draft\d\d$`)
 
-// checkRooms compares the files of every room with the plan, and the rooms
-// with the one list of them.
-func checkRooms(t *tree) []string {
+// checkProtocols compares the files of every protocol package with the table of
+// roles, and the packages with the list of package all.
+func checkProtocols(t *tree) []string {
 	var roles, problems []string
 	for _, r := range tableRows(t.text[page], "file", "role") {
 		roles = append(roles, names(r[0])...)
 	}
 	if len(roles) == 0 {
-		return []string{page + ": no plan of a room"}
+		return []string{page + ": no table of files"}
 	}
 	var listed []string
 	if all := t.packages["protocol/all"]; all != nil {
@@ -35,7 +35,7 @@ func checkRooms(t *tree) []string {
 		}
 	}
 	for _, p := range t.sorted() {
-		if !isRoom(p.path) {
+		if !isProtocol(p.path) {
 			continue
 		}
 		if !slices.Contains(listed, p.path) {
@@ -50,7 +50,7 @@ func checkRooms(t *tree) []string {
 				continue
 			}
 			if !f.test && (!slices.Contains(roles, role+".go") || topic == "" && strings.Contains(base, "_")) {
-				problems = append(problems, fmt.Sprintf("%s: no role of the plan has this name", f.path))
+				problems = append(problems, fmt.Sprintf("%s: no role has this name", f.path))
 			}
 		}
 		for _, r := range roles {
@@ -62,14 +62,14 @@ func checkRooms(t *tree) []string {
 	return problems
 }
 
-// checkSymmetry finds what one room does in another way than the others: the site is
+// checkSymmetry finds what one protocol does in another way than the others: the site is
 // found by a function discover, in the files of that role, and so are its offers;
 // NewReader returns a millrace.Source; the faults of rules go through the suite of
 // protocoltest.
 func checkSymmetry(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
-		if !isRoom(p.path) {
+		if !isProtocol(p.path) {
 			continue
 		}
 		found, faults := false, false
