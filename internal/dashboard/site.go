@@ -58,7 +58,7 @@ type Site struct {
 	Coefficients savings.Coefficients // zero = those of [savings.Default]
 }
 
-// Scan is one look at the source of the site.
+// SourceScan is one scan of the source of the site.
 type SourceScan struct {
 	Time      time.Time // when it was over
 	As        string    // how the source was read: folder, crawl, …
