@@ -21,10 +21,10 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/protocols.md and docs/reference/rules.md")
+var update = flag.Bool("update", false, "rewrite docs/explanation/protocols.md and docs/reference/rules.md")
 
 const (
-	document = "../../docs/protocols.md"
+	document = "../../docs/explanation/protocols.md"
 	from     = "<!-- table -->\n"
 	to       = "<!-- end -->\n"
 )
