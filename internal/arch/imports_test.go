@@ -75,7 +75,8 @@ const modulesFile = tables + "modules.txt"
 func owners(t *tree) (map[string][]string, []string) {
 	var problems []string
 	out := readRows(t.text[modulesFile])
-	for m, words := range out {
+	for _, m := range slices.Sorted(maps.Keys(out)) {
+		words := out[m]
 		n := slices.Index(append(words, "#"), "#")
 		if n >= len(words)-1 {
 			problems = append(problems, fmt.Sprintf("%s: %s has no reason", modulesFile, m))
