@@ -14,49 +14,47 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Keys keeps the hashes of the access keys that the owner of a store has given
-// out. All methods are safe for concurrent use.
+// Keys stores the hashes of the access keys of a store. All methods are safe for
+// concurrent use.
 type Keys interface {
 	// Add stores a key. It sets Created and ignores Revoked. ErrConflict: the
 	// store has a key of the same name that is not revoked, or of the same
 	// hash. ErrInvalid: see [Key.Validate].
 	Add(ctx context.Context, k Key) error
-	// List returns all keys, also those that are expired or revoked and those
-	// that other processes have added, in the order of their names, the oldest
-	// of a name first.
+	// List returns all keys, also expired and revoked ones and those of other
+	// processes, ordered by name, the oldest of a name first.
 	List(ctx context.Context) ([]Key, error)
-	// Revoke revokes the key of a name, for good. ErrNotFound: the store has no
-	// key of the name that is not revoked.
+	// Revoke revokes the key of a name permanently. ErrNotFound: no valid key has
+	// the name.
 	Revoke(ctx context.Context, name string) error
 }
 
 // MaxKeyName is the length of the longest name of a key, in bytes.
 const MaxKeyName = 100
 
-// Key is what is known of a key. Its times have whole seconds.
+// Key describes an access key. Its times have whole seconds.
 type Key struct {
 	Name    string
 	Hash    KeyHash
 	Scopes  []millrace.Scope
 	Created time.Time
-	Expires time.Time // the first moment at which it does not hold any more; zero = never
-	Revoked time.Time // zero = it is not
+	Expires time.Time // first moment at which it is invalid; zero = never
+	Revoked time.Time // zero = not revoked
 }
 
-// KeyHash is the SHA-256 of a key's random bytes, or of a key that its owner has
-// brought. They are too many to be guessed, so a hash that is quick to compute
-// tells nothing about them.
+// KeyHash is the SHA-256 of the random bytes of a key, or of an owner's key. Both
+// have too much entropy to be guessed from a fast hash.
 type KeyHash [sha256.Size]byte
 
-// Holds reports whether a key holds at a time.
+// Holds reports whether a key is valid at a time.
 func (k *Key) Holds(now time.Time) bool {
 	return k.Revoked.IsZero() && (k.Expires.IsZero() || now.Before(k.Expires))
 }
 
-// May reports whether a key has a right.
+// May reports whether a key has a scope.
 func (k *Key) May(r millrace.Scope) bool { return slices.Contains(k.Scopes, r) }
 
-// Validate gives an ErrInvalid for a key that no store keeps.
+// Validate returns ErrInvalid for a key that a store does not accept.
 func (k *Key) Validate() error {
 	switch {
 	case k.Name == "" || len(k.Name) > MaxKeyName:
@@ -76,8 +74,8 @@ func (k *Key) Validate() error {
 	return nil
 }
 
-// A key is "mill_", 43 digits of the base 62 that stand for 32 random bytes,
-// and 6 that stand for their CRC-32, which detects most typing errors.
+// A key is "mill_", 43 base-62 digits of 32 random bytes, and 6 digits of their
+// CRC-32, which detects most typing errors.
 const (
 	KeyPrefix   = "mill_"
 	keyDigits   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -87,8 +85,7 @@ const (
 	keyLength   = len(KeyPrefix) + keyBody + keyChecksum
 )
 
-// NewKey makes a key of its own, and its hash, which is all that is to be kept
-// of it.
+// NewKey returns a new key and its hash. Store only the hash.
 func NewKey() (string, KeyHash) {
 	var b [keySize]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -101,15 +98,15 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 	return text, sha256.Sum256(b[:])
 }
 
-// The bounds of a key that an owner brings, in characters. An owner's key is a
-// random string of another program: the hash of a word could be guessed.
+// Lengths of an owner's key, in characters. It must be a random string of another
+// program: the hash of a word could be guessed.
 const (
 	minOwnKey      = 32
 	maxOwnKey      = 256
 	minOwnDistinct = 10
 )
 
-// ownKey gives the hash of a key that an owner brings.
+// ownKey returns the hash of an owner's key.
 func ownKey(key string) (KeyHash, error) {
 	distinct := map[rune]bool{}
 	for _, r := range key {
@@ -123,9 +120,8 @@ func ownKey(key string) (KeyHash, error) {
 	return sha256.Sum256([]byte("own key\n" + key)), nil
 }
 
-// ReadKey gives the hash of a key, as [NewKey] has made it or as its owner brings
-// it. ErrInvalid: it is none; the error says what is wrong, and nothing of the
-// key.
+// ReadKey returns the hash of a key of [NewKey] or of an owner. ErrInvalid: the key
+// is malformed; the error does not contain it.
 func ReadKey(key string) (KeyHash, error) {
 	body, ok := strings.CutPrefix(key, KeyPrefix)
 	switch {
@@ -150,7 +146,7 @@ func ReadKey(key string) (KeyHash, error) {
 	return sha256.Sum256(b[:]), nil
 }
 
-// digits writes n with so many digits of the base 62.
+// digits formats n with count base-62 digits.
 func digits(n *big.Int, count int) string {
 	out, base, digit := make([]byte, count), big.NewInt(int64(len(keyDigits))), new(big.Int)
 	for i := count - 1; i >= 0; i-- {
@@ -160,7 +156,7 @@ func digits(n *big.Int, count int) string {
 	return string(out)
 }
 
-// number reads what digits has written.
+// number parses the result of digits.
 func number(s string) (*big.Int, bool) {
 	n, base := new(big.Int), big.NewInt(int64(len(keyDigits)))
 	for i := range len(s) {

@@ -6,7 +6,7 @@ import "context"
 // site have the site's name as their namespace. All methods are safe for
 // concurrent use, also by several processes.
 type State interface {
-	// Value returns the value of a key, nil if it has none.
+	// Value returns the value of a key, nil if absent.
 	Value(ctx context.Context, namespace, key string) ([]byte, error)
 	// Swap replaces the value old of a key by new. The change is durable when
 	// Swap returns. An empty value is no value. ErrConflict: the key has another

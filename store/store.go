@@ -1,10 +1,10 @@
-// Package store is the contract of the engines that keep sites. The packages
-// below it are engines, and storetest is the suite that each of them passes.
+// Package store defines the interface of the engines that store sites. The packages
+// below it are engines. storetest is the test suite of every engine.
 //
-// A [Site] is what sources said: a log of its pages. It knows no configuration.
-// A [Publication] is what one configuration shows of a site: a log of its own,
-// with tags and editions. Any number of publications, of any number of
-// processes, follow one site.
+// A [Site] is the log of the pages that sources gave. It has no configuration. A
+// [Publication] is what one configuration shows of a site: a log of its own, with
+// tags and editions. Any number of publications, of any number of processes, follow
+// one site.
 package store
 
 import (
@@ -19,7 +19,7 @@ import (
 // Store keeps sites. All methods are safe for concurrent use, also by several
 // processes. An engine that can store the requests of machines is also a [Usage].
 type Store interface {
-	// Sites yields the names of the sites that have ever had a page, in order.
+	// Sites yields the names of all sites that ever had a page, in order.
 	Sites(ctx context.Context) iter.Seq2[string, error]
 	// Site opens the site of a name, or creates it. base is the absolute URL,
 	// ending with "/", below which the caller gives and gets the site's pages.
@@ -36,15 +36,15 @@ type Store interface {
 	// Manifests yields the manifest of the newest edition of each generation of
 	// each publication of every site.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
-	// State returns the small values that the store keeps.
+	// State returns the small values of the store.
 	State() State
 	// Leases returns the leases of the store.
 	Leases() Leases
 	// Keys returns the access keys.
 	Keys() Keys
-	// Costs returns what the mirrors have cost.
+	// Costs returns the costs of the mirrors.
 	Costs() Costs
-	// Close closes the store. What was opened from it returns errors from then on.
+	// Close closes the store. Everything opened from it then returns errors.
 	Close() error
 }
 
@@ -52,8 +52,8 @@ type Store interface {
 type Options struct {
 	Logger *slog.Logger     // nil = discard
 	Now    func() time.Time // the clock; nil = time.Now
-	// ReadOnly opens an existing store that only other processes write to. What
-	// would change it is ErrForbidden.
+	// ReadOnly opens an existing store that only other processes write. Writes
+	// return ErrForbidden.
 	ReadOnly bool
 }
 
@@ -103,8 +103,8 @@ type Site interface {
 	// taggers are of one protocol.
 	Publication(ctx context.Context, c Config) (Publication, error)
 
-	// HTMLSizes returns the weights of pages by their identities or C-URLs, in the
-	// order of urls: the zero one where it is not known or the page is absent.
+	// HTMLSizes returns the HTML sizes of pages by path or C-URL, in the order of
+	// urls. The size is zero if it is unknown or the page is absent.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
 	// MeanHTMLSize returns the mean over the pages whose Bytes are known, and the
 	// number of these pages. Received is the mean over those where it is known,
@@ -126,12 +126,12 @@ type Site interface {
 	Compact(ctx context.Context, keep, horizon time.Duration) error
 }
 
-// Config is what decides, beside the sources, what a publication shows.
+// Config is the configuration of a publication.
 type Config struct {
 	Base         string              // of the C-URLs: absolute, ends with "/"
-	EndpointBase string              // of the machine documents; "" = Base
-	Visibility   millrace.Visibility // below every protocol
-	Taggers      []millrace.Tagger   // one per protocol that has tags; they get Base and Docs of the Site alone
+	EndpointBase string              // of the machine documents. If empty, Base
+	Visibility   millrace.Visibility // the same for every protocol
+	Taggers      []millrace.Tagger   // one per protocol with tags; they use only Base and Docs of the Site
 }
 
 // Publication is what one configuration shows of a site. All methods are safe
@@ -149,8 +149,8 @@ type Config struct {
 // page is that of the last change that the publication shows; where it changes
 // and the site's page does not, it is a second later than before.
 type Publication interface {
-	// Name returns the name of this generation, which no other one in the store
-	// has: the name of its lease, for example.
+	// Name returns the name of this generation, unique in the store, such as for a
+	// lease.
 	Name() string
 
 	// Refresh brings the publication up to the site. It is resumable, works in
@@ -182,7 +182,7 @@ type Publication interface {
 	Publish(ctx context.Context, l Lease, old, seq uint64, manifest []byte) (Edition, error)
 }
 
-// Edition is what was published. The zero Edition is none.
+// Edition is what was published. The zero Edition is absent.
 type Edition struct {
 	Number   uint64 // counts the editions of a publication, from 1; a fork continues the count
 	Manifest []byte // of the caller

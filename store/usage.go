@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Usage stores the requests of machines: single events for a while, and their
-// sums for long. All methods are safe for concurrent use.
+// Usage stores the requests of machines: single events for a while, and their sums
+// for longer. All methods are safe for concurrent use.
 type Usage interface {
-	// Record stores events of a site and adds them to its sums and to what is asked
-	// for most, in one transaction. The events get the next numbers, in their order,
-	// whatever their times are: the clock may have been set. Texts become valid
-	// UTF-8 without control characters and are cut to [MaxEventText] bytes.
-	// ErrNotFound: the store has no site of the name.
+	// Record stores events of a site, and adds them to its sums and tops, in one
+	// transaction. The events get the next numbers, in order, whatever their times
+	// are: the clock may have been set. Texts become valid UTF-8 without control
+	// characters and are cut to [MaxEventText] bytes. ErrNotFound: the store does
+	// not have the site.
 	Record(ctx context.Context, site string, events []Event) error
-	// Events yields the events of a site that q asks for. A site that the store does
-	// not have has no events, no sums and nothing asked for.
+	// Events yields the events of a query. An unknown site has no events, sums or
+	// tops.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
-	// Sums yields the sums of a site, in the order of Start, Bot, Protocol, Endpoint,
-	// Outcome and Verdict. Where hours are no longer kept, it yields the day. One
-	// period has some thousand sums: further events are summed as of the bot
-	// "other", of no family and [Unverified].
+	// Sums yields the sums of a site, ordered by Start, Bot, Protocol, Endpoint,
+	// Outcome and Identity. Where hours are gone, it yields the day. A period has a
+	// few thousand sums. Further events count as those of the bot "other", without
+	// family and [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top returns what was asked for most on the days of UTC that begin at or after
-	// from and before to, most first: at most limit items, 0 = all. A zero time is
-	// no bound. Of each day, [Usage.Tidy] keeps some thousand things, those that were
-	// asked for most; the counts of others are lost.
+	// Top returns the most requested items on the days in UTC that begin at or
+	// after from and before to, most first: at most limit items, 0 = all. A zero
+	// time is no bound. [Usage.Tidy] keeps a few thousand items per day and drops
+	// the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Tidy drops events before a time, and the sums of the hours of days that end
 	// before another. An event whose time is still to come, by the store's clock,
@@ -37,68 +37,68 @@ type Usage interface {
 	Tidy(ctx context.Context, l Lease, site string, events, hours time.Time) error
 }
 
-// MaxEventText is the most bytes that are kept of each text of an event.
+// MaxEventText is the most bytes of each text of an event.
 const MaxEventText = 256
 
-// Event is one answer to a machine. Nothing in it is about a person: there is
-// no address and no key (OpenFeeder 1.0, section 12).
+// Event is one response to a machine. It contains no personal data: no address and
+// no key (OpenFeeder 1.0, section 12).
 type Event struct {
-	Number   uint64        // of the site's events, from 1; the store's to say
-	Time     time.Time     // when the request came; milliseconds
-	Bot      string        // its token, such as "GPTBot"; "other" = a machine of no known name
-	Family   string        // who runs it, such as "openai"; "" = not known
-	Identity BotIdentity   // whether it is who it says
-	Protocol string        // such as "tct-01"; "html" = a page or file of the site; "site" = what is composed of all, such as robots.txt
-	Endpoint Endpoint      // what kind of document was asked for
-	Path     string        // identity of the page, else the path of the document, without a query
+	Number   uint64        // of the site's events, from 1; set by the store
+	Time     time.Time     // of the request; milliseconds
+	Bot      string        // its token, such as "GPTBot"; "other" = an unknown machine
+	Family   string        // its operator, such as "openai"; "" = unknown
+	Identity BotIdentity   // whether the name is genuine
+	Protocol string        // such as "tct-01"; "html" = a page or file of the site; "site" = a site-wide document, such as robots.txt
+	Endpoint Endpoint      // the kind of document
+	Path     string        // path of the page, else of the document, without the query
 	Query    string        // of a search
 	Intent   string        // X-OpenFeeder-Intent
-	Results  int64         // of a search, the hits; of an index, the pages that it names; 1 of one page, if all of it was sent or stands; else 0
+	Results  int64         // of a search, the hits; of an index, the pages that it names; of one page, 1 if it was sent in full or unchanged; else 0
 	Status   int           // of the answer
-	Cached   bool          // nothing was made for it: a 304, or bytes that were there
-	Bytes    int64         // of the body, as they went over the wire
-	Size     int64         // of the body without coding, 0 with a 304; 0 = not known
-	HTML     int64         // bytes of the HTML, without coding, of the page that this is of; 0 = of none, or not known
+	Cached   bool          // a 304, or stored bytes
+	Bytes    int64         // of the body on the wire
+	Size     int64         // of the uncompressed body, 0 for a 304; 0 = unknown
+	HTML     int64         // bytes of the page's uncompressed HTML; 0 = unknown, or no page
 	Received int64         // the same on the wire; 0 = not known
-	Took     time.Duration // until the answer was out; microseconds
+	Took     time.Duration // until the response was sent; microseconds
 }
 
-// Endpoint is what kind of document was asked for.
+// Endpoint is the kind of a document.
 type Endpoint string
 
 // The endpoints of OpenFeeder 1.0, section 12, for every protocol.
 const (
 	EndpointSearch    Endpoint = "search"
 	EndpointFetch     Endpoint = "fetch"     // one page
-	EndpointIndex     Endpoint = "index"     // lists, deltas, snapshots, feeds: what names many pages
-	EndpointDiscovery Endpoint = "discovery" // what leads to the others, and what they may be used for
-	EndpointFile      Endpoint = "file"      // of the site's own: an image, a script
+	EndpointIndex     Endpoint = "index"     // lists, deltas, snapshots, feeds: names of many pages
+	EndpointDiscovery Endpoint = "discovery" // entry points, and terms of use
+	EndpointFile      Endpoint = "file"      // a file of the site: an image, a script
 )
 
-// BotIdentity is whether a machine is who it says.
+// BotIdentity is the result of checking the name of a machine.
 type BotIdentity string
 
-// The verdicts.
+// Values of BotIdentity.
 const (
 	Unverified BotIdentity = ""         // unknown
 	Verified   BotIdentity = "verified" // by its address or its signature
-	Forged     BotIdentity = "forged"   // it is not
+	Forged     BotIdentity = "forged"   // the name is another's
 )
 
-// Outcome is what became of a request, by the status of the answer.
+// Outcome is the result of a request, by the status of the response.
 type Outcome string
 
-// The outcomes.
+// Values of Outcome.
 const (
-	Sent       Outcome = "sent"       // 2xx and 3xx but 304
+	Sent       Outcome = "sent"       // 2xx and 3xx except 304
 	Unmodified Outcome = "unmodified" // 304, 412
 	Missing    Outcome = "missing"    // 404, 410
 	Refused    Outcome = "refused"    // 401, 402, 403, 429, 451
 	Mistaken   Outcome = "mistaken"   // other 4xx
-	Failed     Outcome = "failed"     // 5xx, and answers that broke off
+	Failed     Outcome = "failed"     // 5xx, and interrupted responses
 )
 
-// OutcomeOf gives the outcome of a status; 0 = the answer broke off.
+// OutcomeOf returns the outcome of a status; 0 = the response was interrupted.
 func OutcomeOf(status int) Outcome {
 	switch {
 	case status == 304, status == 412:
@@ -115,37 +115,36 @@ func OutcomeOf(status int) Outcome {
 	return Sent
 }
 
-// EventQuery says which events are wanted. The zero value asks for all, the
-// oldest first.
+// EventQuery selects events. The zero value selects all, oldest first.
 type EventQuery struct {
-	After    uint64    // those of a higher number; with Newest, of a lower one, 0 = from the end
-	Newest   bool      // the newest first
+	After    uint64    // with higher numbers; with Newest, with lower ones, 0 = from the end
+	Newest   bool      // newest first
 	From, To time.Time // at or after From, before To; zero = no bound
-	Bot      string    // of this one; "" = of all
+	Bot      string    // "" = all
 	Protocol string
 	Endpoint Endpoint
 	Path     string
 	Outcomes []Outcome // any of these; nil = all
-	Limit    int       // at most so many; 0 = all
+	Limit    int       // 0 = no limit
 }
 
-// SumQuery says which sums are wanted.
+// SumQuery selects sums.
 type SumQuery struct {
-	From, To time.Time // whole periods that begin at or after From, and before To; zero = no bound
+	From, To time.Time // periods that begin at or after From, and before To; zero = no bound
 	Per      Period    // Hour or Day; 0 = Day
 }
 
-// Period is how long a sum is of.
+// Period is the length of a sum.
 type Period time.Duration
 
-// The periods. They begin with the hours and days of UTC.
+// Lengths of a sum. Sums begin with hours and days in UTC.
 const (
 	Hour = Period(time.Hour)
 	Day  = Period(24 * time.Hour)
 )
 
-// Sum counts the events of one period, bot with its family, protocol, endpoint,
-// outcome and verdict.
+// Sum is the counts of one period, bot with its family, protocol, endpoint, outcome
+// and identity.
 type Sum struct {
 	Start    time.Time
 	Per      Period
@@ -158,7 +157,7 @@ type Sum struct {
 	Counts
 }
 
-// Counts are what some events come to.
+// Counts are counts of events.
 type Counts struct {
 	Events    int64
 	Cached    int64 // of them
@@ -169,24 +168,24 @@ type Counts struct {
 	Received  int64
 	HTMLKnown int64         // events whose HTML is known
 	Wired     int64         // HTML of the events whose Received is known
-	Took      time.Duration // all together
+	Took      time.Duration // in total
 }
 
-// Topic is what the most asked are counted of.
+// Topic is what [Usage.Top] counts.
 type Topic string
 
-// The topics.
+// Topics.
 const (
-	TopPages   Topic = "pages"   // fetches that were answered, 304 or not, by the page
-	TopQueries Topic = "queries" // searches that were answered, by the query
-	TopMissing Topic = "missing" // paths that are not there
+	TopPages   Topic = "pages"   // successful fetches and 304, by page
+	TopQueries Topic = "queries" // successful searches, by query
+	TopMissing Topic = "missing" // requests for missing paths
 )
 
-// TopItem is one thing that was asked for.
+// TopItem is one requested item.
 type TopItem struct {
 	Name   string // path, or query
 	Events int64
-	Empty  int64     // searches that found nothing; of pages, 304s
+	Empty  int64     // searches without results; of pages, 304
 	Bytes  int64     // sent
-	Last   time.Time // the day, or while that lasts the time
+	Last   time.Time // the last day; on that day, the time
 }

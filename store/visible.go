@@ -8,10 +8,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Visible returns a view of a site without the pages that may be in no public
-// document, and without what [millrace.Visibility] takes from every page.
-// [millrace.Site.Pages], Sections and Changes still have all pages: the log does
-// not tell which are visible. Page returns ErrNotFound for the others.
+// Visible returns a view of a site without hidden pages, and without what
+// [millrace.Visibility] removes from every page. [millrace.Site.Pages], Sections
+// and Changes still include all pages: the log does not say which are visible. Page
+// returns ErrNotFound for hidden pages.
 func Visible(v millrace.View) millrace.View { return visible{v} }
 
 type visible struct{ millrace.View }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Address returns the address that the request comes from, as [Sender] does.
+// Address returns the client address of the request, see [Sender].
 func (q *Request) Address() netip.Addr {
 	if q.located {
 		return q.address
@@ -21,8 +21,8 @@ func (q *Request) Address() netip.Addr {
 	return q.address
 }
 
-// Sender returns the address that a request comes from. X-Forwarded-For counts as far
-// as it was written by proxies: from its end.
+// Sender returns the client address of a request. It reads X-Forwarded-For from its
+// end, as far as trusted proxies wrote it.
 func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	from := ParseAddress(r.RemoteAddr)
 	if !trusts(proxies, from) {
@@ -49,35 +49,33 @@ func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return from
 }
 
-// suspect logs once what looks like a proxy that is not trusted: behind it all
-// clients are one, and no bot comes from its own address.
+// suspect logs once that a proxy may not be trusted. Behind one, all clients have
+// one address, and no bot has its own.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
-		q.guard.log.Warn("requests come with X-Forwarded-For from an address that is not believed; if it is a proxy of yours, name it under proxies", "address", q.address)
+		q.guard.log.Warn("X-Forwarded-For from an untrusted address ignored; if it is your proxy, add it to proxies", "address", q.address)
 	}
 }
 
-// Trusted reports whether an address is that of a proxy whose X-Forwarded-For is
-// believed.
+// Trusted reports whether an address is that of a trusted proxy.
 func (g *Guard) Trusted(a netip.Addr) bool { return trusts(g.proxies, a) }
 
 func trusts(proxies []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ParseAddress reads an IP address, which may have a port. A zone, which may be any
-// text, is left out.
+// ParseAddress parses an IP address with an optional port. It drops the zone.
 func ParseAddress(s string) netip.Addr {
-	// Recognise a port by its form: an error of the parser costs more.
+	// Check the form first: an error of the parser is expensive.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {
-		a, _ := netip.ParseAddrPort(s) // the zero value is no address
+		a, _ := netip.ParseAddrPort(s) // the zero value is invalid
 		return a.Addr().Unmap().WithZone("")
 	}
 	a, _ := netip.ParseAddr(strings.Trim(s, "[]"))
 	return a.Unmap().WithZone("")
 }
 
-// Host returns the address that a request comes from, for a log; "-" if it has none.
+// Host returns the client address for a log, "-" if unknown.
 func (q *Request) Host() string {
 	if q.guard.proxies != nil {
 		if a := q.Address(); a.IsValid() {

@@ -13,25 +13,25 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify returns the host whose keys have signed a request, "" if no host's
-	// have. ErrUnavailable: its keys cannot be had for now; any other error says
-	// what is wrong with the signature.
+	// Verify returns the host whose keys signed a request, "" if unsigned.
+	// ErrUnavailable: the keys are not available now. Any other error says what is
+	// wrong with the signature.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
-// Identity is who a request says it is from, as far as that is known.
+// Identity is the sender of a request.
 type Identity struct {
-	Bot     *bots.Bot // nil = it says nothing of a bot
-	Agent   string    // the host whose keys have signed the request; "" = none
+	Bot     *bots.Bot // nil = the request names no bot
+	Agent   string    // the host whose keys signed the request; "" = none
 	Verdict bots.Identity
-	Why     string // why its signature proves nothing; "" if it does, or has none
+	Why     string // why the signature is not valid; "" = valid or absent
 }
 
-// mostWhy bounds what is repeated of a signature.
+// mostWhy is the longest Identity.Why.
 const mostWhy = 300
 
-// Verify returns who sends the request. It verifies the signature, once, which may wait
-// for the directory of its keys.
+// Verify returns the sender of the request. It verifies the signature once, which
+// may fetch the keys.
 func (q *Request) Verify() Identity {
 	if q.identified || q.guard.bots == nil {
 		return q.id
@@ -43,14 +43,14 @@ func (q *Request) Verify() Identity {
 	return q.locate()
 }
 
-// name takes the name into account that a request gives itself.
+// name identifies the sender by User-Agent.
 func (q *Request) name() {
 	if agents := q.r.Header["User-Agent"]; len(agents) > 0 {
 		q.id.Bot = q.guard.bots.Identify(agents[0])
 	}
 }
 
-// locate takes the address into account, and returns who is there.
+// locate identifies the sender by address, too.
 func (q *Request) locate() Identity {
 	q.identified = true
 	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Verdict == bots.Unknown && q.guard.bots.Located(b) {
@@ -59,7 +59,7 @@ func (q *Request) locate() Identity {
 	return q.id
 }
 
-// signed takes a signature into account.
+// signed identifies the sender by signature, too.
 func (q *Request) signed() {
 	table := q.guard.bots
 	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)
@@ -77,14 +77,14 @@ func (q *Request) signed() {
 		case q.id.Bot == nil || q.id.Bot == bots.Other:
 			q.id.Bot = by
 		case by == bots.Other || by.Family != q.id.Bot.Family:
-			q.id.Verdict = bots.Forged // with another's name
+			q.id.Verdict = bots.Forged // signed under another name
 			q.id.Why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
 }
 
-// Identity returns who sends the request, as far as that is known without waiting.
-// pending: its signature has not been verified, which [Request.Verify] does.
+// Identity returns the sender without waiting. pending: the signature is not
+// verified yet, see [Request.Verify].
 func (q *Request) Identity() (_ Identity, pending bool) {
 	if q.identified || q.guard.bots == nil {
 		return q.id, false

@@ -16,31 +16,31 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keyCache knows the keys of a store as they were at most a moment ago, so that
-// one that is revoked, by whichever process, opens nothing any more.
+// keyCache caches the keys of a store for a moment, so that a revoked key stops
+// working at once, in every process.
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
 	own  atomic.Pointer[store.Key] // see OwnKey; nil if none
 
 	mu     sync.Mutex
-	read   time.Time // when the store was asked last
+	read   time.Time // time of the last read
 	took   time.Duration
-	err    error // what it said then
+	err    error // its error
 	byHash map[uint64][]store.Key
 	leases map[*lease]struct{}
-	failed int // looks in a row
+	failed int // failed reads in a row
 }
 
 const (
-	keysFor    = time.Second           // a look at the store is believed
-	keysNew    = 50 * time.Millisecond // the same of a key that it has not shown
-	keysShare  = 20                    // looks for such keys take one part in so many of the time
-	keysWait   = 5 * time.Second       // for the store
-	keysFailed = 30                    // looks in a row that fail, and no lease holds any more
+	keysFor    = time.Second           // validity of a read
+	keysNew    = 50 * time.Millisecond // the same for an unknown key
+	keysShare  = 20                    // reads for unknown keys take at most one part of so many of the time
+	keysWait   = 5 * time.Second       // time limit of a read
+	keysFailed = 30                    // failed reads in a row that end all leases
 )
 
-// lease is a request that goes on as long as its key holds.
+// lease is a request that lasts while its key is valid.
 type lease struct {
 	hash  store.KeyHash
 	scope millrace.Scope
@@ -51,8 +51,8 @@ func newKeyCache(keys store.Keys) *keyCache {
 	return &keyCache{keys: keys, now: time.Now, leases: make(map[*lease]struct{})}
 }
 
-// bucket is what of a hash finds its key. How long that takes tells at most
-// something of a hash, whose digits a client cannot choose.
+// bucket is the index of a hash. Its timing reveals only part of a hash, whose
+// digits a client cannot choose.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -60,7 +60,7 @@ func bucket(h store.KeyHash) (n uint64) {
 	return n
 }
 
-// find returns the key of a hash, whether it holds or not, or nil if none.
+// find returns the key with a hash, valid or not, or nil if absent.
 func (k *keyCache) find(ctx context.Context, hash store.KeyHash) (*store.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,14 +70,14 @@ func (k *keyCache) find(ctx context.Context, hash store.KeyHash) (*store.Key, er
 	if key := k.cached(hash); key != nil {
 		return key, nil
 	}
-	// It may be one that was given out a moment ago.
+	// The key may be new.
 	if err := k.refresh(ctx, max(keysNew, keysShare*k.took)); err != nil {
 		return nil, err
 	}
 	return k.cached(hash), nil
 }
 
-// cached is find in what is known. The lock is held.
+// cached returns a key of the cache, or nil. The lock is held.
 func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	same := k.byHash[bucket(hash)]
 	for i := range same {
@@ -88,21 +88,21 @@ func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// refresh asks the store unless it has done so no longer ago than that. The lock
-// is held.
+// refresh reads the store, unless the last read is at most that old. The lock is
+// held.
 func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()
 	if since := now.Sub(k.read); !k.read.IsZero() && since >= 0 && since < ago {
 		return k.err
 	}
-	// Others wait for it, so it does not end with the one who asked.
+	// Other requests wait for the read, so it must not end with this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysWait)
 	defer cancel()
 	keys, err := k.keys.List(ctx)
 	k.read, k.err = k.now(), nil
 	k.took = k.read.Sub(now)
 	if err != nil {
-		k.err = fmt.Errorf("keys: %w: %w", millrace.ErrUnavailable, err)
+		k.err = fmt.Errorf("read keys: %w: %w", millrace.ErrUnavailable, err)
 		return k.err
 	}
 	k.byHash = make(map[uint64][]store.Key, len(keys))
@@ -112,8 +112,8 @@ func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	return nil
 }
 
-// lease returns a context that ends when a key that was found holds no more.
-// Call done at the end.
+// lease returns a context that ends when a key is revoked or expires. Call done at
+// the end.
 func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &lease{key.Hash, scope, cancel}
@@ -128,10 +128,10 @@ func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Sco
 	}
 }
 
-// ErrRevoked is the cause of a lease that ends because its key no longer holds.
-var ErrRevoked = fmt.Errorf("%w: the key holds no more", millrace.ErrForbidden)
+// ErrRevoked is the cause of a lease whose key is no longer valid.
+var ErrRevoked = fmt.Errorf("%w: the key is revoked or expired", millrace.ErrForbidden)
 
-// sweep ends the leases whose keys hold no more.
+// sweep ends the leases of keys that are no longer valid.
 func (k *keyCache) sweep(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -144,7 +144,7 @@ func (k *keyCache) sweep(ctx context.Context) {
 	}
 	now := k.now()
 	for l := range k.leases {
-		key := k.cached(l.hash) // as far as is known, if the look has failed
+		key := k.cached(l.hash) // from the last successful read
 		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
 			l.end(ErrRevoked)
 		}
@@ -165,7 +165,7 @@ func (k *keyCache) run(ctx context.Context) {
 	}
 }
 
-// Refusal is an error with fields for its response.
+// Refusal is an error with header fields for its response.
 type Refusal struct {
 	Err       millrace.RequestError
 	Challenge string // WWW-Authenticate
@@ -175,12 +175,12 @@ type Refusal struct {
 // Error implements error.
 func (e *Refusal) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the client is answered.
+// Unwrap returns the error for the client.
 func (e *Refusal) Unwrap() error { return &e.Err }
 
 const challenge = `Bearer realm="millrace"`
 
-// Denied returns the refusal of a request whose key is missing or wrong.
+// Denied returns the refusal of a request with a missing or wrong key.
 func Denied(text string) error {
 	e := &Refusal{Err: millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: text}, Challenge: challenge}
 	if text != noKey {
@@ -189,27 +189,27 @@ func Denied(text string) error {
 	return e
 }
 
-// errUnknown is for a key that may be a guess.
+// errUnknown is the error of a key that may be a guess.
 var errUnknown = Denied("unknown key")
 
-// errGuarded is for requests that cannot show a key.
+// errGuarded is the error of requests that cannot carry a key.
 var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this needs a key"}
 
 const noKey = "this needs a key: send it as Authorization: Bearer KEY"
 
-// errTwo is for what caches and servers could read in two ways.
+// errTwo is the error of an ambiguous Authorization header.
 var errTwo = &Refusal{
 	Err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "there is more than one Authorization field, or one with several values"},
 	Challenge: challenge + `, error="invalid_request"`,
 }
 
-// ErrInURL is the error of a request with a key in its URL, where others read it too.
+// ErrInURL is the error of a request with a key in its URL.
 var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusBadRequest, Code: "INVALID_PARAM",
 	Text: "a key does not belong in a URL, which logs and caches keep: send it as Authorization: Bearer KEY, and have this one revoked",
 }}
 
-// bearer returns the key that a request brings, "" if it brings none.
+// bearer returns the key of a request, "" if absent.
 func bearer(h http.Header) (string, error) {
 	fields := h["Authorization"]
 	if len(fields) == 0 {
@@ -220,13 +220,13 @@ func bearer(h http.Header) (string, error) {
 	case len(fields) > 1 || strings.ContainsRune(token, ','):
 		return "", errTwo
 	case !strings.EqualFold(scheme, "Bearer"):
-		return "", nil // of somebody else, such as a proxy
+		return "", nil // another scheme, such as for a proxy
 	}
 	return strings.TrimLeft(token, " "), nil
 }
 
-// key finds the key that a request brings; an error is the answer to give
-// where one is needed. owned: it is a request of the site's owner.
+// key returns the key of a request, or the error to respond with if one is needed.
+// owned: the request is the owner's.
 func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
 	token, err := bearer(h)
 	switch {
@@ -264,17 +264,15 @@ func lacking(scope millrace.Scope) error {
 	}
 }
 
-// keyLike is the number of characters from which on the start of a key is as
-// good as a key.
+// keyLike is the length from which a prefix of a key counts as a key.
 const keyLike = 24
 
-// HoldsKey reports whether part of a request's target looks like a key, as it
-// stands or percent-encoded.
+// HoldsKey reports whether part of a URL looks like a key, also if percent-encoded.
 func HoldsKey(s string) bool {
 	if len(s) < len(store.KeyPrefix)+keyLike {
 		return false
 	}
-	for range 4 { // encoded so many times
+	for range 4 { // up to four levels of encoding
 		for rest := s; ; {
 			_, after, ok := strings.Cut(rest, store.KeyPrefix)
 			if !ok {
@@ -302,7 +300,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// decode is [url.PathUnescape] for what may have faults.
+// decode is [url.PathUnescape] that keeps invalid escapes.
 func decode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -318,7 +316,7 @@ func decode(s string) string {
 	return b.String()
 }
 
-// Redact returns a part of a request as it may stand in a log.
+// Redact returns a path for a log, without keys.
 func Redact(part string) string {
 	if HoldsKey(part) {
 		return "/(a key)"
@@ -326,7 +324,7 @@ func Redact(part string) string {
 	return part
 }
 
-// may returns the key of a request if it has a scope.
+// may returns the key of a request if it has the scope.
 func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
 	if !q.asked {
 		q.asked = true
@@ -358,7 +356,7 @@ func (q *Request) known() (*store.Key, error) {
 	return key, err
 }
 
-// Key returns an error unless the request has a key that may read.
+// Key returns an error unless the request has a key with the scope read.
 func (q *Request) Key() error {
 	if q == nil {
 		return errGuarded
@@ -367,7 +365,7 @@ func (q *Request) Key() error {
 	return err
 }
 
-// Brings reports whether the request has what may be a key, good or not.
+// Brings reports whether the request carries a key, valid or not.
 func (q *Request) Brings() bool {
 	if q == nil {
 		return false
@@ -376,8 +374,8 @@ func (q *Request) Brings() bool {
 	return token != "" || err != nil
 }
 
-// Content returns an error if the content of a protocol may not be answered with;
-// guarded: it needs a key.
+// Content returns an error if the request may not have the content of a protocol.
+// guarded: the content needs a key.
 func (q *Request) Content(guarded bool) error {
 	if guarded {
 		if err := q.Key(); err != nil {
@@ -390,8 +388,7 @@ func (q *Request) Content(guarded bool) error {
 	return q.Charge()
 }
 
-// Work is called before a query is answered that may be a search. Call end when it
-// has been.
+// Work takes a slot for a search. Call end afterwards.
 func (q *Request) Work() (end func(), err error) {
 	if q == nil {
 		return func() {}, nil
@@ -402,8 +399,8 @@ func (q *Request) Work() (end func(), err error) {
 	return q.guard.searches.enter(q.r.Context())
 }
 
-// OwnKey returns a key that may read, which only requests of the site's owner can
-// use; "" = there are no keys here.
+// OwnKey returns a key with the scope read that only requests of the owner can use;
+// "" = the site has no keys.
 func (g *Guard) OwnKey() (key string) {
 	if g.keys != nil {
 		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}

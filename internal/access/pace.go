@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// pacing is how fast large documents are sent: to each client, and to all.
+// pacing limits the speed of large documents, per client and in total.
 type pacing struct {
-	each, all *quota // of bytes; nil = as fast as they go
-	chunk     int    // bytes that are sent at once
+	each, all *quota // in bytes; nil = no limit
+	chunk     int    // bytes per write
 	places    *Slots
 }
 
-// everybody is the client that a limit of all counts for.
+// everybody is the client of the total limit.
 var everybody = Client{bot: "everybody"}
 
-// newPacing returns nil when there is no limit. Those who are sent something
-// slowly take at most some of the places, and one of them not all of these.
+// newPacing returns nil without limits. Slow responses take at most part of the
+// slots, and one client only part of these.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
@@ -43,8 +43,8 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// Large is called before a large document is sent. Call end when it has been;
-// meanwhile [Request.Send] writes as fast as the limits allow.
+// Large begins a large document. Call end afterwards. [Request.Send] keeps to the
+// limits.
 func (q *Request) Large() (end func(), err error) {
 	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
@@ -58,13 +58,13 @@ func (q *Request) Large() (end func(), err error) {
 	return func() { q.paced = false; leave() }, nil
 }
 
-// stall is how long a client may take for one chunk.
+// stall is the time limit of one write.
 const stall = time.Minute
 
-// Paced reports whether the body is sent slowly, by [Request.Send].
+// Paced reports whether the body must be written by [Request.Send].
 func (q *Request) Paced() bool { return q.paced }
 
-// Send writes part of the body of a large document, as fast as the limits allow.
+// Send writes part of the body of a large document within the limits.
 func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	p, ctx, c := q.guard.pacing, q.r.Context(), q.who()
 	control := http.NewResponseController(w)
@@ -85,8 +85,8 @@ func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	return sent, nil
 }
 
-// count counts n bytes, and returns how long to wait before they are sent. undo
-// gives them back.
+// count counts n bytes and returns the wait before they may be sent. undo reverts
+// the count.
 func (p *pacing) count(l *limits, c Client, n int) (wait time.Duration, undo func()) {
 	none := func() {}
 	each, all := none, none

@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostBuckets bounds how many clients are remembered, each in some 220 bytes. When
-// there are more, those are forgotten that asked least recently.
+// mostBuckets is the most clients in memory, about 220 bytes each. The least recent
+// ones are dropped.
 const mostBuckets = 1 << 18
 
 const (
-	burstTime = 2  // seconds whose share a client may take at once
-	wide      = 16 // times what one client may take, for all of its network
+	burstTime = 2  // seconds of the rate in one burst
+	wide      = 16 // a network may take so many times the rate of one client
 )
 
 // limits holds the token buckets of clients.
@@ -34,12 +34,12 @@ type limits struct {
 	buckets *simplelru.LRU[uint64, *rate.Limiter]
 }
 
-// quota is how much each client may take.
+// quota is a rate limit per client.
 type quota struct {
-	number int        // tells quotas apart
-	rate   rate.Limit // units a second
-	burst  int        // units at once, at least 1
-	name   string     // as RateLimit fields have it
+	number int        // identifies the quota
+	rate   rate.Limit // units per second
+	burst  int        // most units at once, at least 1
+	name   string     // in RateLimit fields
 	policy string     // the value of RateLimit-Policy
 }
 
@@ -52,7 +52,7 @@ func newQuota(number int, name string, perSecond float64) *quota {
 	return q
 }
 
-// Numbers of the quotas. From the last on they are those of classes.
+// Numbers of the quotas. Bot rules have the last one and up.
 const (
 	quotaContent = iota + 1
 	quotaGuesses
@@ -61,27 +61,26 @@ const (
 	quotaClasses
 )
 
-// A network may try so many wrong keys at once, and so many a second.
+// Limits of wrong keys per network: burst and rate.
 const (
 	guessesAtOnce    = 30
 	guessesPerSecond = 0.5
 )
 
-// Client is whom a limit counts for: a key, a bot, or else an address.
+// Client is what a limit counts: a key, a bot, or an address.
 type Client struct {
 	key  string
 	bot  string
-	from netip.Addr // of IPv6 its network, which one customer has
+	from netip.Addr // for IPv6 a network of one customer
 }
 
 func newLimits() *limits {
-	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](mostBuckets, nil) // an error is for a size below 1
+	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](mostBuckets, nil) // fails only for a size below 1
 	return &limits{now: time.Now, seed: maphash.MakeSeed(), buckets: buckets}
 }
 
-// of returns the bucket of a client, and that of the network around it: a /24, or
-// of IPv6 a /48, whose clients share sixteen times what one has. It is nil for a key
-// or a bot.
+// of returns the bucket of a client, and of its network: a /24, or a /48 for IPv6,
+// which has sixteen times the limit of a client. around is nil for a key or a bot.
 func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +94,7 @@ func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	return l.bucket(q, c, netip.PrefixFrom(c.from, bits), 1), l.bucket(q, c, netip.PrefixFrom(c.from, network), wide)
 }
 
-// bucket returns the bucket of a client with an address in a network. The lock is
-// held.
+// bucket returns the bucket of an address in a network. The lock is held.
 func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *rate.Limiter {
 	id := maphash.Comparable(l.seed, struct {
 		quota    int
@@ -111,9 +109,9 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 	return b
 }
 
-// take counts a request. wait is 0 if it is let in, with how many more the client
-// may make at once and when it has all of them again; else it is when the next one
-// will be let in, and nothing is counted.
+// take counts a request. If it is allowed, wait is 0, left is the number of further
+// requests allowed now, and full the time until the bucket is full. Else wait is
+// the time until the next request, and nothing is counted.
 func (l *limits) take(q *quota, c Client) (left int64, full, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -125,17 +123,17 @@ func (l *limits) take(q *quota, c Client) (left int64, full, wait time.Duration)
 			return 0, wait, max(wait, 1)
 		}
 	}
-	one.AllowN(now, 1) // another request may have been faster: then the bucket is empty
+	one.AllowN(now, 1) // a concurrent request may have emptied the bucket
 	return int64(one.TokensAt(now)), until(one, now, q.burst), 0
 }
 
-// until returns how long it takes until a bucket has n tokens.
+// until returns the time until a bucket has n tokens.
 func until(b *rate.Limiter, now time.Time, n int) time.Duration {
 	lacking := float64(n) - b.TokensAt(now)
 	return max(0, time.Duration(math.Ceil(lacking/float64(b.Limit())*float64(time.Second))))
 }
 
-// spent returns when a client could take something again, 0 if at once.
+// spent returns the time until the client may send a request, 0 if at once.
 func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -145,8 +143,8 @@ func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	return wait
 }
 
-// pace counts n units, at most the burst of the quota, and returns how long to wait
-// before they are spent. undo gives them back.
+// pace counts n units, at most the burst, and returns the wait before they may be
+// used. undo reverts the count.
 func (l *limits) pace(q *quota, c Client, n int) (wait time.Duration, undo func()) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -159,7 +157,7 @@ func (l *limits) pace(q *quota, c Client, n int) (wait time.Duration, undo func(
 	return max(wait, second.DelayFrom(now)), func() { first.CancelAt(now); second.CancelAt(now) }
 }
 
-// tooMany is the refusal of a request too many.
+// tooMany returns the refusal of a request over a limit.
 func tooMany(text string, wait time.Duration) error {
 	return &Refusal{
 		Err:   millrace.RequestError{Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: text},
@@ -167,7 +165,7 @@ func tooMany(text string, wait time.Duration) error {
 	}
 }
 
-// Charge counts the request as one for content, once.
+// Charge counts the request against the content limit, once.
 func (q *Request) Charge() error {
 	if q.guard.rate == nil || q.charged || q.Owned {
 		return nil
@@ -176,7 +174,7 @@ func (q *Request) Charge() error {
 	return q.count(q.guard.rate, q.who())
 }
 
-// count takes one request from a quota.
+// count counts one request against a quota.
 func (q *Request) count(of *quota, c Client) error {
 	left, full, wait := q.guard.limits.take(of, c)
 	if q.counts < len(q.standings) {
@@ -189,17 +187,16 @@ func (q *Request) count(of *quota, c Client) error {
 	return nil
 }
 
-// standing is what a client has left of a quota, and how long it takes until it
-// has all of it.
+// standing is the rest of a client's quota, and the time until it is full.
 type standing struct {
 	q    *quota
 	left int64
 	full time.Duration
 }
 
-// SetRateLimit sets the fields that say what is left of the quotas that count the
-// request (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
-// caches would keep it with what they hold (RFC 9111, section 3.2).
+// SetRateLimit sets the RateLimit fields of the quotas that count the request
+// (draft-ietf-httpapi-ratelimit-headers). A 304 has none, because caches would
+// store them (RFC 9111, section 3.2).
 func (q *Request) SetRateLimit(h http.Header) {
 	if q.counts == 0 {
 		return
@@ -212,8 +209,7 @@ func (q *Request) SetRateLimit(h http.Header) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
-// who says whom a request counts for: a key, whatever else is wrong with it,
-// else an address.
+// who returns the client of a request: its key, valid or not, else its address.
 func (q *Request) who() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
@@ -223,16 +219,15 @@ func (q *Request) who() Client {
 	return q.network()
 }
 
-// ClientAt returns the client at an address, of IPv6 in the network that one
-// customer has.
+// ClientAt returns the client of an address, see [Network].
 func ClientAt(a netip.Addr) Client { return Client{from: Network(a)} }
 
-// network returns the client by its address.
+// network returns the client of the request's address.
 func (q *Request) network() Client {
 	return ClientAt(q.Address())
 }
 
-// Network returns an address, of IPv6 the network that one customer has.
+// Network returns an address, for IPv6 the network of one customer.
 func Network(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -242,7 +237,7 @@ func Network(a netip.Addr) netip.Addr {
 	return a
 }
 
-// turns lets a few do something costly at once; others wait a little.
+// turns limits costly work that runs at once; others wait a little.
 type turns struct {
 	places chan struct{}
 	wait   time.Duration
@@ -250,7 +245,7 @@ type turns struct {
 
 func newTurns(most int) *turns { return &turns{make(chan struct{}, most), 2 * time.Second} }
 
-// enter waits for a place. Call end to give it back.
+// enter waits for a slot. Call end to release it.
 func (t *turns) enter(ctx context.Context) (end func(), err error) {
 	end = func() { <-t.places }
 	select {

@@ -16,61 +16,59 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Options configure a [Guard]. The zero value limits nothing but how many
-// requests are answered at once.
+// Options configure a [Guard]. The zero value limits only concurrent requests.
 type Options struct {
-	// Keys are those that open what needs one, such as the content of guarded
-	// protocols; nil = no key is valid.
+	// Keys are the valid keys; nil = none.
 	Keys store.Keys
-	// Rate is how many requests for content a second each client may make, by
-	// its key or its address, with bursts of twice as many; others get 429.
-	// 0 = no limit.
+	// Rate is the content requests per second and client, a key or an address, with
+	// bursts of twice as many. Others get 429. 0 = no limit.
 	Rate float64
-	// Proxies are those whose X-Forwarded-For is believed.
+	// Proxies are the trusted proxies, whose X-Forwarded-For is used.
 	Proxies []netip.Prefix
 
-	// Bots recognises machines; nil = none is recognised. Rules say what each
-	// class of them gets, beside what Policy refuses; those of Agents, which may
-	// be nil, are identified by their signatures.
+	// Bots recognises bots; nil = none. Rules are the action for each class of
+	// bots, in addition to Policy. Agents verifies signatures of bots and may be
+	// nil.
 	Bots   *bots.Table
 	Rules  []Rule
 	Agents Agents
 	Policy *millrace.Policy
-	// FilesRate is how many bytes of large documents a second each client is
-	// sent, and FilesRateTotal all of them together; 0 = no limit.
+	// FilesRate is the speed of large documents per client in bytes per second, and
+	// FilesRateTotal the total; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 
-	// Streams receives how many requests listen, whenever that changes. It must
-	// not block. nil = not called.
+	// Streams receives the number of open streams when it changes. It must not
+	// block. nil = not called.
 	Streams func(open int)
 
 	MaxRequests int // at once, others get 503; 0 = 1024
-	MaxStreams  int // requests that listen, at once, others get 503, or 429 for a client with many; 0 = 2048
+	MaxStreams  int // open streams, others get 503, or 429 for a client with many; 0 = 2048
 	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
 
 	Now func() time.Time // the clock of the limits; nil = time.Now
 	Log *slog.Logger     // receives warnings; nil = slog.Default()
 }
 
-// Guard decides which requests are answered. Its methods are safe for concurrent use.
+// Guard decides which requests are allowed. Its methods are safe for concurrent
+// use.
 type Guard struct {
 	bots     *bots.Table
 	agents   Agents
 	proxies  []netip.Prefix
 	log      *slog.Logger
-	keys     *keyCache // nil = there are none
+	keys     *keyCache // nil = no keys
 	limits   *limits
-	rate     *quota    // of requests for content; nil = no limit
-	guesses  *quota    // of keys that do not exist
-	classes  *botRules // nil = every bot is answered
-	pacing   *pacing   // nil = large documents go as fast as they can
+	rate     *quota    // of content requests; nil = no limit
+	guesses  *quota    // of wrong keys
+	classes  *botRules // nil = every bot is allowed
+	pacing   *pacing   // nil = no limit of speed
 	searches *turns
 
 	maxActive int64
 	active    atomic.Int64
-	crowd     *Slots // the second half of those that are active
+	crowd     *Slots // the second half of MaxRequests
 	streams   *Slots
-	suspected atomic.Bool // a proxy that is not among proxies was logged
+	suspected atomic.Bool // an untrusted proxy was logged
 }
 
 // New returns a guard. An error wraps [millrace.ErrInvalid].
@@ -100,7 +98,7 @@ func New(o *Options) (*Guard, error) {
 	return g, err
 }
 
-// Run keeps keys and the table of bots fresh until the context ends.
+// Run refreshes keys and the addresses of bots until the context ends.
 func (g *Guard) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -118,73 +116,69 @@ func (g *Guard) Signed(r *http.Request) bool {
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
 
-// Request is one request: who sends it, what it may have, and what its response
-// turned out to be.
+// Request is one request: its sender, its rights, and the record of its response.
 type Request struct {
 	Record
 	guard *Guard
 	r     *http.Request
-	Owned bool // the owner's own: no limit counts it, and nothing is recorded
+	Owned bool // the owner's own: not limited, not recorded
 
-	asked      bool // key and keyErr are known
-	charged    bool // it has been counted
+	asked      bool // key and keyErr are set
+	charged    bool // counted against the content limit
 	key        *store.Key
 	keyErr     error
-	inside     bool   // it is counted among those that are answered
-	crowded    func() // gives back a place among the last ones; nil = it has none
-	located    bool   // address is known
+	inside     bool   // has a slot
+	crowded    func() // releases a slot of crowd; nil = none
+	located    bool   // address is set
 	address    netip.Addr
-	identified bool // id is known
+	identified bool // id is set
 	id         Identity
 	paced      bool // the body is sent slowly
 	standings  [2]standing
-	counts     int // of standings
+	counts     int // length of standings
 }
 
-// Request returns a request that has just come.
+// Request returns a new request.
 func (g *Guard) Request(r *http.Request) Request { return Request{guard: g, r: r} }
 
-// SiteProtocol is the protocol of documents that belong to no single one, such as
-// robots.txt.
+// SiteProtocol is the protocol of site-wide documents, such as robots.txt.
 const SiteProtocol = "site"
 
-// Subject is what a response is of.
+// Subject is what a response is about.
 type Subject struct {
 	millrace.Subject
-	Protocol string // whose it is
-	Found    bool   // there is such a document; false = the response is an error of that protocol
+	Protocol string // the protocol of the response
+	Found    bool   // the document exists; false = an error of the protocol
 }
 
-// Record is what a response turned out to be, for events and metrics.
+// Record describes a response, for events and metrics.
 type Record struct {
 	Of       Subject
-	Size     int64 // of the body without coding; 0 = not known
-	Sized    bool  // size and made are known
+	Size     int64 // of the uncompressed body; 0 = unknown
+	Sized    bool  // Size and Made are set
 	Made     bool  // the body was made for this request
-	SitePage bool  // it is a page or file of the site itself; of.Page is its identity, if it is a page
+	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
 	Broken   bool  // the response broke off
-	Quiet    bool  // it is no visit: nothing is recorded
-	// listens: how long it took is how long the client has listened.
+	Quiet    bool  // not recorded
+	// Listens: the request is a stream, so its duration means nothing.
 	Listens bool
 }
 
-// About records what the response is of, before it is begun. An error may
-// change it.
+// About sets the subject of the response before it begins. An error may change it.
 func (q *Request) About(s Subject) {
 	if q != nil {
 		q.Of, q.SitePage = s, false
 	}
 }
 
-// SiteWide records that the response was composed of what all protocols have, and its
-// size.
+// SiteWide records a site-wide document of a size.
 func (q *Request) SiteWide(size int) {
 	q.Sends(int64(size), true)
 	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
 }
 
-// Sends records the size of the response's body without coding, 0 = not known
-// or no body, and whether it was made for this request. Errors are not recorded.
+// Sends records the size of the uncompressed body, 0 = unknown or no body, and
+// whether it was made for this request. Errors are not recorded.
 func (q *Request) Sends(size int64, made bool) {
 	if q != nil {
 		q.Size, q.Made, q.Sized = size, made, true

@@ -10,30 +10,30 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 )
 
-// Action is what becomes of the requests of a class.
+// Action is the treatment of the requests of a class.
 type Action int
 
-// What can become of a request.
+// Actions.
 const (
-	Allow           Action = iota // it is answered
-	Limit                         // so many a second are answered, others get 429
-	PaymentRequired               // 402: the content is for those who pay
+	Allow           Action = iota // allow all requests
+	Limit                         // allow so many per second; others get 429
+	PaymentRequired               // 402: the content has a price
 	Forbid                        // 403
 )
 
-// Classes that are no names of the table.
+// Classes that are not names in the table.
 const (
-	ClassBots       = "bots"       // any client that says that it is a bot
-	ClassUnverified = "unverified" // a bot of which nothing shows that it is the one it says
+	ClassBots       = "bots"       // any client that says it is a bot
+	ClassUnverified = "unverified" // a bot without proof of its name
 )
 
-// Rule is the treatment of the requests of one class of bots.
+// Rule is the action for one class of bots.
 type Rule struct {
-	// Name is a token of a user agent, a host whose keys sign requests, a family,
-	// a purpose, [ClassBots] or [ClassUnverified], in any case.
+	// Name is a token of a user agent, a host whose keys sign requests, a family, a
+	// purpose, [ClassBots] or [ClassUnverified]. Case does not matter.
 	Name   string
 	Action Action
-	Rate   float64 // of Limit: requests a second, above zero
+	Rate   float64 // of Limit: requests per second, above zero
 }
 
 // ParseRule reads a rule of the form NAME=ACTION, where ACTION is allow, 402, 403, or a
@@ -54,35 +54,35 @@ func ParseRule(s string) (Rule, error) {
 	case rate:
 		n, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(n >= leastRate) || math.IsInf(n, 0) {
-			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: %q is no rate from %v/s on, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
+			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: %q is not a rate of at least %v/s, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
 		}
 		r.Action, r.Rate = Limit, n
 	default:
-		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: %q is none of allow, 402, 403 and a rate such as 2/s", s, millrace.ErrInvalid, do))
+		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: %q is not allow, 402, 403 or a rate such as 2/s", s, millrace.ErrInvalid, do))
 	}
 	return r, nil
 }
 
-// leastRate is one request in a quarter of an hour.
+// leastRate is about one request in a quarter of an hour.
 const leastRate = 0.001
 
-// rule is a Rule at work.
+// rule is a compiled Rule.
 type rule struct {
 	Rule
 	quota *quota // of Limit
 }
 
-// classes knows what becomes of whom.
+// botRules finds the rule of a bot.
 type botRules struct {
 	table      *bots.Table
 	byBot      map[*bots.Bot]*rule // the most specific rule of each
 	bots       *rule               // nil = none
 	unverified *rule               // nil = none
-	hosts      map[string]*rule    // of signatures
+	hosts      map[string]*rule    // by host of the signature
 }
 
-// byPolicy returns the rules that a policy stands for: a bot that comes for a purpose
-// that it refuses gets 403, or 402 if the policy names a price.
+// byPolicy returns the rules of a policy: bots of a refused purpose get 403, or 402
+// if the policy has a price.
 func byPolicy(p *millrace.Policy) []Rule {
 	if p == nil {
 		return nil
@@ -100,25 +100,25 @@ func byPolicy(p *millrace.Policy) []Rule {
 	return out
 }
 
-// newClasses compiles rules; nil = there are none, and everybody is answered.
-// What a policy refuses no rule can allow, except to those that it names
-// itself. number is that of the first quota.
+// newBotRules compiles rules; nil = all bots are allowed. No rule can allow what
+// the policy refuses, except for bots that the policy names. number is that of the
+// first quota.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
 		if len(rules) > 0 {
-			return nil, fmt.Errorf("rules for bots: %w: there is no table of bots", millrace.Coded("no-bots", millrace.ErrInvalid))
+			return nil, fmt.Errorf("rules for bots: %w: no table of bots", millrace.Coded("no-bots", millrace.ErrInvalid))
 		}
 		return nil, nil
 	}
 	c := &botRules{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
-	// From the least specific to the most, so that the last one counts.
+	// From the least specific to the most, so that the last one applies.
 	bySpecificity := make([][]*rule, 4)
 	seen := make(map[string]bool)
 	for _, r := range rules {
 		lower := strings.ToLower(r.Name)
 		if seen[lower] {
-			return nil, fmt.Errorf("rule for %s: %w: there are two", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
+			return nil, fmt.Errorf("rule for %s: %w: it appears twice", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
 		}
 		seen[lower] = true
 		at := &rule{Rule: r}
@@ -132,11 +132,11 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		case lower == ClassUnverified:
 			c.unverified = at
 		case named == nil && table.Agent(lower) == nil && !strings.Contains(lower, "."):
-			return nil, fmt.Errorf("rule for %s: %w: no bot, family or purpose has this name", r.Name, millrace.Coded("unknown-bot", millrace.ErrInvalid))
+			return nil, fmt.Errorf("rule for %s: %w: unknown bot, family or purpose", r.Name, millrace.Coded("unknown-bot", millrace.ErrInvalid))
 		case named == nil:
 			c.hosts[lower] = at
 		case len(named) == 1 && named[0].RobotsOnly && strings.EqualFold(named[0].Token, lower):
-			return nil, fmt.Errorf("rule for %s: %w: no request has this name, only robots.txt knows it; refuse its purpose by the policy, ai-train for training",
+			return nil, fmt.Errorf("rule for %s: %w: the name is only for robots.txt; refuse its purpose by the policy, ai-train for training",
 				r.Name, millrace.Coded("robots-only", millrace.ErrInvalid))
 		default:
 			level := 3
@@ -170,7 +170,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
 			case own.Action < at.Action && (own.Action == Allow || own.Action == Limit):
-				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, which %s comes for; name %s under consumers of the policy to let it in",
+				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, the purpose of %s; name %s under consumers of the policy to let it in",
 					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token))
 			}
 		}
@@ -178,7 +178,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 	return c, nil
 }
 
-// Refused returns the product tokens of the bots that are turned away.
+// Refused returns the product tokens of refused bots.
 func (g *Guard) Refused() (tokens []string) {
 	c := g.classes
 	if c == nil {
@@ -192,15 +192,15 @@ func (g *Guard) Refused() (tokens []string) {
 	return tokens
 }
 
-// CheckRules returns what is wrong with rules: unknown names, two rules for
-// one name, and what would let in whom the policy refuses. table is that of
-// the names; the policy may be nil. Errors wrap [millrace.ErrInvalid].
+// CheckRules returns errors in rules: unknown names, two rules for one name, and
+// rules that allow what the policy refuses. The policy may be nil. Errors wrap
+// [millrace.ErrInvalid].
 func CheckRules(table *bots.Table, rules []Rule, p *millrace.Policy) error {
 	_, err := newBotRules(table, rules, p, quotaClasses)
 	return err
 }
 
-// stricter returns the rule that lets less through; nil is no rule.
+// stricter returns the rule that allows less; nil is no rule.
 func stricter(a, b *rule) *rule {
 	switch {
 	case a == nil:
@@ -213,7 +213,7 @@ func stricter(a, b *rule) *rule {
 	return b
 }
 
-// of returns the rule for somebody; nil if none.
+// of returns the rule of a sender; nil if none.
 func (c *botRules) of(id Identity) *rule {
 	r := c.byBot[id.Bot]
 	if id.Bot == bots.Other {
@@ -231,13 +231,13 @@ func (c *botRules) of(id Identity) *rule {
 		r = stricter(r, c.unverified)
 	}
 	if id.Verdict == bots.Forged {
-		// A name that is not its own is no advantage.
+		// A false name is no advantage.
 		r = stricter(r, c.bots)
 	}
 	return r
 }
 
-// TurnedAway is the error of a request whose bot a rule refuses.
+// TurnedAway is the error of a request refused by a bot rule.
 type TurnedAway struct {
 	Rule
 	Identity
@@ -247,8 +247,8 @@ type TurnedAway struct {
 // Error implements error.
 func (e *TurnedAway) Error() string { return e.Detail }
 
-// Bot returns an error if the rule for the bot that sends the request refuses it: a
-// [*TurnedAway], or that of too many requests. A request with a valid key is of no
+// Bot returns an error if a rule refuses the bot that sends the request: a
+// [*TurnedAway], or that of too many requests. Requests with a valid key have no
 // class.
 func (q *Request) Bot() error {
 	g := q.guard
@@ -274,7 +274,7 @@ func (q *Request) Bot() error {
 			c.bot = id.Agent
 		}
 		if id.Verdict == bots.Forged || c.bot == "" {
-			c = q.network() // whose quota it would use up is not known
+			c = q.network() // a forged name must not use up the quota of its owner
 		}
 		return q.count(at.quota, c)
 	}
@@ -288,7 +288,7 @@ func (q *Request) Bot() error {
 	return e
 }
 
-// whom says which bots a rule is about.
+// whom returns the bots of a rule, in words.
 func whom(id Identity, at *rule) string {
 	switch name := strings.ToLower(at.Name); {
 	case name == ClassBots:

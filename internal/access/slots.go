@@ -9,10 +9,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Slots counts requests that take long: they listen, or are sent something
-// slowly, or there are many of them. Half of the places anybody may take,
-// as many as there are: behind a proxy that is not trusted, all clients are
-// one. The others are for clients that have few.
+// Slots limit long requests: streams, slow responses, and the second half of all
+// requests. The first half of the slots is for any client, because all clients
+// behind an untrusted proxy are one. The rest is for clients with few requests.
 type Slots struct {
 	most    int
 	changed func(open int) // nil = not called
@@ -22,27 +21,27 @@ type Slots struct {
 	each map[Client]int
 }
 
-// few is how many places a client has at most, once half of them are taken.
+// few is the most slots of one client once half of them are taken.
 func (s *Slots) few() int { return max(4, s.most/16) }
 
-// NewSlots returns so many places; 0 = 2048. told, which may be nil, receives how
-// many are taken whenever that changes.
+// NewSlots returns that many slots; 0 = 2048. It calls changed with the number of
+// slots taken whenever that changes; changed may be nil.
 func NewSlots(most int, changed func(open int)) *Slots {
 	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int)}
 }
 
-// ErrBusy is the error of a request that finds no place. It has no code: each
+// ErrBusy is the error of a request that gets no slot. It has no code: each
 // protocol has its own.
 var ErrBusy = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusServiceUnavailable, Text: "too many requests at once",
 }, Retry: 1}
 
-// ErrCrowded is the error of a client that has more than its share of the places.
+// ErrCrowded is the error of a client that has too many slots.
 var ErrCrowded = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from one client: end one of them",
 }, Retry: 30}
 
-// Enter takes a place. Call end to give it back.
+// Enter takes a slot. Call end to release it.
 func (s *Slots) Enter(c Client) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,14 +59,13 @@ func (s *Slots) Enter(c Client) (end func(), err error) {
 	}, nil
 }
 
-// errCrowd is for who has many requests while others have none.
+// errCrowd is the error of a client with too many requests.
 var errCrowd = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
 }, Retry: 1}
 
-// Enter takes a place among the requests that are answered. Once half of them are
-// taken, one client gets only a few of the rest: one that reads slowly does not keep
-// the others out.
+// Enter takes a slot for the request. Once half are taken, one client gets few of
+// the rest, so that a slow reader cannot block others.
 func (q *Request) Enter() error {
 	g := q.guard
 	n := g.active.Add(1)
@@ -87,11 +85,10 @@ func (q *Request) Enter() error {
 	return nil
 }
 
-// Listen takes a place among the requests that listen, which take none from the
-// others. Call end to give it back.
+// Listen takes a slot of the streams. Call end to release it.
 func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
 
-// Leave frees the place. Only the first call has an effect.
+// Leave releases the slot of the request. Only the first call has an effect.
 func (q *Request) Leave() {
 	if !q.inside {
 		return
@@ -104,17 +101,17 @@ func (q *Request) Leave() {
 	q.guard.active.Add(-1)
 }
 
-// Active returns how many requests are answered now.
+// Active returns the number of pending requests.
 func (g *Guard) Active() int64 { return g.active.Load() }
 
-// Listening returns how many requests listen now.
+// Listening returns the number of open streams.
 func (g *Guard) Listening() int {
 	g.streams.mu.Lock()
 	defer g.streams.mu.Unlock()
 	return g.streams.open
 }
 
-// count adds n streams of a client. The lock is held.
+// count adds n slots to a client. The lock is held.
 func (s *Slots) count(c Client, n int) {
 	s.open += n
 	if s.each[c] += n; s.each[c] == 0 {
@@ -125,17 +122,16 @@ func (s *Slots) count(c Client, n int) {
 	}
 }
 
-// Streams from which on the collector is eager, and below which it is lazy.
+// Numbers of streams at which the garbage collector becomes eager, and lazy again.
 const (
 	manyStreams  = 256
 	fewerStreams = 128
-	eagerPercent = 100 // of GOGC
+	eagerPercent = 100 // GOGC while eager
 )
 
-// Collect returns an [Options.Streams] for a process whose garbage collector is
-// lazy, by the percentage that GOGC has otherwise: as long as many listen, it
-// is eager. Each holds buffers and stacks of some 25 kB, of which a lazy
-// collector would let several times as much grow in garbage.
+// Collect returns an [Options.Streams] that makes a lazy garbage collector eager
+// while many streams are open. lazy is the normal GOGC. Each stream holds some 25
+// kB, of which a lazy collector would accumulate several times as much.
 func Collect(lazy int) func(open int) {
 	eager := false
 	return func(open int) {

@@ -9,17 +9,17 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// again finds who takes what he has, as if he had not.
+// again finds bots that fetch whole answers again, although they have them.
 func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	type subject struct {
 		who
 		path string
 	}
 	type state struct {
-		size   int64 // of all of them; -1 = it has changed
+		size   int64 // of all of them; -1 = the size has changed
 		asked  int64 // whole answers
 		bytes  int64 // of one
-		stands bool  // a condition was met with a 304
+		stands bool  // a conditional request got a 304
 		first  time.Time
 		last   time.Time
 	}
@@ -37,7 +37,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		s := seen[k]
 		if s == nil {
 			if len(seen) == mostPaths {
-				continue // those that come most often are among the first
+				continue // the most frequent keys are among the first
 			}
 			s = &state{size: cmp.Or(e.Size, e.Bytes), first: e.Time, last: e.Time}
 			seen[k] = s
@@ -65,7 +65,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		}
 		u := of(found, k.who)
 		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
-		u.Against++ // pages and lists
+		u.Against++ // whole answers that were pages or lists
 		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
 			most[k.who], u.Path = s.asked, k.path
 		}

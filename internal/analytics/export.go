@@ -16,36 +16,37 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ExporterOptions configure an [Exporter]. The zero value works for all but a
+// ExporterOptions configure an [Exporter]. The zero value works, except for a
 // webhook.
 type ExporterOptions struct {
-	// Name names the exporter in its Lag, where two have receivers that look alike;
-	// "" = how the target prints.
+	// Name is the name of the exporter in its Lag. If empty, the text of the
+	// target.
 	Name string
-	// Base is the URL of the site, for receivers that want to know pages by theirs.
+	// Base is the base URL of the site, for receivers that identify pages by URL.
 	Base string
-	// Secrets sign what a webhook is sent.
+	// Secrets sign the messages of a webhook.
 	Secrets []webhook.Secret
-	// UserAgent names this program to Umami and Plausible, which drop what comes
-	// from a program that they take for a bot; "" = a name that they do not.
+	// UserAgent is the User-Agent for Umami and Plausible, which drop requests of
+	// programs that look like bots. If empty, [NeutralName].
 	UserAgent string
-	Every     time.Duration // between two looks for events; 0 = 5 s
-	// Leases let one process export for all; nil = no other process uses the store.
+	Every     time.Duration // between two polls for events; 0 = 5 s
+	// Leases allow only one process to export; nil = no other process uses the
+	// store.
 	Leases store.Leases
 
 	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // told of failures, and of their end; nil = discard
+	Logger *slog.Logger     // gets failures, and their end; nil = discard
 }
 
 const (
 	lookEvery    = 5 * time.Second
 	longestWait  = 5 * time.Minute
-	beforeFirst  = 24 * time.Hour // how far back a new receiver starts
+	beforeFirst  = 24 * time.Hour // age of the oldest event that a new receiver gets
 	warnInterval = time.Hour      // interval of logs of a lasting failure
 )
 
-// NeutralName names this program to services that take "millrace/1.0" for a bot,
-// as they do most names of that form, and would not count what it tells.
+// NeutralName is the default User-Agent. Umami and Plausible take names like
+// "millrace/1.0" for bots and drop their requests.
 const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
 // Exporter sends the events of a site to one receiver, in order and at least
@@ -61,43 +62,44 @@ type Exporter struct {
 	post     post
 	o        ExporterOptions
 
-	at    uint64          // the last number that the receiver has
-	done  map[uint64]bool // those that follow which it has, too
-	begun bool            // at is known
+	at    uint64          // number of the last event that the receiver has
+	done  map[uint64]bool // later events that the receiver has, too
+	begun bool            // at is set
 
-	doubts map[uint64]int // how often the receiver has failed at one, while it took others
+	doubts map[uint64]int // how often each event failed while others were accepted
 
 	mu  sync.Mutex
-	lag Lag // without what the store knows
+	lag Lag // without the fields that the store knows
 }
 
-// exportPosition is how far an exporter has come.
+// exportPosition is the stored position of an exporter.
 type exportPosition struct {
 	Number uint64 `json:"number"` // of the last event that the receiver has
 }
 
-// positionOf returns the place of the exporter of a name: nil until it begins.
+// positionOf returns the stored position of an exporter, nil before its first
+// event.
 func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
 	return state.JSON[*exportPosition]{State: st, Namespace: site, Key: "export to " + name}
 }
 
-// Lag is how far an exporter is behind, and what has become of the rest.
+// Lag is the backlog of an exporter, with its counts.
 type Lag struct {
-	Exporter string    // its receiver, as it may be seen, such as "umami https://stats.example.com"
-	Events   uint64    // that the receiver does not have yet
-	Since    time.Time // of the oldest of them; zero if none
-	Failing  string    // why it does not take them now; "" = it does
+	Exporter string    // the receiver without secrets, such as "umami https://stats.example.com"
+	Events   uint64    // events that are not exported yet
+	Since    time.Time // time of the oldest of them; zero if none
+	Failing  string    // the current error; "" = none
 
-	// Since the exporter was made:
+	// The counts since the exporter was made.
 	Sent    uint64
-	Lost    uint64 // the store does not have them any more, or cannot read them, or the receiver would take them for new
-	Refused uint64 // that the receiver takes in no case
-	Ignored uint64 // that it has taken and not counted
+	Lost    uint64 // deleted or unreadable in the store, or too old for the receiver
+	Refused uint64 // rejected for good by the receiver
+	Ignored uint64 // accepted and not counted by the receiver
 }
 
-// NewExporter returns an exporter of a site of a store, whose State has how far
-// it has come. client has to be one that is guarded, since a target is an
-// address of the outside. o may be nil. Errors are [millrace.ErrInvalid].
+// NewExporter returns an exporter of a site. st stores its position. client must
+// refuse private addresses, since the target may be anywhere. o may be nil. Errors
+// are [millrace.ErrInvalid].
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, position: positionOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
@@ -120,7 +122,7 @@ func NewExporter(usage store.Usage, st store.State, site string, t *Target, clie
 	return e, err
 }
 
-// Lag returns how far the exporter is behind, as far as the store says so.
+// Lag returns the current backlog.
 func (e *Exporter) Lag(ctx context.Context) Lag {
 	e.mu.Lock()
 	l := e.lag
@@ -146,36 +148,36 @@ func (e *Exporter) Lag(ctx context.Context) Lag {
 	return l
 }
 
-// note changes what Lag gives.
+// note changes the result of Lag.
 func (e *Exporter) note(change func(*Lag)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	change(&e.lag)
 }
 
-// errGone says that a receiver wants nothing any more.
-var errGone = errors.New("the receiver wants no more events (410 Gone); nothing is sent until the next start")
+// errGone is the error of a receiver that answers 410.
+var errGone = errors.New("receiver answered 410 Gone; no events are sent until the next start")
 
-// Run exports events until the context ends, or the receiver wants none.
+// Run exports events until the context ends, or the receiver answers 410.
 func (e *Exporter) Run(ctx context.Context) {
 	lease.Keep(ctx, e.o.Leases, "export "+e.site+" to "+e.target.Name(), e.o.Logger, e.export)
 }
 
-// export is Run while no other process exports to the receiver.
+// export exports events while this process has the lease.
 func (e *Exporter) export(ctx context.Context) {
 	e.begun = false // another process may have exported
 	clear(e.done)
-	fails, told := 0, time.Time{}
+	fails, logged := 0, time.Time{}
 	for ctx.Err() == nil {
 		moved, err := e.round(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			if !told.IsZero() {
-				e.o.Logger.InfoContext(ctx, "events are taken again", "receiver", e.target.String())
+			if !logged.IsZero() {
+				e.o.Logger.InfoContext(ctx, "event export works again", "receiver", e.target.String())
 			}
-			fails, told = 0, time.Time{}
+			fails, logged = 0, time.Time{}
 			e.note(func(l *Lag) { l.Failing = "" })
 			if !moved && fetch.Sleep(ctx, e.o.Every) != nil {
 				return
@@ -186,15 +188,15 @@ func (e *Exporter) export(ctx context.Context) {
 		}
 		e.note(func(l *Lag) { l.Failing = err.Error() })
 		if errors.Is(err, errGone) {
-			e.o.Logger.ErrorContext(ctx, "events are not handed on any more", "receiver", e.target.String(), "error", err)
-			<-ctx.Done() // how far it is behind goes on to be seen
+			e.o.Logger.ErrorContext(ctx, "event export stopped", "receiver", e.target.String(), "err", err)
+			<-ctx.Done() // keep reporting the backlog
 			return
 		}
 		wait := fetch.Backoff(err, fails, time.Second, longestWait)
 		fails++
-		if now := e.o.Now(); told.IsZero() || now.Sub(told).Abs() >= warnInterval { // not every time of a long day
-			told = now
-			e.o.Logger.WarnContext(ctx, "events cannot be handed on; they are kept", "receiver", e.target.String(), "error", err, "again_in", wait.Round(time.Millisecond))
+		if now := e.o.Now(); logged.IsZero() || now.Sub(logged).Abs() >= warnInterval { // log a lasting failure once an interval
+			logged = now
+			e.o.Logger.WarnContext(ctx, "event export failed; retrying", "receiver", e.target.String(), "err", err, "again_in", wait.Round(time.Millisecond))
 		}
 		if fetch.Sleep(ctx, wait) != nil {
 			return
@@ -202,7 +204,7 @@ func (e *Exporter) export(ctx context.Context) {
 	}
 }
 
-// newest returns the number of the last event; 0 if none.
+// newest returns the number of the newest event, 0 if none.
 func (e *Exporter) newest(ctx context.Context) (uint64, error) {
 	for last, err := range e.usage.Events(ctx, e.site, store.EventQuery{Newest: true, Limit: 1}) {
 		return last.Number, err

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Most characters of a value.
+// Longest values, in characters.
 const (
 	ga4Value    = 100
 	ga4Location = 1000
@@ -19,12 +19,12 @@ const (
 
 type ga4Message struct {
 	Client    string     `json:"client_id"`
-	Timestamp int64      `json:"timestamp_micros"` // of the last event, for those who do not look at each
+	Timestamp int64      `json:"timestamp_micros"` // of the last event; some reports use only this
 	Consent   ga4Consent `json:"consent"`
 	Events    []ga4Event `json:"events"`
 }
 
-// ga4Consent says that nothing of it is for advertising.
+// ga4Consent excludes the use for advertising.
 type ga4Consent struct {
 	UserData        string `json:"ad_user_data"`
 	Personalization string `json:"ad_personalization"`
@@ -33,11 +33,11 @@ type ga4Consent struct {
 type ga4Event struct {
 	Name      string         `json:"name"`
 	Timestamp int64          `json:"timestamp_micros"`
-	Params    map[string]any `json:"params"` // at most 25, whose names have at most 40 characters
+	Params    map[string]any `json:"params"` // at most 25, with names of at most 40 characters
 }
 
-// ga4 posts by the Measurement Protocol of Google Analytics 4 to /mp/collect. An
-// answer does not say whether anything has been understood.
+// ga4 posts to /mp/collect by the Measurement Protocol of Google Analytics 4. The
+// response does not say whether the events were valid.
 // https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error) {
 	m := ga4Message{Client: ga4Bot(p.site, group[0].Bot), Consent: ga4Consent{"DENIED", "DENIED"}}
@@ -54,7 +54,7 @@ func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error)
 				params[name] = map[bool]int{true: 1}[v]
 			}
 		}
-		params["session_id"] = strconv.FormatInt(at.UTC().Truncate(24*time.Hour).Unix(), 10) // of a bot and a day
+		params["session_id"] = strconv.FormatInt(at.UTC().Truncate(24*time.Hour).Unix(), 10) // one session per bot and day
 		params["engagement_time_msec"] = 1
 		params["page_location"] = p.page(e, ga4Location).String()
 		m.Events = append(m.Events, ga4Event{eventName(e), m.Timestamp, params})
@@ -63,8 +63,8 @@ func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error)
 	return "", err
 }
 
-// ga4Bot returns the client that a bot is: two numbers, as the script for
-// browsers makes them, of nothing but the site and the bot's name.
+// ga4Bot returns the client ID of a bot: two numbers, as Google's script makes
+// them, derived from the site and the name of the bot.
 func ga4Bot(site, bot string) string {
 	sum := sha256.Sum256([]byte(site + "\n" + bot))
 	return fmt.Sprintf("%d.%d", binary.BigEndian.Uint32(sum[:4]), binary.BigEndian.Uint32(sum[4:8]))

@@ -14,12 +14,12 @@ type plausibleMessage struct {
 	Name        string            `json:"name"`
 	Domain      string            `json:"domain"`
 	URL         string            `json:"url"`
-	Interactive bool              `json:"interactive"` // false: it is no visit of a person
+	Interactive bool              `json:"interactive"` // false: not a visit of a person
 	Props       map[string]string `json:"props"`
 }
 
-// plausible posts to Plausible's /api/event, one event in a request. It cannot be
-// told when something has happened: an event is of the moment when it comes.
+// plausible posts to Plausible's /api/event, one event per request. Plausible uses
+// the time of arrival as the time of the event.
 // https://plausible.io/docs/events-api
 func (p *provider) plausible(ctx context.Context, group []store.Event) (string, error) {
 	e := &group[0]

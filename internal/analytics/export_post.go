@@ -16,12 +16,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// post posts a group of events once. If the receiver has taken it and does not
-// count it, ignored says why. Errors wrap a [*fetch.StatusError] if there was an
-// answer.
+// post posts a group of events once. If the receiver accepts but does not count it,
+// ignored says why. Errors wrap a [*fetch.StatusError] if there was a response.
 type post func(ctx context.Context, group []store.Event) (ignored string, err error)
 
-// newPost makes what posts to a target.
+// newPost returns the post function of a target.
 func newPost(t *Target, site string, client *http.Client, o *ExporterOptions) (post, error) {
 	p := provider{target: t, client: client, agent: o.UserAgent, base: o.Base, now: o.Now, site: site}
 	switch t.Kind {
@@ -38,7 +37,7 @@ func newPost(t *Target, site string, client *http.Client, o *ExporterOptions) (p
 	}, err
 }
 
-// provider posts to a provider of analytics.
+// provider posts to an analytics service.
 type provider struct {
 	target *Target
 	client *http.Client
@@ -48,7 +47,7 @@ type provider struct {
 	site   string
 }
 
-// send posts a body once, and returns what an answer of 2xx says.
+// send posts a body once and returns the header of a 2xx response.
 func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -58,10 +57,9 @@ func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, err
 	return fetch.Post(ctx, p.client, p.target.url.String(), h, encoded)
 }
 
-// group divides events into those that go together in one request. The order of
-// each part is theirs.
+// group divides events into groups of one request each. Each group keeps the order.
 func (r *receiver) group(events []store.Event) (out [][]store.Event) {
-	open := make(map[string]int) // the group that has room, by bot if each has its own
+	open := make(map[string]int) // the group that is not full, per bot if byBot
 	for _, e := range events {
 		bot := ""
 		if r.byBot {
@@ -78,7 +76,7 @@ func (r *receiver) group(events []store.Event) (out [][]store.Event) {
 	return out
 }
 
-// properties returns what is said of an event, by the names of OpenFeeder 1.0,
+// properties returns the properties of an event, by the names of OpenFeeder 1.0,
 // section 12, where it has one.
 func properties(e *store.Event) map[string]any {
 	p := map[string]any{
@@ -94,7 +92,7 @@ func properties(e *store.Event) map[string]any {
 	return p
 }
 
-// eventName is what an event is called, for receivers whose events have names.
+// eventName returns the name of an event, for receivers that need one.
 func eventName(e *store.Event) string {
 	switch e.Endpoint {
 	case store.EndpointSearch, store.EndpointFetch, store.EndpointIndex, store.EndpointDiscovery, store.EndpointFile:
@@ -103,9 +101,8 @@ func eventName(e *store.Event) string {
 	return "bot_request"
 }
 
-// page returns the URL of what an event is about, of at most most bytes. A path
-// may be anything that somebody has asked for, and a receiver may stumble over
-// what it unescapes.
+// page returns the URL of an event, of at most most bytes. Clients choose the path,
+// and a receiver may fail on what it decodes.
 func (p *provider) page(e *store.Event, most int) *url.URL {
 	asked, query, _ := strings.Cut(cut(e.Path), "?")
 	u, err := url.Parse(canon.Absolute(p.base, asked))
@@ -128,7 +125,7 @@ func (p *provider) page(e *store.Event, most int) *url.URL {
 	if len(u.String()) > most {
 		u.RawQuery = ""
 	}
-	for len(u.String()) > most && u.Path != "" { // not in the middle of an escape
+	for len(u.String()) > most && u.Path != "" { // never cut inside an escape
 		_, n := utf8.DecodeLastRuneInString(u.Path)
 		u.Path = u.Path[:len(u.Path)-n]
 	}
@@ -145,7 +142,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// leading returns as much of a text as has at most so many characters.
+// leading returns the first characters of a text.
 func leading(s string, characters int) string {
 	for i := range s {
 		if characters == 0 {
@@ -156,7 +153,7 @@ func leading(s string, characters int) string {
 	return s
 }
 
-// past returns a time that is not in the future, where a clock may have been.
+// past returns t, or now if t is in the future.
 func past(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// round hands on one window of events. It reports whether it has come further;
+// round exports one window of events. It reports whether the position has advanced;
 // then there may be more.
 func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if !e.begun {
@@ -30,7 +30,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	var todo, last []store.Event
 	for _, ev := range events {
 		if _, doubted := e.doubts[ev.Number]; doubted {
-			last = append(last, ev) // or it would be asked for nothing else
+			last = append(last, ev) // advance past a damaged event
 		} else if !e.done[ev.Number] {
 			todo = append(todo, ev)
 		}
@@ -38,7 +38,8 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if todo = append(todo, last...); len(todo) > 0 {
 		err = e.deliver(ctx, e.kind.group(todo))
 	}
-	// All up to the first one that is not done is done, as is what is lost.
+	// Lost events count as done. The position is before the first event that is not
+	// done.
 	to := end
 	for _, ev := range events {
 		if !e.done[ev.Number] {
@@ -49,17 +50,17 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if to == e.at {
 		return false, err
 	}
-	// What was taken was taken, even if the process is to end. A process whose lease
-	// is over may come late: it must not take another one's place back.
+	// Save the position even during a shutdown. A process that has lost its lease
+	// must not overwrite the position of another.
 	failed := e.position.Update(context.WithoutCancel(ctx), func(p **exportPosition) error {
 		if *p == nil || (*p).Number != e.at {
-			return fmt.Errorf("place of the export: %w: another process has moved it", millrace.ErrConflict)
+			return fmt.Errorf("save export position: %w: another process has moved it", millrace.ErrConflict)
 		}
 		*p = &exportPosition{to}
 		return nil
 	})
 	if failed != nil {
-		e.begun = false // begin again where the other one is
+		e.begun = false // continue from the position of the other process
 		return false, errors.Join(err, failed)
 	}
 	lost := to - e.at
@@ -72,14 +73,14 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	}
 	if lost > 0 {
 		e.note(func(l *Lag) { l.Lost += lost })
-		e.o.Logger.WarnContext(ctx, "events are lost to a receiver: they are too old, or damaged in the store",
+		e.o.Logger.WarnContext(ctx, "events lost for a receiver: too old or damaged",
 			"receiver", e.target.String(), "events", lost, "up_to", to)
 	}
 	return true, err
 }
 
-// begin finds where the exporter is. A new receiver gets the events of the last
-// day. Before the first event there is nothing to begin with.
+// begin loads the position. A new receiver starts with the events of the last day.
+// begin does nothing if the store has no event.
 func (e *Exporter) begin(ctx context.Context) error {
 	place, err := e.position.Load(ctx)
 	if err != nil {
@@ -105,8 +106,8 @@ func (e *Exporter) begin(ctx context.Context) error {
 	return nil
 }
 
-// window reads the events that are next, and where they end: the number up to
-// which there are no others. head is the newest number.
+// window reads the next events, and the number at which they end. head is the
+// newest number.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
 	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), mostAhead)}
 	if e.kind.maxAge > 0 {
@@ -117,11 +118,11 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 			return nil, 0, err
 		}
 		if o := store.OutcomeOf(ev.Status); o != store.Sent && o != store.Unmodified {
-			ev.Path = "" // it may be that of a hidden page, which is the owner's to see
+			ev.Path = "" // the page may be hidden
 		}
 		events = append(events, ev)
 	}
-	if len(events) < q.Limit { // those after the last one, up to head, are lost
+	if len(events) < q.Limit { // events between the last one and head are lost
 		end = head
 	}
 	if n := len(events); n > 0 {
@@ -131,27 +132,25 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 }
 
 const (
-	mostRefused = 8    // requests of a round of which the receiver has taken none
-	mostDoubts  = 10   // times that an event fails where others are taken
-	mostAhead   = 4096 // events that may be handed on before one that is not
+	mostRefused = 8    // refused requests of a round in which none is accepted
+	mostDoubts  = 10   // failures of one event while others are accepted
+	mostAhead   = 4096 // events that may be exported ahead of a failed one
 )
 
-// refusals are the statuses of an answer that mean what was sent, rather than the
-// receiver or who sends.
+// refusals are the statuses that reject the content of a request, not the sender.
 var refusals = map[int]bool{
 	http.StatusBadRequest: true, http.StatusLengthRequired: true, http.StatusRequestEntityTooLarge: true, http.StatusRequestURITooLong: true,
 	http.StatusUnsupportedMediaType: true, http.StatusUnprocessableEntity: true, http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// deliver posts groups one by one, until all are or the receiver does not take
-// any. A group that is refused is posted in halves. What is refused alone is given
-// up, but only if the receiver has taken something else: otherwise anything may be
-// wrong. So is a single event that the receiver fails at time and again, while it
-// takes others.
+// deliver posts groups one by one, until the receiver accepts none. It posts a
+// refused group again in halves. A single refused event is given up, but only if
+// the receiver accepts others. The same holds for an event that fails mostDoubts
+// times.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
 	var last error
-	failed := make(map[uint64]int) // how often an event may fail, by number
+	failed := make(map[uint64]int) // failures by event number
 	for ; len(groups) > 0 && (taken > 0 || tries < mostRefused); tries++ {
 		group := groups[0]
 		groups = groups[1:]
@@ -183,8 +182,8 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	return e.giveUp(ctx, taken, failed, last)
 }
 
-// giveUp gives up the events that have failed too often. It returns the last
-// error if others have to be posted again.
+// giveUp gives up the events that failed too often. It returns the last error if
+// others must be posted again.
 func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int, last error) error {
 	if taken == 0 {
 		return last
@@ -198,7 +197,7 @@ func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int,
 	}
 	if given > 0 {
 		e.note(func(l *Lag) { l.Refused += uint64(given) })
-		e.o.Logger.WarnContext(ctx, "events are given up that a receiver refuses, as it takes others", "receiver", e.target.String(), "events", given, "error", last)
+		e.o.Logger.WarnContext(ctx, "events refused by a receiver were given up", "receiver", e.target.String(), "events", given, "err", last)
 	}
 	if given < len(failed) {
 		return last
@@ -206,13 +205,13 @@ func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int,
 	return nil
 }
 
-// finish notes that there is nothing more to do for an event.
+// finish marks an event as done.
 func (e *Exporter) finish(number uint64) {
 	e.done[number] = true
 	delete(e.doubts, number)
 }
 
-// took notes a group that the receiver has.
+// took records a group that the receiver has.
 func (e *Exporter) took(ctx context.Context, group []store.Event, ignored string) {
 	for _, ev := range group {
 		e.finish(ev.Number)
@@ -222,8 +221,8 @@ func (e *Exporter) took(ctx context.Context, group []store.Event, ignored string
 			l.Sent += uint64(len(group))
 			return
 		}
-		if l.Ignored == 0 { // it will be the same with all of them
-			e.o.Logger.WarnContext(ctx, "a receiver takes events and does not count them", "receiver", e.target.String(), "reason", ignored)
+		if l.Ignored == 0 { // log it once; it repeats for every group
+			e.o.Logger.WarnContext(ctx, "receiver does not count events", "receiver", e.target.String(), "reason", ignored)
 		}
 		l.Ignored += uint64(len(group))
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// The kinds of receivers.
+// Kinds of receivers.
 const (
 	Umami     = "umami"
 	GA4       = "ga4"
@@ -24,16 +24,16 @@ const (
 	Webhook   = "webhook"
 )
 
-// receiver is what is known of a kind of receivers.
+// receiver describes a kind of receivers.
 type receiver struct {
-	endpoint string   // the path of its API; "" = the URL is one
-	params   []string // what a target says in its query, all of it necessary
+	endpoint string   // path of its API; "" = the target's own
+	params   []string // required parameters in the query of a target
 	secret   []string // the confidential ones, which may change
-	window   int      // events that are read at once
-	together int      // most of them in one request
-	byBot    bool     // a request is about one bot
-	// maxAge is how old an event may be, because the receiver cannot be told
-	// of another time; 0 = of any age.
+	window   int      // events per read
+	together int      // most events per request
+	byBot    bool     // one request per bot
+	// maxAge is the greatest age of an event, for receivers that use the time of
+	// arrival; 0 = any age.
 	maxAge time.Duration
 }
 
@@ -44,7 +44,7 @@ var receivers = map[string]receiver{
 	Webhook:   {window: 400, together: 100},
 }
 
-// Target is where events go. It prints without what is secret.
+// Target is the address of a receiver. Its text omits secrets.
 type Target struct {
 	Kind string
 	url  *url.URL // of the API, with no query but GA4's and a webhook's
@@ -57,20 +57,19 @@ var (
 	domainForm      = regexp.MustCompile(`^[^\s,/:?#]+(/[^\s,:?#]*)?$`)
 )
 
-// ParseTarget reads KIND=URL. The query of the URL says what a provider wants to
-// know beside it: of umami website, the id that it has for the site; of plausible
-// domain, the site's name there; of ga4 measurement_id and api_secret. A provider's
-// URL may leave out the path of its API. Errors are [millrace.ErrInvalid] and
-// repeat nothing that may be secret.
+// ParseTarget parses KIND=URL. The query of the URL holds the parameters of the
+// service: website for umami (its ID there), domain for plausible (its name there),
+// measurement_id and api_secret for ga4. The URL of a service may omit the path of
+// its API. Errors are [millrace.ErrInvalid] and contain no secret.
 func ParseTarget(text string) (*Target, error) {
 	kind, raw, ok := strings.Cut(text, "=")
 	r, known := receivers[kind]
 	kinds := strings.Join(slices.Sorted(maps.Keys(receivers)), ", ")
 	switch {
 	case !ok || strings.ContainsAny(kind, ":/?"):
-		return nil, fmt.Errorf("it says not what kind of receiver it is: write KIND=URL, with one of %s: %w", kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
+		return nil, fmt.Errorf("receiver has no kind: %[2]w; write KIND=URL, with one of %[1]s", kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	case !known:
-		return nil, fmt.Errorf("%.20q is no kind of receiver; there is %s: %w", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
+		return nil, fmt.Errorf("unknown kind of receiver %[1].20q: %[3]w; use one of %[2]s", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	}
 	u, err := fetch.Endpoint(raw)
 	if err != nil {
@@ -81,16 +80,16 @@ func ParseTarget(text string) (*Target, error) {
 		return t, nil
 	}
 	if t.say, err = url.ParseQuery(u.RawQuery); err != nil {
-		return nil, fmt.Errorf("%s: its query cannot be read: %w", t, millrace.Coded("bad-query", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%s: bad query: %w", t, millrace.Coded("bad-query", millrace.ErrInvalid))
 	}
 	for _, name := range r.params {
 		if t.say.Get(name) == "" {
-			return nil, fmt.Errorf("%s: its query has no %s: %w", t, name, millrace.Coded("query-missing", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%s: query lacks %s: %w", t, name, millrace.Coded("query-missing", millrace.ErrInvalid))
 		}
 	}
 	for name, values := range t.say {
 		if !slices.Contains(r.params, name) || len(values) > 1 {
-			return nil, fmt.Errorf("%s: its query has %.40q, and wants one %s and nothing else: %w", t, name, strings.Join(r.params, " and one "), millrace.Coded("query-extra", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%s: unexpected %.40q in the query, which takes one %s: %w", t, name, strings.Join(r.params, " and one "), millrace.Coded("query-extra", millrace.ErrInvalid))
 		}
 	}
 	if err := t.check(); err != nil {
@@ -106,23 +105,23 @@ func ParseTarget(text string) (*Target, error) {
 	return t, nil
 }
 
-// check looks at what the query says.
+// check validates the query.
 func (t *Target) check() error {
 	switch t.Kind {
 	case Umami:
 		if !websiteForm.MatchString(t.say.Get("website")) {
-			return millrace.Coded("bad-website", fmt.Errorf("website is the id of a website, such as 123e4567-e89b-42d3-a456-426614174000"))
+			return millrace.Coded("bad-website", fmt.Errorf("bad website; use the ID of a website, such as 123e4567-e89b-42d3-a456-426614174000"))
 		}
 	case Plausible:
 		if !domainForm.MatchString(t.say.Get("domain")) {
-			return millrace.Coded("bad-domain", fmt.Errorf("domain is the name of one site there, such as example.com"))
+			return millrace.Coded("bad-domain", fmt.Errorf("bad domain; use the name of one site, such as example.com"))
 		}
 	case GA4:
 		if !measurementForm.MatchString(t.say.Get("measurement_id")) {
-			return millrace.Coded("bad-measurement", fmt.Errorf("measurement_id is that of a web stream, such as G-ABC1234567"))
+			return millrace.Coded("bad-measurement", fmt.Errorf("bad measurement_id; use that of a web stream, such as G-ABC1234567"))
 		}
 		if t.url.Scheme != "https" && !loopback(t.url.Hostname()) {
-			return millrace.Coded("https-only", fmt.Errorf("its secret goes over https only"))
+			return millrace.Coded("https-only", fmt.Errorf("secret over http; use https"))
 		}
 	}
 	return nil
@@ -134,17 +133,16 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// String returns the kind and where the receiver is, up to its host.
+// String returns the kind and the origin of the receiver.
 func (t *Target) String() string { return t.Kind + " " + fetch.HostOf(t.url.String()) }
 
-// GoString returns the same.
+// GoString returns String.
 func (t *Target) GoString() string { return t.String() }
 
-// Name identifies the receiver without revealing its URL. A new secret does not
-// change it.
+// Name identifies the receiver without its URL. It does not depend on secrets.
 func (t *Target) Name() string {
 	u := *t.url
-	if t.Kind != Webhook { // whose whole URL is its name
+	if t.Kind != Webhook { // the whole URL of a webhook is its name
 		say := maps.Clone(t.say)
 		for _, name := range receivers[t.Kind].secret {
 			say.Del(name)

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Most characters that Umami keeps.
+// Most characters that Umami stores.
 const (
 	umamiURL  = 500
 	umamiID   = 50
@@ -23,13 +23,13 @@ type umamiPayload struct {
 	Website   string         `json:"website"`
 	Hostname  string         `json:"hostname"`
 	URL       string         `json:"url"`
-	Name      string         `json:"name"`         // with one, it is no view of a page by a person
-	ID        string         `json:"id,omitempty"` // of the session: a bot is one visitor
+	Name      string         `json:"name"`         // an event with a name is not a page view
+	ID        string         `json:"id,omitempty"` // of the session: one visitor per bot
 	Timestamp int64          `json:"timestamp"`    // in seconds
 	Data      map[string]any `json:"data"`
 }
 
-// umami posts to Umami's /api/send, one event in a request.
+// umami posts to Umami's /api/send, one event per request.
 // https://umami.is/docs/api/sending-stats
 func (p *provider) umami(ctx context.Context, group []store.Event) (string, error) {
 	e := &group[0]

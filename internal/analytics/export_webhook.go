@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// hookMessage is one message. The same events are the same message.
+// hookMessage is one message. The same events make the same message.
 type hookMessage struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // of the last event
@@ -19,9 +19,8 @@ type hookMessage struct {
 	} `json:"data"`
 }
 
-// postHook posts events to a server of the owner's, signed, many in one message.
-// Beside the properties, an event has a number, by which the receiver knows those
-// that come twice.
+// postHook posts signed events to a webhook, many per message. The number of an
+// event identifies duplicates.
 func postHook(ctx context.Context, hook *webhook.Sender, site string, group []store.Event) error {
 	m := hookMessage{Type: "site.requested", Timestamp: group[len(group)-1].Time.UTC()}
 	m.Data.Site = site

@@ -20,33 +20,33 @@ const (
 	atOnce    = 4096 // events in one transaction of the store
 	firstWait = time.Second
 	maxWait   = time.Minute
-	lastCall  = 10 * time.Second // to store what is left when Run ends
+	lastCall  = 10 * time.Second // time to store the rest when Run ends
 	tidyFirst = time.Minute
 	tidyEvery = time.Hour
-	// tidyDoubt is how much the clock may have been set since the last Tidy: what
-	// it throws away by a wrong time is gone.
+	// tidyDoubt is the greatest change of the clock at which Tidy still deletes
+	// events.
 	tidyDoubt = 10 * time.Minute
 )
 
-// Run stores what comes until the context ends, and then what is left. While the
-// store cannot take anything, it is asked again and again, ever less often.
-// Beside that it tidies the store up. It can be called again.
+// Run stores events until the context ends, and then the rest. It retries with
+// growing pauses while the store fails. It also tidies the store. Run can be called
+// again.
 func (r *Recorder) Run(ctx context.Context) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	beside.Go(func() { r.tidying(ctx) })
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { r.tidying(ctx) })
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
-	var wait time.Duration // 0 = the store takes events
-	var told uint64        // of those that were dropped
-	var toldAt time.Time
+	var wait time.Duration // 0 = the store works
+	var reported uint64    // dropped events that were logged
+	var reportedAt time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCall)
 			defer cancel()
 			if err := r.Flush(last); err != nil {
-				r.o.Logger.Error("the last requests of machines could not be recorded", "error", err)
+				r.o.Logger.Error("store last events failed", "err", err)
 			}
 			return
 		case <-tick.C:
@@ -55,7 +55,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		switch err := r.Flush(ctx); {
 		case err != nil && ctx.Err() == nil:
 			if wait == 0 {
-				r.o.Logger.Warn("what machines ask for cannot be recorded for now", "error", err)
+				r.o.Logger.Warn("store events failed; retrying", "err", err)
 			}
 			wait = min(max(2*wait, firstWait), maxWait)
 			select {
@@ -64,20 +64,20 @@ func (r *Recorder) Run(ctx context.Context) {
 			}
 		case err == nil && wait > 0:
 			wait = 0
-			r.o.Logger.Info("what machines ask for is recorded again")
+			r.o.Logger.Info("storing events works again")
 		}
-		if n := r.Dropped(); n > told && time.Since(toldAt) > warnInterval {
-			r.o.Logger.Warn("more is asked for than can be recorded: what is missing is in no sum", "missing", n-told)
-			told, toldAt = n, time.Now()
+		if n := r.Dropped(); n > reported && time.Since(reportedAt) > warnInterval {
+			r.o.Logger.Warn("too many events; some were dropped", "dropped", n-reported)
+			reported, reportedAt = n, time.Now()
 		}
 	}
 }
 
-// Flush stores all that has come. After an error, what was not stored waits.
+// Flush stores all pending events. Events that fail stay pending.
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
-	if err := r.store(ctx); err != nil { // what waits since an error
+	if err := r.store(ctx); err != nil { // events of an earlier failure
 		return err
 	}
 	r.take()
@@ -85,7 +85,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.store(ctx)
 }
 
-// store stores what was taken out of the buffer.
+// store stores the events taken from the buffer.
 func (r *Recorder) store(ctx context.Context) error {
 	done := 0
 	defer func() {
@@ -98,19 +98,19 @@ func (r *Recorder) store(ctx context.Context) error {
 		err := r.usage.Record(ctx, r.site, some)
 		switch {
 		case errors.Is(err, millrace.ErrInvalid):
-			r.o.Logger.Error("the store refuses what is to be recorded", "events", len(some), "error", err)
+			r.o.Logger.Error("store refuses events; dropping them", "events", len(some), "err", err)
 			r.mu.Lock()
 			r.dropped += uint64(len(some))
 			r.mu.Unlock()
 		case err != nil:
-			return fmt.Errorf("recording %d events: %w", len(r.taken)-done, err)
+			return fmt.Errorf("store %d events: %w", len(r.taken)-done, err)
 		}
 		done += len(some)
 	}
 	return nil
 }
 
-// fill completes the events that were just taken.
+// fill completes the events taken from the buffer.
 func (r *Recorder) fill(ctx context.Context) {
 	var pages []*store.Event
 	for i := range r.taken {
@@ -118,7 +118,7 @@ func (r *Recorder) fill(ctx context.Context) {
 		if r.o.QueryKey != nil && e.Query != "" {
 			e.Query = hashed(r.o.QueryKey, e.Query)
 		}
-		if e.HTML < 0 { // the rest of a page, whose first part was an event of its own
+		if e.HTML < 0 { // a continuation of a page, which counts with its first part
 			e.HTML = 0
 			continue
 		}
@@ -132,29 +132,29 @@ func (r *Recorder) fill(ctx context.Context) {
 		return
 	}
 	if err := r.weights.fill(ctx, r.o.HTMLSizes, pages, r.o.Now()); err != nil && ctx.Err() == nil {
-		r.o.Logger.Warn("what pages are as HTML is not known for some requests", "error", err)
+		r.o.Logger.Warn("read HTML sizes failed; some events lack them", "err", err)
 	}
 	for _, e := range pages {
 		e.Received = max(0, e.Received)
 	}
 }
 
-// whole reports whether an answer has told a machine all of one page, or that it
-// stands as the machine has it. A HEAD, a part and a redirect have not.
+// whole reports whether a response is one whole page, or says that it is unchanged.
+// HEAD, partial and redirect responses are not.
 func whole(e *store.Event) bool {
 	return e.Endpoint == store.EndpointFetch && e.Path != "" && e.HTML >= 0 &&
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }
 
-// hashed returns a keyed hash that replaces a query. Equal queries have equal
-// hashes. It starts with a mark of its own.
+// hashed returns a keyed hash of a query with a prefix. Equal queries have equal
+// hashes.
 func hashed(key []byte, query string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(query))
 	return "#" + hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// tidying has the store forget and sum up what is old.
+// tidying deletes and summarizes old events periodically.
 func (r *Recorder) tidying(ctx context.Context) {
 	wait := tidyFirst
 	wall, running := r.o.Now(), time.Now()
@@ -169,11 +169,11 @@ func (r *Recorder) tidying(ctx context.Context) {
 		set := now.Round(0).Sub(wall.Round(0)) - time.Since(running)
 		wall, running = now, time.Now()
 		if set.Abs() > tidyDoubt {
-			r.o.Logger.Warn("the clock was set; nothing recorded is tidied up until it has been right for an hour", "by", set.Round(time.Second).String())
+			r.o.Logger.Warn("clock was set; tidying events is paused for an hour", "by", set.Round(time.Second).String())
 			continue
 		}
 		if err := r.tidy(ctx, now); err != nil && ctx.Err() == nil {
-			r.o.Logger.Warn("what is recorded of machines could not be tidied up", "error", err)
+			r.o.Logger.Warn("tidy events failed", "err", err)
 		}
 	}
 }

@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	maxHTMLSizes = 16384           // pages whose weight is remembered
-	htmlSizesTTL = 5 * time.Minute // how long: pages change
+	maxHTMLSizes = 16384           // pages in the cache
+	htmlSizesTTL = 5 * time.Minute // a page may change
 	askedAtOnce  = 512
 )
 
-// htmlSizeCache remembers the weights of the pages that are asked for, by a hash of
-// their paths: it keeps none of these, and should two ever have the same, one is
-// taken to weigh what the other does.
+// htmlSizeCache caches the HTML sizes of requested pages by a hash of their paths.
+// If two hashes collide, both pages get the same size.
 type htmlSizeCache struct {
 	seed  maphash.Seed
 	known map[uint64]millrace.HTMLSize
-	since time.Time // when the oldest of them came
-	keys  []uint64  // of the events that are being looked at
+	since time.Time // time of the oldest entry
+	keys  []uint64  // of the events in work
 }
 
 func (c *htmlSizeCache) init() {
@@ -41,14 +40,14 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 		some := pages[:min(len(pages), askedAtOnce)]
 		pages = pages[len(some):]
 		var missing []string
-		var keys []uint64 // of these
+		var keys []uint64 // keys of the query
 		c.keys = c.keys[:0]
 		for _, e := range some {
 			key := maphash.String(c.seed, e.Path)
 			c.keys = append(c.keys, key)
 			weight, ok := c.known[key]
 			if !ok {
-				c.known[key] = millrace.HTMLSize{} // asked for once
+				c.known[key] = millrace.HTMLSize{} // do not ask again
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
@@ -76,8 +75,8 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 	return err
 }
 
-// weigh says what the page of an event is as HTML. Who takes no coding would have
-// had that without one, too.
+// weigh sets the HTML size of an event. A client without compression would get the
+// HTML uncompressed, too.
 func weigh(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return

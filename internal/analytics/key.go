@@ -9,13 +9,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// queryKeySize is the length of a key of queries in bytes.
+// queryKeySize is the length of a query key in bytes.
 const queryKeySize = 32
 
-// QueryKey returns the key that a site's queries are hashed by, and makes one the
-// first time. It stays in the store, so that a query has one hash for as long as
-// the site is there. The key keeps readers of the hashes from finding out by
-// trying what was asked.
+// QueryKey returns the key for the hashes of a site's queries, and makes it on
+// first use. The store keeps it, so equal queries keep equal hashes. Without the
+// key, a reader of the hashes cannot guess queries.
 func QueryKey(ctx context.Context, s store.State, site string) ([]byte, error) {
 	key, err := state.Make(ctx, s, site, "analytics/query key",
 		func(key []byte) bool { return len(key) == queryKeySize },
@@ -25,7 +24,7 @@ func QueryKey(ctx context.Context, s store.State, site string) ([]byte, error) {
 			return key, err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("key of queries: %w", err)
+		return nil, fmt.Errorf("query key: %w", err)
 	}
 	return key, nil
 }

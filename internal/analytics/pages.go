@@ -7,25 +7,24 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Pages is what the pages of a site are, for those of which nothing else is
-// known.
+// Pages are average figures of a site's pages, used where a page has none.
 type Pages struct {
 	Count int64        `json:"pages"`
-	HTML  savings.HTML `json:"html"` // the mean of one
+	HTML  savings.HTML `json:"html"` // the mean of a page
 }
 
-// Measured is what [Measure] looks at. It is a part of the sites of a store.
+// Measured is the input of [Measure]. The sites of a store implement it.
 type Measured interface {
-	// MeanHTMLSize returns the mean of the weights that are known, and of how
-	// many pages they are.
+	// MeanHTMLSize returns the mean of the known HTML sizes, and the number of
+	// pages with one.
 	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 }
 
-// textSample is how many pages tell how much text those of a site have.
+// textSample is the number of pages whose text Measure reads.
 const textSample = 200
 
-// Measure finds out what the pages of a site are. v is a view of them. It looks
-// at every page: keep it.
+// Measure computes the average figures of a site's pages. v is a view of them.
+// Measure scans every page, so keep the result.
 func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coefficients) (Pages, error) {
 	mean, n, err := site.MeanHTMLSize(ctx)
 	if err != nil {

@@ -12,33 +12,30 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// HTMLSizes is what is known of the HTML of a site's pages. It is a part of the
-// sites of a store.
+// HTMLSizes returns the HTML sizes of pages. The sites of a store implement it.
 type HTMLSizes interface {
-	// HTMLSizes returns the weights of pages by their identities, in their
-	// order; the zero value where nothing is known.
+	// HTMLSizes returns the sizes of pages by path, in order; zero if unknown.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
 }
 
 // Options configure a [Recorder]. The zero value works.
 type Options struct {
-	// HTMLSizes fills in what the pages would have been as HTML; nil = events have
-	// what they come with.
+	// HTMLSizes provides the HTML sizes of pages; nil = events keep what they have.
 	HTMLSizes HTMLSizes
-	// QueryKey hides what was searched for: events have a keyed hash of it. See
-	// [QueryKey]. nil = they have the query.
+	// QueryKey replaces queries by keyed hashes, see [QueryKey]. nil = events keep
+	// the query.
 	QueryKey []byte
-	// Keep is how long single events are kept; 0 = 30 days. KeepHours is how long
-	// their sums are kept by hour, before they are by day; 0 = 31 days.
+	// Keep is how long events are stored; 0 = 30 days. KeepHours is how long hourly
+	// sums are stored, before they become daily sums; 0 = 31 days.
 	Keep, KeepHours time.Duration
 
-	Buffer int           // most events that wait to be stored, others are dropped; 0 = 16384
-	Every  time.Duration // between two batches, if they are not large; 0 = 2 s
+	Buffer int           // most pending events, others are dropped; 0 = 16384
+	Every  time.Duration // greatest time between two batches; 0 = 2 s
 
-	// Leases let one process tidy at a time; nil = no other process uses the store.
+	// Leases allow only one process to tidy; nil = no other process uses the store.
 	Leases store.Leases
 	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // told of what could not be stored; nil = discard
+	Logger *slog.Logger     // gets failures of the store; nil = discard
 }
 
 const (
@@ -48,38 +45,37 @@ const (
 	batchEvery = 2 * time.Second
 )
 
-// Recorder takes down what machines are answered. All methods are safe for
-// concurrent use.
+// Recorder records the responses to machines. All methods are safe for concurrent
+// use.
 type Recorder struct {
 	usage store.Usage
 	site  string
 	o     Options
-	batch int           // so many that wait are stored at once
-	wake  chan struct{} // there are that many
+	batch int           // pending events that trigger a batch
+	wake  chan struct{} // a batch is pending
 
 	mu       sync.Mutex
 	coming   buffer
 	recorded uint64
 	dropped  uint64
 
-	storing sync.Mutex // of what follows: one batch at a time
-	spare   buffer     // empty, to take the place of coming
+	storing sync.Mutex // guards what follows: one batch at a time
+	spare   buffer     // an empty buffer to swap with coming
 	taken   []store.Event
 	weights htmlSizeCache
 }
 
-// buffer holds events in the order in which they came. Their texts lie together
-// in one piece of memory: those of a request would keep all of it. What many have
-// in common is there once. So an event is little to write down, and has nothing
-// in it that the garbage collector would have to follow.
+// buffer holds events in order. It copies their texts into one byte slice, since a
+// text of a request would keep the whole request in memory. Fields that many events
+// share are stored once. A record has no pointers for the garbage collector.
 type buffer struct {
 	records []record
 	text    []byte
 	kinds   []kind
-	at      map[kind]int32 // where they are
+	at      map[kind]int32 // index in kinds
 }
 
-// kind is what many events have in common.
+// kind holds the fields that many events share.
 type kind struct {
 	bot, family, protocol string
 	verdict               store.BotIdentity
@@ -88,7 +84,7 @@ type kind struct {
 	cached                bool
 }
 
-// record is an event. Its texts are the next bytes of its buffer's.
+// record is an event. Its texts are the next bytes of the buffer's text.
 type record struct {
 	time                               int64 // Unix ms
 	results, bytes, size, html, onWire int64
@@ -97,7 +93,7 @@ type record struct {
 	path, query, intent                uint16
 }
 
-// add takes down an event.
+// add adds an event.
 func (b *buffer) add(e *store.Event, path, query, intent string) {
 	k := kind{e.Bot, e.Family, e.Protocol, e.Identity, e.Endpoint, e.Status, e.Cached}
 	at := int32(len(b.kinds)) - 1
@@ -111,7 +107,7 @@ func (b *buffer) add(e *store.Event, path, query, intent string) {
 	b.text = append(append(append(b.text, path...), query...), intent...)
 }
 
-// kindAt returns the place of a kind, which it makes.
+// kindAt returns the index of a kind, and adds it if it is new.
 func (b *buffer) kindAt(k kind) int32 {
 	at, ok := b.at[k]
 	if !ok {
@@ -124,7 +120,7 @@ func (b *buffer) kindAt(k kind) int32 {
 	return at
 }
 
-// reset empties the buffer, and leaves its memory.
+// reset empties the buffer and keeps its memory.
 func (b *buffer) reset() {
 	clear(b.kinds)
 	clear(b.at)
@@ -151,11 +147,10 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 	return r
 }
 
-// Record takes down one answer. It never waits for the store, and copies what it
-// keeps of Path, Query and Intent; the other texts have to be few and short. The
-// number is the store's to say. HTML and Received of one page are filled in, if
-// they are not known yet; HTML below 0 = this is the rest of a page, which counts
-// with what came before it.
+// Record records one response. It never waits for the store. It copies Path, Query
+// and Intent; other texts must be few and short. The store assigns the number.
+// Record fills in HTML and Received of a page if they are not set. HTML below 0
+// marks a continuation of a page, which counts with its first part.
 func (r *Recorder) Record(e store.Event) {
 	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
 	r.mu.Lock()
@@ -171,13 +166,12 @@ func (r *Recorder) Record(e store.Event) {
 	if n == r.batch {
 		select {
 		case r.wake <- struct{}{}:
-		default: // it is awake
+		default: // already awake
 		}
 	}
 }
 
-// cut returns as much of a text as a store keeps, without half a character at
-// its end.
+// cut returns the part of a text that a store keeps, cut between characters.
 func cut(s string) string {
 	if len(s) <= store.MaxEventText {
 		return s
@@ -189,30 +183,29 @@ func cut(s string) string {
 	return s[:n]
 }
 
-// Recorded returns how many events were taken down, since the recorder was
-// made.
+// Recorded returns the number of recorded events since the recorder was made.
 func (r *Recorder) Recorded() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded
 }
 
-// Dropped returns how many events are lost, since the recorder was made: they
-// came when too many waited, or the store did not take them.
+// Dropped returns the number of lost events since the recorder was made: too many
+// were pending, or the store refused them.
 func (r *Recorder) Dropped() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dropped
 }
 
-// Waiting returns how many events are not stored yet.
+// Waiting returns the number of pending events.
 func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.coming.records)
 }
 
-// take empties the buffer into r.taken, with every text in its place.
+// take moves the buffer into r.taken and sets the texts of the events.
 func (r *Recorder) take() {
 	r.mu.Lock()
 	full := r.coming

@@ -12,61 +12,59 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Saved is what answers to machines have cost and saved.
+// Saved compares the bytes of responses to machines with the HTML of the same
+// pages.
 //
-// The yardstick is a machine that asks for the HTML of the same pages, each time
-// that it has asked for a page by a protocol, and reads all of it. What is spent
-// is every byte that it was sent by the protocol, its lists, searches and
-// refusals too. Against that stand, in Instead:
+// The baseline is a machine that fetches the HTML of the same pages, each time that
+// it fetched a page by a protocol. Spent counts every byte sent by the protocol,
+// with lists, searches and refusals. Instead counts:
 //
-//   - for each answer that was a whole page, or that the page stands, that page
-//     as HTML: measured where the page was made of HTML, else an estimate by the
-//     other pages or by their text;
-//   - for collections of whole pages, as SCP has them, as many pages
-//     as HTML as their bytes can hold, an estimate: of what a machine takes in one
-//     day, each page of the site counts once.
+//   - for each response with a whole page, or a 304 of one, the page as HTML:
+//     measured if the page was made of HTML, else an estimate from other pages
+//     or from its text;
+//   - for collections of whole pages, such as those of SCP, as many HTML pages as
+//     their bytes can hold, an estimate. Each page of the site counts once a day.
 //
-// Lists that name pages, feeds and deltas of summaries, searches, robots.txt and what is no
-// page stand against nothing, and pages that were answered in parts neither. What a machine did without because a list told it of the pages is
-// apart, in ZeroFetch. The HTML that machines take has cost what it has cost: of
-// it only a 304 saves something. The site's files are left out on both sides.
+// Lists, feeds, deltas of summaries, searches, robots.txt and pages in parts count
+// nothing in Instead. ZeroFetch counts the requests that a list made needless. HTML
+// that machines fetch counts on both sides; only a 304 saves something. Other files
+// of the site are excluded.
 //
-// Tokens are those of what is made to be read, by the bytes without coding: pages,
-// collections of pages and what was found. Lists are for programs.
+// Tokens are estimated from the uncompressed bytes of pages, collections and search
+// results. Lists are for programs and have none.
 type Saved struct {
-	Requests int64 `json:"requests"` // all, whatever became of them
+	Requests int64 `json:"requests"` // all requests
 
-	Pages    int64 `json:"pages"`    // answers that were one page, or that it stands
-	Measured int64 `json:"measured"` // of those, of pages whose HTML was measured
-	Carried  int64 `json:"carried"`  // pages that came in collections, each counted once a day
+	Pages    int64 `json:"pages"`    // responses with one page, or a 304 of one
+	Measured int64 `json:"measured"` // of those, pages whose HTML was measured
+	Carried  int64 `json:"carried"`  // pages in collections, each counted once a day
 
-	Answered        int64    `json:"answered"`                    // what was asked for was there, or stands
-	NotModified     int64    `json:"not_modified"`                // of those, it stands
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // of Answered; nil: there are none
+	Answered        int64    `json:"answered"`                    // successful responses and 304
+	NotModified     int64    `json:"not_modified"`                // of those, 304
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // of Answered; nil: Answered is 0
 
 	Bytes  savings.Figure `json:"bytes"`       // on the wire, without header fields
-	Lists  int64          `json:"lists_bytes"` // of those that were spent, in indexes and discovery: what names pages or leads to it
+	Lists  int64          `json:"lists_bytes"` // of those spent, in indexes and discovery documents
 	Tokens savings.Figure `json:"tokens"`
 	KWh    savings.Figure `json:"kwh"`
 
 	ZeroFetch ZeroFetch `json:"zero_fetch"`
 }
 
-// ZeroFetch is an estimate of what machines did not have to ask for: the pages
-// that the lists name that a machine has had in a day, each once by whatever
-// protocol, less those that it has then asked for that day, by the protocol of
-// the list or as HTML. It is never below 0, and no part of the other figures.
-// It is what may have been needless at most: who reads a list for the first time,
-// or for other reasons than to keep pages, is counted, too.
+// ZeroFetch estimates the requests that lists made needless: the pages named in the
+// lists that a machine fetched in a day, each once, less the pages that it then
+// fetched that day, by the protocol of the list or as HTML. It is never below 0 and
+// not part of the other figures. It is an upper bound, because it counts machines
+// that read a list for the first time, too.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
-	Bytes  float64       `json:"bytes"` // of them as HTML, on the wire
+	Bytes  float64       `json:"bytes"` // of the pages as HTML, on the wire
 	Tokens float64       `json:"tokens"`
 	KWh    float64       `json:"kwh"`
 	Basis  savings.Basis `json:"basis"` // always an estimate
 }
 
-// Add adds what was saved by other answers.
+// Add adds the figures of other responses.
 func (s *Saved) Add(u *Saved) {
 	s.Requests, s.Pages, s.Measured, s.Carried = s.Requests+u.Requests, s.Pages+u.Pages, s.Measured+u.Measured, s.Carried+u.Carried
 	s.Answered, s.NotModified = s.Answered+u.Answered, s.NotModified+u.NotModified
@@ -77,7 +75,7 @@ func (s *Saved) Add(u *Saved) {
 	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, savings.Round(z.KWh + w.KWh), savings.Estimate}
 }
 
-// DaySaved is what was saved of one bot by one protocol on one day of UTC.
+// DaySaved is the savings of one bot by one protocol on one day in UTC.
 type DaySaved struct {
 	Day      time.Time `json:"day"`
 	Bot      string    `json:"bot"`
@@ -86,28 +84,26 @@ type DaySaved struct {
 	Saved
 }
 
-// listEntry is about the most bytes that a list takes to name a page. What a
-// document has beyond is text of its pages.
+// listEntry is the size in bytes that a list needs at most to name a page. Larger
+// entries have text of the page.
 const listEntry = 250
 
-// The protocols that are none.
+// Values of Event.Protocol that are no protocols.
 const (
 	asHTML   = "html" // pages and files of the site
-	siteWide = "site" // what is composed of all protocols, and what every crawler asks for
+	siteWide = "site" // site-wide documents, which every crawler fetches
 )
 
-// ByDay tells what was saved of each bot by each protocol, day by day, in the
-// order of days, bots and protocols. The sums are those of days, as a store gives
-// them.
+// ByDay returns the savings of each bot by each protocol and day, ordered by day,
+// bot and protocol. sums are daily sums of a store.
 func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients) iter.Seq2[DaySaved, error] {
 	return func(yield func(DaySaved, error) bool) {
 		var (
-			day     []*tally // of one bot and one day: one a protocol
+			day     []*tally // one tally per protocol, of one bot and day
 			current *tally
 		)
-		// The protocols whose documents that name pages have all of their text, too. The
-		// feeds of the web have summaries, and a file of all its Markdown looks like them
-		// in sums.
+		// Collections of these protocols contain all text of the pages. Feeds have
+		// summaries, and a file of all Markdown looks like them in sums.
 		collections := make(map[string]bool)
 		for _, p := range all.Protocols() {
 			collections[p.Name] = p.Collections
@@ -140,16 +136,16 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 	}
 }
 
-// tally counts for one bot, protocol and day.
+// tally sums one bot, protocol and day.
 type tally struct {
 	DaySaved
 	sent, instead     float64 // bytes on the wire
-	read, insteadRead float64 // bytes without coding, of what is to be read
+	read, insteadRead float64 // uncompressed bytes of readable content
 	basis             savings.Basis
-	collections       bool    // documents that name pages have all of their text, too
-	fetched           int64   // pages that were asked for, as often as they were
-	named             int64   // pages in indexes
-	inWhole           int64   // of those, in documents that may have their text
+	collections       bool    // documents that name pages contain all their text
+	fetched           int64   // requests for pages
+	named             int64   // pages named in indexes
+	inWhole           int64   // of those, in documents that may contain their text
 	whole             float64 // bytes of that text
 }
 
@@ -206,7 +202,7 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 	}
 }
 
-// estimate counts pages that are taken for the mean of the site.
+// estimate adds n pages of average size.
 func (t *tally) estimate(n int64, pages Pages) {
 	if n <= 0 {
 		return
@@ -216,8 +212,8 @@ func (t *tally) estimate(n int64, pages Pages) {
 	t.basis = savings.Estimate
 }
 
-// settle makes the figures of one bot and day. Each page of the site can have come
-// in a collection, or have been needless, but once.
+// settle computes the figures of one bot and day. Each page of the site counts at
+// most once, in a collection or as needless.
 func settle(day []*tally, pages Pages, c savings.Coefficients) {
 	var html int64
 	for _, t := range day {

@@ -10,38 +10,38 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Savings is what answers to machines have saved in some time, in sums.
+// Savings are the sums of savings in a period.
 type Savings struct {
-	From      time.Time       `json:"from,omitzero"` // zero = since anything is known
+	From      time.Time       `json:"from,omitzero"` // zero = since the first event
 	To        time.Time       `json:"to,omitzero"`   // zero = until now
 	Pages     Pages           `json:"yardstick"`
 	Total     Saved           `json:"total"`
-	Bots      []BotSaved      `json:"bots"`      // that have asked for most first
-	Protocols []ProtocolSaved `json:"protocols"` // in the order of their names
+	Bots      []BotSaved      `json:"bots"`      // the one with the most requests first
+	Protocols []ProtocolSaved `json:"protocols"` // ordered by name
 	Days      []DateSaved     `json:"days"`      // the oldest first
 }
 
-// BotSaved is what was saved of one bot.
+// BotSaved is the savings of one bot.
 type BotSaved struct {
 	Bot    string `json:"bot"`
 	Family string `json:"family,omitempty"`
 	Saved
 }
 
-// ProtocolSaved is what was saved by one protocol.
+// ProtocolSaved is the savings by one protocol.
 type ProtocolSaved struct {
 	Protocol string `json:"protocol"`
 	Saved
 }
 
-// DateSaved is what was saved on one day of UTC.
+// DateSaved is the savings on one day in UTC.
 type DateSaved struct {
 	Day time.Time `json:"day"`
 	Saved
 }
 
-// Sum makes the sums of what was saved from one time to another; each is given,
-// if it is not nil, to look at as well. An error is one of the store.
+// Sum returns the savings between two times. If each is not nil, Sum also calls it
+// with every DaySaved. Errors are those of the store.
 func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time, pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
 	out := &Savings{From: from, To: to, Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
 	sums := usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day})

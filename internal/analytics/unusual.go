@@ -12,19 +12,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Pattern is a way to read a site that its owner may want to know of.
+// Pattern is a kind of unusual traffic.
 type Pattern string
 
-// The patterns.
+// Patterns of unusual traffic.
 const (
-	Again     Pattern = "again"       // what has not changed, as a whole, again and again
-	AtOnce    Pattern = "all at once" // as many answers with a page as half of the site has pages, in one hour
-	Forged    Pattern = "forged"      // under a name that is another's
-	NotThere  Pattern = "not there"   // much of what is asked for does not exist
-	ManyTimes Pattern = "many times"  // ten times as much in a day as usual
+	Again     Pattern = "again"       // fetches whole answers again that have not changed
+	AtOnce    Pattern = "all at once" // fetches, in one hour, half as many pages as the site has
+	Forged    Pattern = "forged"      // uses the name of another bot
+	NotThere  Pattern = "not there"   // requests many paths that do not exist
+	ManyTimes Pattern = "many times"  // sends ten times as many requests in a day as usual
 )
 
-// Unusual is one thing that is not as it should be, with its figures.
+// Unusual is one finding with its figures.
 type Unusual struct {
 	Pattern  Pattern   `json:"pattern"`
 	Bot      string    `json:"bot"`
@@ -32,32 +32,32 @@ type Unusual struct {
 	Protocol string    `json:"protocol,omitempty"` // "" = all of them
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
-	Requests int64     `json:"requests"`       // that are unusual
-	Against  int64     `json:"against"`        // what they are measured by, as Says says
-	Bytes    int64     `json:"bytes"`          // that they were sent
-	Path     string    `json:"path,omitempty"` // the most frequent one of Again
+	Requests int64     `json:"requests"`       // unusual requests
+	Against  int64     `json:"against"`        // the reference count, as Says explains
+	Bytes    int64     `json:"bytes"`          // bytes sent
+	Path     string    `json:"path,omitempty"` // the most frequent path of Again
 	Says     string    `json:"says"`           // a sentence
-	Advice   string    `json:"advice"`         // what the owner can do, another
-	Flag     string    `json:"flag,omitempty"` // which does that
+	Advice   string    `json:"advice"`         // what the owner can do, a sentence
+	Flag     string    `json:"flag,omitempty"` // the flag that does so
 }
 
-// What counts as unusual.
+// Thresholds.
 const (
-	againTimes  = 10      // the same, as a whole
-	mostPaths   = 50_000  // that are counted separately
-	mostEvents  = 200_000 // that are looked at, the newest
-	atOncePages = 100     // in an hour, at least
+	againTimes  = 10      // whole answers with the same content
+	mostPaths   = 50_000  // paths counted separately
+	mostEvents  = 200_000 // events read, the newest
+	atOncePages = 100     // least pages in an hour
 	forgedTimes = 10
-	missing     = 50 // at least, and
-	missingPart = 5  // one of so many
+	missing     = 50 // least number, and
+	missingPart = 5  // one part of so many
 	timesUsual  = 10
-	fewRequests = 500 // a day with less is no burden
-	usualDays   = 3   // at least so many days make what is usual
+	fewRequests = 500 // a day with fewer requests is never unusual
+	usualDays   = 3   // least days that define the usual
 	usualSpan   = 28 * 24 * time.Hour
 )
 
-// FindUnusual looks for unusual patterns in what a site was asked for since a
-// time. pages is how many the site has.
+// FindUnusual finds unusual traffic of a site since a time. pages is the number of
+// its pages.
 func FindUnusual(ctx context.Context, usage store.Usage, site string, since time.Time, pages int64) ([]Unusual, error) {
 	since = since.UTC().Truncate(24 * time.Hour)
 	return Patterns(
@@ -67,9 +67,9 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 		since, pages)
 }
 
-// Patterns finds what is unusual since a time in the sums of the hours since
-// then, those of the days until now, and events in any order. The days before
-// since say what is usual. Most requests come first. An error is one of its
+// Patterns finds unusual traffic since a time, in the hourly sums since then, the
+// daily sums until now, and events in any order. The days before since define what
+// is usual. The finding with most requests comes first. Errors are those of the
 // sources.
 func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
 	var out []Unusual
@@ -90,10 +90,10 @@ func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Ev
 	return out, nil
 }
 
-// who is a bot in a protocol; "" = in all.
+// who is a bot in a protocol; "" = in all protocols.
 type who struct{ bot, protocol string }
 
-// note keeps what is unusual of a bot.
+// note adds unusual requests of a bot.
 func (u *Unusual) note(from, to time.Time, requests, bytes int64) {
 	if u.From.IsZero() || from.Before(u.From) {
 		u.From = from
@@ -104,7 +104,7 @@ func (u *Unusual) note(from, to time.Time, requests, bytes int64) {
 	u.Requests, u.Bytes = u.Requests+requests, u.Bytes+bytes
 }
 
-// of returns what is kept of a key, made if it is not there.
+// of returns the value of a key, and makes it if absent.
 func of[K comparable, V any](m map[K]*V, k K) *V {
 	v := m[k]
 	if v == nil {
@@ -114,7 +114,7 @@ func of[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// finish returns those that are worth it, with what there is to say.
+// finish returns the findings above the thresholds, with their sentences.
 func finish[K comparable](m map[K]*Unusual, p Pattern, say func(K, *Unusual) bool) (out []Unusual) {
 	for k, u := range m {
 		if u.Pattern = p; say(k, u) {
@@ -124,7 +124,7 @@ func finish[K comparable](m map[K]*Unusual, p Pattern, say func(K, *Unusual) boo
 	return out
 }
 
-// byHour finds what the sums of hours tell.
+// byHour finds patterns in hourly sums.
 func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	type hour struct {
 		start        time.Time
@@ -135,11 +135,11 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 		all int64
 	}
 	var (
-		now    = map[who]*hour{}    // as far as it is read
-		whole  = map[who]*Unusual{} // its fullest hour
+		now    = map[who]*hour{}    // the hour being read
+		whole  = map[who]*Unusual{} // the hour with most requests
 		forged = map[string]*Unusual{}
 		gone   = map[string]*absence{}
-		turned = map[string]int64{} // of the forged ones, those that were refused
+		turned = map[string]int64{} // refused requests of forged bots
 	)
 	for s, err := range hours {
 		if err != nil {
@@ -164,7 +164,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 			if s.Outcome == store.Refused {
 				turned[s.Bot] += s.Events
 			}
-			continue // what follows is of those that bear their own name
+			continue // the rest is for bots that are not forged
 		}
 		a := of(gone, s.Bot)
 		a.Bot, a.Family = s.Bot, cmp.Or(a.Family, s.Family)
@@ -202,13 +202,13 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	return out, nil
 }
 
-// manyTimes finds who came more often on a day than he usually does.
+// manyTimes finds bots with far more requests in a day than usual.
 func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, error) {
 	type life struct {
 		family        string
-		day           time.Time // as far as it is read
-		events, bytes int64     // of it
-		before, days  int64     // all events of days before since, and how many days these are
+		day           time.Time // the day being read
+		events, bytes int64     // of the day
+		before, days  int64     // all events before since, and the number of days with some
 		worst         Unusual
 	}
 	bots := map[string]*life{}
@@ -254,10 +254,10 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 	return out, nil
 }
 
-// nameless is the name of all that have none which is known.
+// nameless is the name of all unknown bots.
 const nameless = "other"
 
-// named returns a bot its name in a sentence.
+// named returns the name of a bot in a sentence.
 func named(bot string) string {
 	if bot == nameless {
 		return "A machine of no known name"
@@ -265,8 +265,7 @@ func named(bot string) string {
 	return bot
 }
 
-// slower returns the flag that slows a bot down; those that have no name are
-// slowed down with all others.
+// slower returns the flag that slows down a bot, or all unknown bots.
 func slower(bot string) string {
 	if bot == nameless {
 		bot = "bots"
@@ -274,7 +273,7 @@ func slower(bot string) string {
 	return "--bot " + bot + "=1/s"
 }
 
-// counted returns a number with what it is of.
+// counted returns a number with its noun.
 func counted(n int64, of string) string {
 	if n == 1 {
 		return "1 " + of

@@ -5,13 +5,13 @@ import "github.com/millrace/millrace/internal/bots"
 // AccessSettings says who may read the site, and how often.
 type AccessSettings struct {
 	RequireKey bool     // content needs a key
-	Open       []string // protocols that need none all the same
-	Rate       float64  // requests for content a second from one client; 0 = no limit
-	// FilesRate is how many bytes of large files a second one client is sent,
-	// FilesRateTotal all of them; 0 = no limit.
+	Open       []string // protocols that need no key
+	Rate       float64  // content requests per second and client; 0 = no limit
+	// FilesRate is the speed of large files per client in bytes per second,
+	// FilesRateTotal the total; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
-	Bots                      *bots.Table // nil recognises no bot
+	Bots                      *bots.Table // nil = no bots are recognised
 }
 
 // BotRule is the action that some bots get.

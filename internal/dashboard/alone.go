@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// alone is a view with one page of another: what a protocol makes of it is that
-// page's part of what it makes of the site.
+// alone is a view with a single page. A protocol makes of it the part of its
+// documents that is about the page.
 type alone struct {
 	millrace.View
 	page *millrace.Page // with its blocks
@@ -70,8 +70,7 @@ func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mill
 	}
 }
 
-// sheaf is a [millrace.ArtifactSet] that keeps the first file that is drafted, and
-// nothing else.
+// sheaf is a [millrace.ArtifactSet] that keeps only the first artifact.
 type sheaf struct {
 	path string
 	body limited
@@ -130,7 +129,7 @@ const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 var zeros = regexp.MustCompile(`0{8,}`)
 
-// limited keeps the beginning of what is written, and counts the rest.
+// limited keeps the start of what is written, and counts the rest.
 type limited struct {
 	kept bytes.Buffer
 	size int64
@@ -143,14 +142,14 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// filer is a protocol that makes files.
+// filer is a protocol that makes artifacts.
 type filer interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
-// documents returns the paths of the documents of the page alone that a protocol
-// makes, under the documents' base. If there are none, it returns the page's
-// part of what the protocol makes of many pages.
+// documents returns the paths, under Docs, of the documents that a protocol makes
+// of this page alone. If there are none, it returns the page's part of a document
+// of many pages.
 func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	identity := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document

@@ -79,7 +79,7 @@ func TestRealBrowserService(t *testing.T) {
 				}
 			}
 			w.open(at + "/protocols")
-			look("protocols-before", "Check all of them", "It is off in this test.")
+			look("protocols-before", "Check all", "It is off in this test.")
 			// checked presses a button, and waits for as long as the page says that
 			// the check goes on.
 			checked := func(name, button, proto, word string) {

@@ -36,7 +36,7 @@ var browserPages = []struct {
 	{"changes", "/changes", "added"},
 	{"changes-none", "/changes?what=removed", "No changes"},
 	{"searches", "/searches?days=30", "undershot wheel"},
-	{"protocols", "/protocols", "Check all of them"},
+	{"protocols", "/protocols", "Check all"},
 	{"policy", "/policy", "the same"},
 	{"errors", "/errors?days=30", "no content"},
 	{"errors-reason", "/errors?reason=noindex", "Skipped for this reason"},

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// What became of a page.
+// Kinds of changes.
 const (
 	changeAdded   = "added"
 	changeUpdated = "changed"
@@ -20,7 +20,7 @@ const (
 // changed is the last change of one page.
 type changed struct {
 	What string // changeAdded, changeUpdated or changeRemoved
-	Path string // identity of the page
+	Path string // path of the page, relative to the base
 	URL  string
 	Time time.Time
 }
@@ -28,7 +28,7 @@ type changed struct {
 // Clock returns the time of day.
 func (c *changed) Clock() string { return c.Time.UTC().Format("15:04") }
 
-// Kind is that of the badge.
+// Kind returns the kind of the badge.
 func (c *changed) Kind() string {
 	switch c.What {
 	case changeAdded:
@@ -39,31 +39,31 @@ func (c *changed) Kind() string {
 	return ""
 }
 
-// history is a part of a site's log, the newest first. Each page is in the log
-// once, with its last change.
+// history is a part of a site's log, newest first. Each page appears once, with its
+// last change.
 type history struct {
 	Changes []changed
-	Older   uint64 // sequence number from which the next part begins; 0 = there is nothing older
-	Cut     bool   // what is older is in the log no more
+	Older   uint64 // sequence number of the next part; 0 = there is none
+	Cut     bool   // older changes are no longer in the log
 }
 
-// Bounds of one part of a log. Between two changes that stand there may be any
-// number of sequence numbers of changes that others have overtaken.
+// Bounds of one part of a log. Sequence numbers may have gaps, because only the
+// last change of a page is kept.
 const (
-	historyLeast = 50      // changes that are looked for
-	historyStep  = 100     // sequence numbers that are read at once, and so the most changes beyond
-	historyStep2 = 1 << 20 // the same, after nothing was found
+	historyLeast = 50      // changes wanted
+	historyStep  = 100     // sequence numbers per read
+	historyStep2 = 1 << 20 // the same after an empty read
 	historyReads = 60
 )
 
-// recall reads the log of a view backward from a sequence number; what = "" gives
-// every kind of change.
+// recall reads the log of a view backward from a sequence number. what = ""
+// includes every kind of change.
 func recall(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
 	site, h := v.Site(), new(history)
 	to, step := min(from, site.Seq), uint64(historyStep)
 	for reads := 0; to > 0 && len(h.Changes) < historyLeast; reads++ {
 		if reads == historyReads {
-			break // the next part goes on
+			break // the rest is the next part
 		}
 		start := to - min(to, step)
 		part, whole, err := between(ctx, v, start, to)
@@ -96,11 +96,11 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 	return h, nil
 }
 
-// between returns what the log has after one sequence number, and not after
-// another; false when that is much.
+// between returns the changes after one sequence number up to another; false if
+// there are too many.
 func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, whole bool, err error) {
 	site := v.Site()
-	// A page is in the log once: the first one that comes later is where to stop.
+	// A page appears once, so its first later change is where to stop.
 	end := ""
 	if to < site.Seq {
 		for c, err := range v.Changes(ctx, site.At(to)) {

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// chart is a table of figures over time that a script draws. The table holds
-// all its data, for readers without scripts and for screen readers.
+// chart is a table of figures over time. A script draws it. The table holds all
+// data, for readers without scripts and for screen readers.
 type chart struct {
-	Title  string // what is shown, as the caption of the table
+	Title  string // the caption of the table
 	Unit   string // count, bytes or percent
-	Lines  bool   // drawn as lines; else as bars, one series on the other
+	Lines  bool   // drawn as lines; else as stacked bars
 	Series []string
 	Rows   []chartRow
 }
 
 type chartRow struct {
 	Start  time.Time
-	Hour   bool      // the row is of an hour, not of a day
-	Values []float64 // one for each series
+	Hour   bool      // the row is one hour, not one day
+	Values []float64 // one per series
 }
 
-// Label names the time of a row.
+// Label returns the time of a row.
 func (r chartRow) Label() string {
 	if r.Hour {
 		return r.Start.UTC().Format("Mon 2 Jan 15:04")
@@ -40,7 +40,7 @@ func (r chartRow) Total() (sum float64) {
 	return sum
 }
 
-// Write returns a value for people.
+// Write formats a value.
 func (c *chart) Write(v float64) string {
 	switch c.Unit {
 	case "bytes":
@@ -61,7 +61,7 @@ func (c *chart) Empty() bool {
 	return true
 }
 
-// Newest returns the rows, the latest first, as people read a table.
+// Newest returns the rows, newest first.
 func (c *chart) Newest() []chartRow {
 	rows := make([]chartRow, 0, len(c.Rows))
 	for i := len(c.Rows) - 1; i >= 0; i-- {

@@ -13,45 +13,44 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Bounds of one check of one protocol, which is made while the site is at work.
+// Limits of one check of one protocol.
 const (
 	checkTime     = 30 * time.Second
-	checkBody     = 16 << 20 // bytes; all bodies together, eight times that
+	checkBody     = 16 << 20 // bytes of one body; all bodies together may have eight times that
 	checkRequests = 500
-	checkFindings = 10 // of one rule
+	checkFindings = 10 // per rule
 )
 
-var errSlow = fmt.Errorf("the check has taken more than %s", checkTime)
+var errSlow = fmt.Errorf("check took more than %s", checkTime)
 
-// checkResult is what the checker has said of one protocol.
+// checkResult is the result of one check of one protocol.
 type checkResult struct {
-	At       time.Time // when it began
+	At       time.Time // start time
 	Took     time.Duration
-	Config   int           // which configuration was in use, counted by Verdicts
-	Edition  uint64        // sequence number of what was published then
-	Report   *check.Report // nil: it could not look
-	Result   *check.Result // of the protocol; nil: it could not look
-	Err      error         // why it could not
+	Config   int           // number of the configuration, from CheckResults
+	Edition  uint64        // sequence number of the edition
+	Report   *check.Report // nil: the check failed
+	Result   *check.Result // of the protocol; nil: the check failed
+	Err      error         // why the check failed
 	Requests int
 }
 
-// CheckResults checks the protocols of a site, one at a time, and remembers the last
-// verdict of each. They are kept in memory alone, and outlive a dashboard that a
-// new configuration replaces.
+// CheckResults checks the protocols of a site, one at a time, and keeps the last
+// result of each in memory. It outlives a dashboard that a reload replaces.
 type CheckResults struct {
 	mu      sync.Mutex
 	turn    chan struct{} // held while checking
 	last    map[string]*checkResult
-	running map[string]time.Time // since when, or since when it waits
-	configs int                  // dashboards that have had them
+	running map[string]time.Time // start of running and waiting checks
+	configs int                  // number of configurations so far
 }
 
-// NewCheckResults returns an empty Verdicts.
+// NewCheckResults returns an empty CheckResults.
 func NewCheckResults() *CheckResults {
 	return &CheckResults{turn: make(chan struct{}, 1), last: make(map[string]*checkResult), running: make(map[string]time.Time)}
 }
 
-// configured counts one more configuration, and returns its number.
+// configured counts one more configuration and returns its number.
 func (v *CheckResults) configured() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -59,18 +58,17 @@ func (v *CheckResults) configured() int {
 	return v.configs
 }
 
-// of returns the last verdict of a protocol, or nil if none, and since when
-// another is being made, zero if none is.
+// of returns the last result of a protocol, nil if none, and the start of a running
+// check, zero if none.
 func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.last[proto], v.running[proto]
 }
 
-// run has protocols checked, one after the other, by the configuration that is in
-// use, but for those that are being checked already. The channel is closed when
-// all checks have ended. They continue when the request that started them is
-// gone.
+// run checks protocols in the background, one after the other, except those with a
+// running check. It closes the channel at the end. Checks continue if the request
+// is canceled.
 func (v *CheckResults) run(ctx context.Context, config int, s *Site, protocols []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
@@ -99,8 +97,7 @@ func (v *CheckResults) run(ctx context.Context, config int, s *Site, protocols [
 	return done
 }
 
-// runCheck checks one protocol of the site as it is published now, without the
-// network.
+// runCheck checks one protocol of the current edition, without the network.
 func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkResult) {
 	is = &checkResult{At: time.Now()}
 	defer func() {

@@ -16,27 +16,28 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Options configure a [Dashboard]. Path and Password are needed.
+// Options configure a [Dashboard]. Path and Password are required.
 type Options struct {
-	// Path is where the dashboard is mounted, such as "/dashboard". The paths of
-	// requests are relative to it, those of links are not.
+	// Path is where the dashboard is mounted, such as "/dashboard". Paths of
+	// requests are relative to it, links are not.
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
-	// Sessions has the sessions and counts attempts; nil = new ones. Given to the
-	// next dashboard of the same site, it keeps people logged in.
+	// Sessions holds logins and counts attempts; nil = new ones. If the next
+	// dashboard of the site gets them, users stay logged in.
 	Sessions *Sessions
-	// CheckResults are the checker's; nil = new ones. Given to the next dashboard of
-	// the same site, they are shown as those of the configuration before.
+	// CheckResults are the results of the checker; nil = new ones. If the next
+	// dashboard of the site gets them, it shows them as results of the previous
+	// configuration.
 	CheckResults *CheckResults
 	// Log receives logins and failures; nil = slog.Default().
 	Log *slog.Logger
-	// Now returns the time; nil = the system's.
+	// Now returns the time; nil = time.Now.
 	Now func() time.Time
 }
 
-// Dashboard answers for the pages. It is an [http.Handler]; the address in
-// [http.Request.RemoteAddr] is believed to be the client's.
+// Dashboard serves the pages. It is an [http.Handler]. It trusts the address in
+// [http.Request.RemoteAddr].
 type Dashboard struct {
 	site         *Site
 	path         string
@@ -44,14 +45,14 @@ type Dashboard struct {
 	sessions     *Sessions
 	log          *slog.Logger
 	now          func() time.Time
-	hosts        []string // by which the site goes, lower case, without ports
+	hosts        []string // names of the site, lower case, without ports
 	crossing     *http.CrossOriginProtection
 	mux          *http.ServeMux
 	pages        templates
 	files        map[string]*file
 	yard         yardsticks
 	checks       *CheckResults
-	config       int // of verdicts
+	config       int // number from checks
 	unusualCache unusualCache
 }
 
@@ -65,7 +66,7 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 		site.Coefficients = savings.Default()
 	}
 	if !strings.HasPrefix(d.path, "/") {
-		return nil, fmt.Errorf("dashboard: path %q: %w: name a path, such as /dashboard", o.Path, millrace.ErrInvalid)
+		return nil, fmt.Errorf("dashboard: path %q: %w: use a path such as /dashboard", o.Path, millrace.ErrInvalid)
 	}
 	var err error
 	if d.password, err = readPassword(o.Password); err != nil {
@@ -90,7 +91,7 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 			return nil, fmt.Errorf("dashboard: base URL %q: %w", base, millrace.ErrInvalid)
 		}
 		d.hosts = append(d.hosts, strings.ToLower(u.Hostname()))
-		// Behind a proxy, the host of a request may be another one.
+		// Behind a proxy, the host of a request may differ.
 		if err := d.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
 			return nil, fmt.Errorf("dashboard: base URL %q: %w: %w", base, millrace.ErrInvalid, err)
 		}
@@ -105,7 +106,7 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	return d, nil
 }
 
-// ServeHTTP answers one request. Its path is relative to the dashboard's.
+// ServeHTTP responds to one request. Its path is relative to Path.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
@@ -124,10 +125,9 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.file(w, r) {
 		return
 	}
-	// A script of the site, which may be somebody else's, shares the origin: it
-	// can neither fetch a page nor frame one, only lead the browser to it. A
-	// service worker would be given what the browser asks for ahead of it, and
-	// what it asks for itself is for no document.
+	// Scripts of the site share the origin. They must not fetch or frame a page,
+	// only navigate to it. A service worker would see these requests, so those
+	// without a document as destination are refused.
 	dest := r.Header.Get("Sec-Fetch-Dest")
 	if dest != "" && dest != "document" || r.Header["Service-Worker-Navigation-Preload"] != nil {
 		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window. If this is one, a service worker of the site stands between: open the dashboard by another host, such as through a tunnel.\n")
@@ -140,8 +140,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// own reports whether a host is one by which the site goes. A name that anybody
-// else owns may lead a browser here (DNS rebinding); an address cannot.
+// own reports whether a host is a name of the site. Another name may point here by
+// DNS rebinding; an address cannot.
 func (d *Dashboard) own(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -157,7 +157,7 @@ func (d *Dashboard) own(host string) bool {
 	return err == nil || local(name)
 }
 
-// local reports whether the name of a host means this machine.
+// local reports whether a host name means this machine.
 func local(name string) bool {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.IsLoopback()
@@ -165,15 +165,14 @@ func local(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// plain answers without a page.
+// plain responds with plain text.
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text))
 }
 
-// failure returns what a page says of an error: what is the client's to know,
-// and the status.
+// failure returns the status and the public text of an error.
 func failure(err error) (status int, text string) {
 	var large *http.MaxBytesError
 	switch {

@@ -2,29 +2,28 @@ package dashboard
 
 import "slices"
 
-// diffLine is one line of a text that is shown beside another.
+// diffLine is one line of a side-by-side comparison.
 type diffLine struct {
 	Text    string
-	Other   bool // the other text does not have it
-	Omitted int  // in place of a line: how many are left out that both texts have
+	Other   bool // the other text lacks it
+	Omitted int  // instead of a line: number of equal lines omitted
 }
 
 const (
-	// diffAround is how many lines that both texts have are shown around others.
+	// diffAround is the number of equal lines shown around different ones.
 	diffAround = 3
-	// diffWork bounds the comparison of the lines in the middle of two texts:
-	// beyond it, all of them count as different.
+	// diffWork bounds the comparison. Above it, all lines in the middle count as
+	// different.
 	diffWork = 4_000_000
 )
 
-// diff returns the lines of two texts, with those marked that the other one
-// does not have, and without long runs of those that both have.
+// diff compares two texts line by line, and omits long runs of equal lines.
 func diff(before, after []string) (was, is []diffLine) {
 	inBefore, inAfter := common(before, after)
 	return shortened(before, inBefore), shortened(after, inAfter)
 }
 
-// common says which lines of two texts belong to a longest common subsequence.
+// common reports which lines of two texts belong to a longest common subsequence.
 func common(a, b []string) (inA, inB []bool) {
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	start := 0
@@ -41,7 +40,7 @@ func common(a, b []string) (inA, inB []bool) {
 	if len(x) == 0 || len(y) == 0 || len(x) > diffWork/len(y) {
 		return inA, inB
 	}
-	// length[i][j] is that of the longest one of x[i:] and y[j:].
+	// length[i][j] is the length for x[i:] and y[j:].
 	width := len(y) + 1
 	length := make([]int32, (len(x)+1)*width)
 	for i, line := range slices.Backward(x) {
@@ -67,7 +66,7 @@ func common(a, b []string) (inA, inB []bool) {
 	return inA, inB
 }
 
-// shortened leaves out what both texts have, but for some lines around others.
+// shortened omits equal lines, except some around different ones.
 func shortened(lines []string, common []bool) (out []diffLine) {
 	near := make([]bool, len(lines))
 	for i := range lines {

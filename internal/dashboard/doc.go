@@ -1,10 +1,8 @@
-// Package dashboard is the pages on which the owner of a site sees, behind a
-// login, which machines read it, what that costs and saves, and what is broken.
-// They are made here, as HTML that says everything by itself; a script draws
-// the tables of figures as charts, where there is one to run it. Nothing is
-// asked of anybody else's server.
+// Package dashboard serves the pages where the owner of a site, after a login, sees
+// which machines read it, what that costs and saves, and what is broken. The pages
+// are complete HTML. A script draws the tables of figures as charts. The pages load
+// nothing from other servers.
 //
-// A page is a handler in page_NAME.go and a template in templates/NAME.html;
-// routes.go has all of them on one screen. What the pages show comes from
-// [Site].
+// A page is a handler in page_NAME.go and a template in templates/NAME.html.
+// routes.go lists all of them. The data comes from [Site].
 package dashboard

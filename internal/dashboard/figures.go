@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// figures are what the sums of some time come to. How much there is of them
-// depends on how many bots and protocols there are, and not on the requests.
+// figures are sums of a period, per bot, protocol, endpoint and outcome. Their size
+// does not depend on the number of requests.
 type figures struct {
 	From, To  time.Time
 	Per       store.Period
 	Total     group
-	Bots      []*group // that have asked for most first
-	Protocols []*group // protocols, likewise
+	Bots      []*group // the one with most requests first
+	Protocols []*group // protocols, in the same order
 	Kinds     []*group // endpoints
 	Ends      []*group // outcomes
 	Savings   *analytics.Savings
@@ -26,14 +26,14 @@ type figures struct {
 	cells map[cell]float64
 }
 
-// group is what some of the requests come to.
+// group is the sum of some requests.
 type group struct {
 	Name   string
 	Family string // of a bot
 	store.Counts
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
-	Saved                                          *analytics.Saved // nil = not of this kind of group
+	Saved                                          *analytics.Saved // nil = not for this kind of group
 }
 
 // cell is a period of one series.
@@ -42,19 +42,19 @@ type cell struct {
 	name  string
 }
 
-// question says which requests are wanted.
+// question selects requests.
 type question struct {
 	From, To time.Time
 	Per      store.Period
 	Bot      string // "" = all
 	Protocol string
-	By       string // what the series are: protocol, bot, outcome or endpoint
-	Measure  string // what they count: requests or bytes
-	// Since leaves all that is before it to the cells alone; zero = nothing.
+	By       string // what a series is: protocol, bot, outcome or endpoint
+	Measure  string // requests or bytes
+	// Since excludes earlier sums from all but the cells; zero = none.
 	Since time.Time
 }
 
-// count adds up what the sums of a question come to.
+// count sums the requests of a question.
 func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
 	bots, protocols, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
@@ -85,7 +85,7 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 		bot.Family = cmp.Or(bot.Family, s.Family)
 	}
 	if q.Per == store.Hour {
-		// What is saved is of days.
+		// Savings are daily.
 		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: q.From, To: q.To, Per: store.Hour}) {
 			if err != nil {
 				return nil, err
@@ -111,8 +111,7 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	return f, nil
 }
 
-// tee shows the sums that it gives, of a question alone, to somebody else as
-// well.
+// tee filters sums by a question and passes them to a second reader.
 type tee struct {
 	store.Usage
 	q    question
@@ -188,10 +187,10 @@ func (g *group) add(s *store.Sum) {
 	}
 }
 
-// Answered counts the requests whose answer was there, or stands.
+// Answered counts successful requests and 304.
 func (g *group) Answered() int64 { return g.Events - g.Missing - g.Refused - g.Mistaken - g.Failed }
 
-// Mean returns how long an answer took.
+// Mean returns the mean duration.
 func (g *group) Mean() time.Duration {
 	if g.Events == 0 {
 		return 0
@@ -199,7 +198,7 @@ func (g *group) Mean() time.Duration {
 	return g.Took / time.Duration(g.Events)
 }
 
-// series returns the series of all cells, the largest first.
+// series returns the series of all cells, largest first.
 func (f *figures) series() []*group {
 	groups := map[string]*group{}
 	for at, n := range f.cells {
@@ -208,11 +207,11 @@ func (f *figures) series() []*group {
 	return most(groups)
 }
 
-// maxSeries is how many series a chart tells apart; the others are one.
+// maxSeries is the most series in a chart; the others are joined.
 const maxSeries = 7
 
-// chart makes a chart of what the question asked for. step joins so many
-// periods to one; label names a group for people. Periods without requests are in it.
+// chart returns a chart of a question, including periods without requests. step is
+// the number of periods per row; label names a group.
 func (f *figures) chart(title, unit string, groups []*group, step int, label func(string) string) *chart {
 	c := &chart{Title: title, Unit: unit}
 	index := map[string]int{}
@@ -242,7 +241,7 @@ func (f *figures) chart(title, unit string, groups []*group, step int, label fun
 	return c
 }
 
-// label returns the name of a protocol, an endpoint or an outcome for people.
+// label returns the display name of a protocol, an endpoint or an outcome.
 func (d *Dashboard) label(name string) string {
 	switch name {
 	case "":

@@ -19,15 +19,15 @@ import (
 //go:embed static templates
 var embedded embed.FS
 
-// file is a style, a script or a picture: nothing in it is of the site.
+// file is a style sheet, a script or a picture.
 type file struct {
 	kind    string // media type
-	version string // of its bytes, in its URL
+	version string // hash of the bytes, in its URL
 	bytes   []byte
 	gzip    []byte
 }
 
-// readFiles reads the files of static, by their names.
+// readFiles reads the files of static, by name.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {
@@ -62,7 +62,7 @@ func readFiles() (map[string]*file, error) {
 	return files, nil
 }
 
-// file answers for a file, false if the path names none.
+// file serves a file; false if the path names none.
 func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) bool {
 	name, ok := strings.CutPrefix(r.URL.Path, "/static/")
 	f := d.files[name]
@@ -95,11 +95,11 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// templates are the pages, by their names.
+// templates are the pages by name.
 type templates map[string]*template.Template
 
-// readTemplates reads a template for each page: templates/NAME.html with the
-// layout and the parts that all of them share.
+// readTemplates parses a template per page: templates/NAME.html with the layout and
+// the shared parts.
 func readTemplates(files map[string]*file, label func(string) string) (templates, error) {
 	shared, err := template.New("layout").Funcs(functions(files, label)).ParseFS(embedded, "templates/shared/*.html")
 	if err != nil {
@@ -130,7 +130,7 @@ func readTemplates(files map[string]*file, label func(string) string) (templates
 func (t templates) write(w io.Writer, page string, f *frame) error {
 	p := t[page]
 	if p == nil {
-		return fmt.Errorf("dashboard: there is no template of the page %q", page)
+		return fmt.Errorf("dashboard: template %q not found", page)
 	}
 	return p.ExecuteTemplate(w, "layout", f)
 }

@@ -13,16 +13,16 @@ import (
 	"unicode/utf8"
 )
 
-// functions are what templates may call, beside the methods of frame.
+// functions returns the functions of templates, besides the methods of frame.
 //
-//	count N, bytes N, percent PART WHOLE, took DURATION   figures for people
-//	when TIME, day TIME, ago NOW TIME                      times, as elements that say them exactly
+//	count N, bytes N, percent PART WHOLE, took DURATION   formatted figures
+//	when TIME, day TIME, ago NOW TIME                      times, as <time> elements
 //	plural N "page" "pages"                                N with its noun
-//	plain TEXT                                             text of strangers: one line, no control characters
-//	path N PATH                                            a path in its letters, at most so many of them
-//	protocol NAME                                          what people call it
-//	cut N TEXT                                             at most so many characters of it
-//	version "style.css"                                    which one it is
+//	plain TEXT                                             untrusted text: one line, no control characters
+//	path N PATH                                            a decoded path of at most N characters
+//	protocol NAME                                          its display name
+//	cut N TEXT                                             at most N characters
+//	version "style.css"                                    the version of a file
 //	dict "name" VALUE …                                    several values for a partial
 func functions(files map[string]*file, label func(string) string) template.FuncMap {
 	return template.FuncMap{
@@ -32,17 +32,17 @@ func functions(files map[string]*file, label func(string) string) template.FuncM
 			if f := files[name]; f != nil {
 				return f.version, nil
 			}
-			return "", fmt.Errorf("there is no file %q", name)
+			return "", fmt.Errorf("file %q not found", name)
 		},
 		"dict": func(kv ...any) (map[string]any, error) {
 			if len(kv)%2 != 0 {
-				return nil, fmt.Errorf("dict: %d values are no pairs", len(kv))
+				return nil, fmt.Errorf("dict: %d values are not pairs", len(kv))
 			}
 			m := map[string]any{}
 			for i := 0; i < len(kv); i += 2 {
 				name, ok := kv[i].(string)
 				if !ok {
-					return nil, fmt.Errorf("dict: %v is no name", kv[i])
+					return nil, fmt.Errorf("dict: %v is not a name", kv[i])
 				}
 				m[name] = kv[i+1]
 			}
@@ -51,7 +51,7 @@ func functions(files map[string]*file, label func(string) string) template.FuncM
 	}
 }
 
-// whole returns any number as an int64.
+// whole converts any number to int64.
 func whole(n any) int64 {
 	switch n := n.(type) {
 	case int:
@@ -69,7 +69,7 @@ func whole(n any) int64 {
 	return 0
 }
 
-// count writes a number with its thousands apart: 12,345.
+// count formats a number with thousands separators: 12,345.
 func count(n any) string {
 	s := strconv.FormatInt(whole(n), 10)
 	sign := ""
@@ -82,7 +82,7 @@ func count(n any) string {
 	return sign + s
 }
 
-// size writes bytes: 12 B, 3.4 kB, 56 MB.
+// size formats bytes: 12 B, 3.4 kB, 56 MB.
 func size(n any) string {
 	v, sign := float64(whole(n)), ""
 	if v < 0 {
@@ -99,7 +99,7 @@ func size(n any) string {
 	return sign + fmt.Sprintf(form, v) + " " + []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit]
 }
 
-// percent writes a part of a whole, "–" of nothing.
+// percent formats a part of a whole, "–" of zero.
 func percent(part, all any) string {
 	p, w := float64(whole(part)), float64(whole(all))
 	if w == 0 {
@@ -117,7 +117,7 @@ func percent(part, all any) string {
 	}
 }
 
-// share returns a part of a whole in per cent, for the width of a bar.
+// share returns a part of a whole in percent, for the width of a bar.
 func share(part, all any) string {
 	p, w := float64(whole(part)), float64(whole(all))
 	if w <= 0 || p <= 0 {
@@ -126,7 +126,7 @@ func share(part, all any) string {
 	return strconv.FormatFloat(max(min(100*p/w, 100), .5), 'f', 1, 64)
 }
 
-// took writes a duration with two digits or so.
+// took formats a duration with about two digits.
 func took(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -145,10 +145,10 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// when writes a time, to the minute, as an element with the exact one.
+// when formats a time to the minute, in an element with the exact time.
 func when(t time.Time) template.HTML { return timeElement(t, "2006-01-02 15:04") }
 
-// day writes a day.
+// day formats a day.
 func day(t time.Time) template.HTML { return timeElement(t, time.DateOnly) }
 
 func timeElement(t time.Time, layout string) template.HTML {
@@ -156,11 +156,11 @@ func timeElement(t time.Time, layout string) template.HTML {
 		return "–"
 	}
 	t = t.UTC()
-	// Neither has a character that HTML knows.
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + t.Format(layout) + `</time>`) //nolint:gosec // as said
+	// Neither has a special character of HTML.
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + t.Format(layout) + `</time>`) //nolint:gosec // see above
 }
 
-// ago writes how long before now a time was.
+// ago formats the time between t and now.
 func ago(now, t time.Time) template.HTML {
 	if t.IsZero() {
 		return "never"
@@ -176,10 +176,10 @@ func ago(now, t time.Time) template.HTML {
 		text = took(d) + " ago"
 	}
 	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + text + `</time>`) //nolint:gosec // digits and words of ours
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + text + `</time>`) //nolint:gosec // only digits and fixed words
 }
 
-// plural writes a number with its noun.
+// plural formats a number with its noun.
 func plural(n any, one, many string) string {
 	if whole(n) == 1 {
 		return "1 " + one
@@ -187,8 +187,8 @@ func plural(n any, one, many string) string {
 	return count(n) + " " + many
 }
 
-// printable makes text of strangers one line that shows what it is: control
-// characters, and those that turn the direction of what follows, become "�".
+// printable makes untrusted text one line: control and direction characters become
+// "�".
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -201,8 +201,7 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// readable writes a path, or a URL, for people: letters and digits that are
-// coded stand as themselves, all else as it is.
+// readable decodes the letters and digits of a path or URL.
 func readable(n int, path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); {
@@ -214,7 +213,7 @@ func readable(n int, path string) string {
 			continue
 		}
 		i += len(coded)
-		raw, _ := url.PathUnescape(coded) // it is nothing but %XX
+		raw, _ := url.PathUnescape(coded) // it has only %XX
 		for raw != "" {
 			r, size := utf8.DecodeRuneInString(raw)
 			if r >= utf8.RuneSelf && r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {

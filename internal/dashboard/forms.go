@@ -20,32 +20,32 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// shownBody is how many bytes of a text are shown.
+// shownBody is the most bytes of a text that are shown.
 const shownBody = 200_000
 
-// maxBody is how many bytes of an answer are read, to say how large it is.
+// maxBody is the most bytes of a response that are read for its size.
 const maxBody = 64 << 20
 
-// form is a page as a protocol has it.
+// form is a page in one protocol.
 type form struct {
 	Name, Title string
-	Carried     bool     // the protocol has the page at all
-	Lost        []string // what it does not carry of it
+	Carried     bool     // the protocol carries the page
+	Lost        []string // fields that the protocol does not carry
 	Bodies      []*formBody
 	Err         error
 }
 
-// formBody is one document as uninterpreted text.
+// formBody is one document as text.
 type formBody struct {
-	Path   string      // with the query, from the origin's root; of a file, as it is named on its way
-	Part   bool        // it was made for this page alone, of a document that has many
-	Status int         // of the answer; 0 with Part
+	Path   string      // with the query, from the root of the origin; of an artifact, its name
+	Part   bool        // the page's part of a document of many pages
+	Status int         // of the response; 0 with Part
 	Type   string      // media type
-	Header [][2]string // all fields of the answer, by name
-	Size   int64       // bytes without coding
+	Header [][2]string // all header fields, by name
+	Size   int64       // uncompressed bytes
 	Text   string
-	Cut    bool // there is more of it
-	Spaced bool // spaces were put in, so that it can be read
+	Cut    bool // the text is truncated
+	Spaced bool // spaces were added to make it readable
 }
 
 func newFormBody(path string, h http.Header, body *limited) *formBody {
@@ -54,7 +54,7 @@ func newFormBody(path string, h http.Header, body *limited) *formBody {
 	return f
 }
 
-// set takes the bytes in.
+// set sets the text and its size.
 func (f *formBody) set(body *limited) {
 	b := body.kept.Bytes()
 	f.Size, f.Cut = body.size, body.size > int64(len(b))
@@ -67,8 +67,8 @@ func (f *formBody) set(body *limited) {
 	f.Text = sourceText(b)
 }
 
-// sourceText returns bytes as text that shows what it is: with its lines, and
-// "\ufffd" for what has no look, or turns the direction of what follows.
+// sourceText returns bytes as text with its lines. Control and direction characters
+// become "\ufffd".
 func sourceText(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -83,9 +83,8 @@ func sourceText(b []byte) string {
 	}, strings.ToValidUTF8(string(b), string(utf8.RuneError)))
 }
 
-// forms returns a page as every protocol serves it: what the gateway answers in
-// this process, and of protocols that have no document of one page, its part of
-// those of many.
+// forms returns a page in every protocol: the response of the gateway, or the
+// page's part of documents of many pages.
 func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.Page) []*form {
 	in := newLoop(d.site.Gateway(), d.site.Key(), d.site.Docs)
 	defer in.Close()
@@ -127,7 +126,7 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 	return out
 }
 
-// ask asks for one document.
+// ask fetches one document.
 func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -150,7 +149,7 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	return f, nil
 }
 
-// pathOf returns the path and the query of an address.
+// pathOf returns path and query of a URL.
 func pathOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
@@ -159,7 +158,7 @@ func pathOf(address string) string {
 	return "/"
 }
 
-// lost names what is left out of a page.
+// lost names the fields that a protocol does not carry.
 func lost(page, carried *millrace.Page) (out []string) {
 	if carried == nil {
 		return nil

@@ -9,13 +9,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxLatestHours is how many hours are looked through at most: each costs as much
-// as all that was asked for in it.
+// maxLatestHours is the most hours that are read; each costs as much as its events.
 const maxLatestHours = 16
 
-// latest returns the newest of the events that q asks for, which has a limit;
-// fewer, where they lie far apart. Among millions of others, few may be such:
-// the sums, by which takes knows them, say in which hours there are any.
+// latest returns the newest events of a query with a limit, or fewer if they are
+// far apart. Matching events may be rare: the sums, filtered by takes, say which
+// hours have some.
 func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
@@ -48,8 +47,8 @@ func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery,
 	return newestFirst(out), nil
 }
 
-// periods returns the beginnings of the periods with sums that takes knows, and
-// how long they are: a day, where nothing else is kept.
+// periods returns the start and length of periods with matching sums: an hour, or a
+// day where hours are gone.
 func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, takes func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
 	out := map[time.Time]time.Duration{}
 	for s, err := range d.site.Usage.Sums(ctx, d.site.Name, q) {
@@ -67,8 +66,7 @@ func newest(periods map[time.Time]time.Duration) []time.Time {
 	return slices.SortedFunc(maps.Keys(periods), func(a, b time.Time) int { return b.Compare(a) })
 }
 
-// newestFirst orders events by their times, since their numbers are in the order
-// in which answers were over.
+// newestFirst orders events by time. Their numbers follow the end of the responses.
 func newestFirst(events []store.Event) []store.Event {
 	slices.SortStableFunc(events, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return events

@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// The cookies. Those that are encrypted have the prefix that keeps other hosts
-// and plain HTTP from setting them. They go to the dashboard's path alone, not to
-// the rest of the host, which may be somebody else's server; that is why they
-// are not called __Host-.
+// Names of the cookies. Encrypted ones have a prefix that keeps other hosts and
+// plain HTTP from setting them. They are limited to the dashboard's path, so the
+// prefix cannot be __Host-.
 const (
 	sessionCookie = "millrace-session"
 	formCookie    = "millrace-login"
 	securePrefix  = "__Secure-"
 )
 
-// encrypted reports whether the browser talks TLS, be it to a proxy.
+// encrypted reports whether the browser uses TLS, perhaps to a proxy.
 func (d *Dashboard) encrypted(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	// A form says where its page was from; a proxy may have changed the host.
+	// The Origin of a form is that of its page; a proxy may have changed the host.
 	if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" {
 		return u.Scheme == "https"
 	}
@@ -40,8 +39,8 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "" {
 		return true
 	}
-	// Old browsers never do. A request to the host and port of the site's HTTPS
-	// URL came through its TLS endpoint.
+	// Old browsers do not. A request to the host and port of the site's HTTPS URL
+	// came by TLS.
 	for _, base := range []string{d.site.Docs, d.site.Base} {
 		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
 			return true
@@ -50,8 +49,8 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	return false
 }
 
-// near reports whether the browser is on this machine, or at the end of a
-// tunnel to it, so far as the host tells.
+// near reports whether the host of the request is this machine, perhaps through a
+// tunnel.
 func (d *Dashboard) near(r *http.Request) bool {
 	host := r.Host
 	if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" {
@@ -60,8 +59,8 @@ func (d *Dashboard) near(r *http.Request) bool {
 	return local((&url.URL{Host: host}).Hostname())
 }
 
-// cookie makes a cookie of the dashboard. Without encryption it is taken from
-// this machine alone.
+// cookie returns a cookie of the dashboard. Without TLS it is only for this
+// machine.
 func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: d.path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -73,7 +72,7 @@ func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
 	return c
 }
 
-// sent returns the value of a cookie that a browser has brought.
+// sent returns the value of a cookie of the request.
 func sent(r *http.Request, name string) string {
 	for _, n := range []string{securePrefix + name, name} {
 		if c, err := r.Cookie(n); err == nil && c.Value != "" {
@@ -92,7 +91,7 @@ func (d *Dashboard) session(r *http.Request) *session {
 	return d.sessions.find(id, d.password.text, d.now())
 }
 
-// toLogin leads to the login, and from there back to a page.
+// toLogin redirects to the login, which returns to the page.
 func (d *Dashboard) toLogin(w http.ResponseWriter, r *http.Request) {
 	to := ""
 	if r.Method == http.MethodGet && r.URL.Path != "/" {
@@ -101,15 +100,15 @@ func (d *Dashboard) toLogin(w http.ResponseWriter, r *http.Request) {
 	d.redirect(w, withQuery("/login", "to", to))
 }
 
-// loginForm is what the login page shows.
+// loginForm is the data of the login page.
 type loginForm struct {
 	Token string
-	To    string // where it leads to
-	// Plain HTTP would send the password unencrypted, so no login form.
+	To    string // target after the login
+	// Plain: HTTP would send the password unencrypted, so no form.
 	Plain bool
 }
 
-// showLogin shows the form.
+// showLogin shows the login form.
 func (d *Dashboard) showLogin(w http.ResponseWriter, r *http.Request) {
 	to := inside(r.URL.Query().Get("to"))
 	if d.session(r) != nil {
@@ -130,17 +129,16 @@ func (d *Dashboard) askLogin(w http.ResponseWriter, r *http.Request, status int,
 	}})
 }
 
-// login begins a session for who knows the password. It has an id of its own,
-// whatever cookie came with the request.
+// login checks the password and begins a session with a new ID.
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		d.askLogin(w, r, http.StatusBadRequest, "/", wrong("The form cannot be read."))
+		d.askLogin(w, r, http.StatusBadRequest, "/", wrong("Invalid form."))
 		return
 	}
 	to, now := inside(r.PostForm.Get("to")), d.now()
 	cookie := sent(r, formCookie)
 	if cookie == "" || subtle.ConstantTimeCompare([]byte(d.sessions.formToken(cookie)), []byte(r.PostForm.Get("csrf"))) != 1 {
-		d.askLogin(w, r, http.StatusForbidden, to, wrong("The form was too old, or the browser keeps no cookies. Try again."))
+		d.askLogin(w, r, http.StatusForbidden, to, wrong("The form has expired, or the browser rejects cookies. Try again."))
 		return
 	}
 	if !d.encrypted(r) && !d.near(r) {
@@ -149,7 +147,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	from := client(r)
 	if wait := d.sessions.attempt(from, now); wait > 0 {
-		d.log.Warn("too many attempts to log in to the dashboard", "address", from)
+		d.log.Warn("too many dashboard logins", "address", from)
 		d.late(w, r, to, wait)
 		return
 	}
@@ -159,8 +157,8 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !right {
-		d.log.Warn("a wrong password for the dashboard", "address", from)
-		d.askLogin(w, r, http.StatusForbidden, to, wrong("That is not the password."))
+		d.log.Warn("wrong dashboard password", "address", from)
+		d.askLogin(w, r, http.StatusForbidden, to, wrong("Wrong password."))
 		return
 	}
 	if old := d.session(r); old != nil {
@@ -168,7 +166,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	d.sessions.succeeded(from, now)
 	d.prepare(r.Context())
-	d.log.Info("somebody has logged in to the dashboard", "address", from)
+	d.log.Info("dashboard login", "address", from)
 	http.SetCookie(w, d.cookie(r, sessionCookie, d.sessions.begin(d.password.text, now)))
 	gone := d.cookie(r, formCookie, "")
 	gone.MaxAge = -1
@@ -183,8 +181,8 @@ func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait
 	d.askLogin(w, r, http.StatusTooManyRequests, to, wrong(fmt.Sprintf("Too many attempts. Try again in %d s.", seconds)))
 }
 
-// hashed reports whether a password is right; !ok = too many ask at once. Of
-// those who do, one is hashed for at a time.
+// hashed reports whether a password is right; !ok = too many requests wait. Only
+// one password is hashed at a time.
 func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 	select {
 	case d.sessions.waiting <- struct{}{}:
@@ -199,21 +197,21 @@ func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 		return false, false
 	}
 	if len(typed) > maxTyped {
-		typed = "" // which is never right, and takes as long
+		typed = "" // never right, and takes as long
 	}
 	return d.password.is(typed), true
 }
 
-// client returns the address that a request is from.
+// client returns the address of a request.
 func client(r *http.Request) netip.Addr {
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return a.Addr()
 	}
-	a, _ := netip.ParseAddr(r.RemoteAddr) // the zero address is a client as well
+	a, _ := netip.ParseAddr(r.RemoteAddr) // the zero address counts as a client
 	return a
 }
 
-// logout ends the session: its cookie opens nothing any more.
+// logout ends the session.
 func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 	s := d.session(r)
 	if s != nil && s.validToken(r.PostFormValue("csrf")) {

@@ -14,41 +14,40 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// handler returns what a page says, or what has become of a form. An error is
-// shown as a page of its own: what wraps [millrace.ErrInvalid] or ErrConflict
-// with its text, ErrNotFound as such, and others are logged.
+// handler returns the data of a page, or the result of a form. Errors have a page:
+// with the text of [millrace.ErrInvalid] and ErrConflict, 404 for ErrNotFound;
+// others are logged.
 type handler func(r *http.Request) (*reply, error)
 
-// reply is what a handler gives.
+// reply is the result of a handler.
 type reply struct {
-	Data   any // for the page's template, as .Data
+	Data   any // of the template, as .Data
 	Status int // 0 = 200
-	// Message stands above the page, or above the page that To leads to.
+	// Message is shown above the page, or above the page at To.
 	Message *message
-	// To is where a form leads to when it is done: a path of the dashboard's, with
-	// its query. "" = the page is shown.
+	// To is the target of a redirect after a form: a path in the dashboard with its
+	// query. "" = show the page.
 	To string
 }
 
 // message is one sentence about what has just happened.
 type message struct {
 	Text string
-	Bad  bool // it has not
+	Bad  bool // it failed
 }
 
-// done and wrong give messages.
+// done and wrong return messages.
 func done(text string) *message  { return &message{Text: text} }
 func wrong(text string) *message { return &message{Text: text, Bad: true} }
 
-// frame is what the templates are given: the page's own data as .Data, and what
-// is around it.
+// frame is the data of a template: .Data of the page, and the layout around it.
 type frame struct {
-	Site    string // for people
+	Site    string // display name
 	Page    string // name of the template
 	Path    string // of the dashboard
-	Here    string // path and query of this page, relative to that
-	CSRF    string // token of the session; "" without a login
-	Theme   string // light, dark, or "" as the system has it
+	Here    string // path and query of this page, relative to Path
+	CSRF    string // token of the session; "" without a session
+	Theme   string // light, dark, or "" for the system's
 	Message *message
 	Nav     []navGroup
 	Now     time.Time
@@ -62,13 +61,13 @@ type navGroup struct {
 
 // navItem is one entry of the navigation.
 type navItem struct {
-	Page  string // name of the template, by which the entry is marked
+	Page  string // name of the template of the entry
 	To    string // path in the dashboard
 	Label string
 }
 
-// To returns the URL of a path of the dashboard's, with a query of names and
-// values by turns. Values that are empty are left out.
+// To returns the URL of a path in the dashboard, with alternating names and values
+// of a query. Empty values are omitted.
 func (f *frame) To(path string, query ...any) string { return f.Path + withQuery(path, query...) }
 
 func withQuery(path string, query ...any) string {
@@ -84,13 +83,12 @@ func withQuery(path string, query ...any) string {
 	return path
 }
 
-// Marked reports whether an entry of the navigation stands for this page, such
-// as "pages" for "page" and "pages".
+// Marked reports whether an entry of the navigation is for this page.
 func (f *frame) Marked(item navItem) bool {
 	return item.Page == f.Page || item.Page == f.Page+"s"
 }
 
-// show has a page shown, or a form taken, to who is logged in.
+// show registers a page, or a form, that needs a session.
 func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 	m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s := d.session(r)
@@ -126,7 +124,7 @@ type answer struct {
 	failed bool
 }
 
-// ask has a handler answer, also if it fails.
+// ask calls a handler and turns its error into a page.
 func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -142,14 +140,14 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	if err != nil {
 		status, text := failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			d.log.Error("a page of the dashboard failed", "page", r.URL.Path, "error", err)
+			d.log.Error("dashboard page failed", "page", r.URL.Path, "err", err)
 		}
 		return answer{reply{Status: status, Data: text}, true}
 	}
 	return answer{*out, false}
 }
 
-// write sends a page. s is nil without a login.
+// write sends a page. s is nil without a session.
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, page string, a *reply) {
 	f := &frame{
 		Site: d.title(), Page: page, Path: d.path, Here: r.URL.RequestURI(), Theme: themeOf(r),
@@ -163,7 +161,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	}
 	var b bytes.Buffer
 	if err := d.pages.write(&b, page, f); err != nil {
-		d.log.Error("a page of the dashboard cannot be written", "page", page, "error", err)
+		d.log.Error("render dashboard page failed", "page", page, "err", err)
 		plain(w, http.StatusInternalServerError, "Something went wrong. The server's log says what.\n")
 		return
 	}
@@ -174,30 +172,30 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	_, _ = w.Write(b.Bytes())
 }
 
-// redirect leads to a path of the dashboard's.
+// redirect redirects to a path in the dashboard.
 func (d *Dashboard) redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", d.path+to)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// title names the site for people.
+// title returns the display name of the site.
 func (d *Dashboard) title() string {
 	_, rest, _ := strings.Cut(d.site.Base, "://")
 	return strings.TrimSuffix(rest, "/")
 }
 
-// nowhere answers for paths that there are not.
+// nowhere serves unknown paths.
 func (d *Dashboard) nowhere(*http.Request) (*reply, error) { return nil, millrace.ErrNotFound }
 
-// inside returns a path of the dashboard's that a form or a link names;
-// anything else is the overview.
+// inside returns a path in the dashboard that a form or link names; others become
+// the overview.
 func inside(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(to, "/") ||
 		strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
 		return "/"
 	}
-	// ".." leads out of the dashboard, and so does "%2e%2e" in browsers.
+	// ".." leaves the dashboard, as does "%2e%2e" in browsers.
 	if p := path.Clean(u.Path); p != u.Path && p+"/" != u.Path {
 		return "/"
 	}
@@ -206,7 +204,7 @@ func inside(to string) string {
 
 const themeCookie = "millrace-theme"
 
-// themeOf returns the theme that was chosen, "" for that of the system.
+// themeOf returns the chosen theme, "" for the system's.
 func themeOf(r *http.Request) string {
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value
@@ -214,7 +212,7 @@ func themeOf(r *http.Request) string {
 	return ""
 }
 
-// theme notes which theme was chosen.
+// theme stores the chosen theme.
 func (d *Dashboard) theme(w http.ResponseWriter, r *http.Request) {
 	if s := d.session(r); s == nil || !s.validToken(r.PostFormValue("csrf")) {
 		d.redirect(w, "/login")

@@ -16,18 +16,18 @@ type changesPage struct {
 	history
 	What   string // "" = every kind of change
 	Kinds  []string
-	Newest bool // it begins with the newest change
+	Newest bool // it begins at the newest change
 	Site   millrace.Site
 	Days   []changeDay
 }
 
-// changeDay is what has changed on one day.
+// changeDay is the changes of one day.
 type changeDay struct {
 	Day     time.Time
 	Changes []changed
 }
 
-// changes shows what was added, changed and removed, the newest first.
+// changes shows added, updated and deleted pages, newest first.
 func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	q := r.URL.Query()
 	p := &changesPage{Newest: true, Kinds: []string{changeAdded, changeUpdated, changeRemoved}}
@@ -40,7 +40,7 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	if s := q.Get("before"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%w: before=%q is no place in the log", millrace.ErrInvalid, printable(cut(40, s)))
+			return nil, fmt.Errorf("%w: before=%q is not a position in the log", millrace.ErrInvalid, printable(cut(40, s)))
 		}
 		from, p.Newest = n, false
 	}
@@ -64,7 +64,7 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// view returns what is published, or before anything is, what is known.
+// view returns the view of the edition, or of the store before the first one.
 func (d *Dashboard) view(ctx context.Context) (millrace.View, error) {
 	if ed := d.site.Press.Current(); ed != nil {
 		return ed.View, nil

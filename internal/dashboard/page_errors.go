@@ -14,13 +14,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// errorsPage is what went wrong: pages that the source could not give, and
-// requests that were not answered as was asked.
+// errorsPage is the skipped pages and the failed requests.
 type errorsPage struct {
-	Scan *SourceScan // nil: there was none yet
+	Scan *SourceScan // nil: no scan yet
 
 	Reasons []skipReason
-	Reason  string // that the list is of; "" = all
+	Reason  string // of the list; "" = all
 	Skipped []mirror.Skip
 	Part    int // of the list, from 1
 	Parts   int
@@ -29,19 +28,19 @@ type errorsPage struct {
 	Span     period
 	Outcomes []outcomeCount
 	Missing  []store.TopItem
-	Failures []store.Event // the newest first
+	Failures []store.Event // newest first
 
 	Lags []analytics.Lag // the receivers of events
 }
 
-// skipReason is why some pages were skipped.
+// skipReason is a reason with the number of pages skipped for it.
 type skipReason struct {
 	Reason string
 	Pages  int
-	Such   string // one of them
+	Such   string // an example
 }
 
-// outcomeCount is how many requests ended in one way.
+// outcomeCount is the number of requests with an outcome.
 type outcomeCount struct {
 	Outcome  store.Outcome
 	Words    string
@@ -50,10 +49,10 @@ type outcomeCount struct {
 	Of       int64
 }
 
-// BeforeReload is the part before this one, After the one after it.
+// Before returns the number of the previous part.
 func (p *errorsPage) Before() int { return p.Part - 1 }
 
-// After is as Before.
+// After returns the number of the next part.
 func (p *errorsPage) After() int { return p.Part + 1 }
 
 const (
@@ -63,18 +62,17 @@ const (
 	failuresShown = 30
 )
 
-// outcomes are the ways in which a request ends, in the order in which they are
-// shown, with what they mean.
+// outcomes are the outcomes of requests in the order shown, with their meaning.
 var outcomes = []outcomeCount{
-	{Outcome: store.Sent, Words: "Answered with a document", Kind: "good"},
-	{Outcome: store.Unmodified, Words: "Answered that nothing has changed (304)", Kind: "good"},
-	{Outcome: store.Missing, Words: "There is nothing by that name (404, 410)", Kind: "warn"},
-	{Outcome: store.Refused, Words: "Refused by a rule, a limit or for want of a key (401, 402, 403, 429)"},
-	{Outcome: store.Mistaken, Words: "The request itself was wrong (other 4xx)", Kind: "warn"},
-	{Outcome: store.Failed, Words: "Failed here, or broke off (5xx)", Kind: "bad"},
+	{Outcome: store.Sent, Words: "Document sent", Kind: "good"},
+	{Outcome: store.Unmodified, Words: "Not modified (304)", Kind: "good"},
+	{Outcome: store.Missing, Words: "Not found (404, 410)", Kind: "warn"},
+	{Outcome: store.Refused, Words: "Refused by a rule, a limit or a missing key (401, 402, 403, 429)"},
+	{Outcome: store.Mistaken, Words: "Invalid request (other 4xx)", Kind: "warn"},
+	{Outcome: store.Failed, Words: "Server error or interrupted response (5xx)", Kind: "bad"},
 }
 
-// errors shows pages that were skipped, and requests that failed.
+// errors shows skipped pages and failed requests.
 func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 	p := &errorsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Reason: r.URL.Query().Get("reason")}
 	if d.site.LastScan != nil {
@@ -94,7 +92,7 @@ func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// skips fills in what the last look has skipped.
+// skips adds the skipped pages of the last scan.
 func (p *errorsPage) skips(part string) error {
 	reasons := map[string]*skipReason{}
 	var listed []mirror.Skip
@@ -119,7 +117,7 @@ func (p *errorsPage) skips(part string) error {
 	if part != "" {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%w: there is no part %q of the list", millrace.ErrInvalid, printable(cut(20, part)))
+			return fmt.Errorf("%w: unknown part %q of the list", millrace.ErrInvalid, printable(cut(20, part)))
 		}
 		p.Part = min(n, p.Parts)
 	}
@@ -128,7 +126,7 @@ func (p *errorsPage) skips(part string) error {
 	return nil
 }
 
-// requests fills in what machines were not given.
+// requests adds the failed requests.
 func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	s := d.site
 	ctx, all, by := r.Context(), int64(0), map[store.Outcome]int64{}
@@ -153,8 +151,8 @@ func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	return err
 }
 
-// skippedFor returns why a page was skipped, without its own name, so that what
-// is wrong with many pages is seen once.
+// skippedFor returns the reason of a skip without the page's name, so that equal
+// reasons are grouped.
 func skippedFor(s mirror.Skip) string {
 	why := s.Reason
 	names := []string{s.URL}

@@ -21,18 +21,18 @@ type keyRow struct {
 	Kind  string // of the badge
 }
 
-// madeKey is a key that is shown this once.
+// madeKey is a new key, shown once.
 type madeKey struct {
 	Name, Key string
 }
 
-// keyForm is what a form said that could not be done.
+// keyForm is the content of a form that failed.
 type keyForm struct {
 	Name, Expires string
 	Update        bool
 }
 
-// listKeys fills in the keys, those that hold first.
+// listKeys adds the keys, valid ones first.
 func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 	if d.site.Keys == nil {
 		return nil
@@ -56,7 +56,7 @@ func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 	return nil
 }
 
-// addKey makes a key, and shows it this once.
+// addKey makes a key and shows it once.
 func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 	if d.site.Keys == nil {
 		return nil, millrace.ErrNotFound
@@ -74,9 +74,9 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 	err := k.Validate()
 	if err == nil && f.Expires != "" {
 		if k.Expires, err = time.Parse(time.DateOnly, f.Expires); err != nil {
-			err = fmt.Errorf("%w: the day on which the key ends is one such as 2027-01-31", millrace.ErrInvalid)
+			err = fmt.Errorf("%w: write the expiry as a day such as 2027-01-31", millrace.ErrInvalid)
 		} else if !k.Expires.After(d.now()) {
-			err = fmt.Errorf("%w: that day is over; a key that never held is none", millrace.ErrInvalid)
+			err = fmt.Errorf("%w: the expiry is in the past", millrace.ErrInvalid)
 		}
 	}
 	if err == nil {
@@ -91,14 +91,14 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 	}
 	if err != nil {
 		p.Form = f
-		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("No key was made: " + err.Error())}, nil
+		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("Key not created: " + err.Error())}, nil
 	}
-	d.log.Info("a key was made", "name", k.Name, "rights", k.Scopes)
+	d.log.Info("key created", "name", k.Name, "scopes", k.Scopes)
 	p.Made = &madeKey{k.Name, key}
-	return &reply{Data: p, Message: done("The key was made. It is shown this once.")}, nil
+	return &reply{Data: p, Message: done("Key created. It is shown only once.")}, nil
 }
 
-// revokeKey ends a key.
+// revokeKey revokes a key.
 func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 	if d.site.Keys == nil {
 		return nil, millrace.ErrNotFound
@@ -107,10 +107,10 @@ func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 	err := d.site.Keys.Revoke(r.Context(), name)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound):
-		return &reply{To: "/policy", Message: wrong("There is no key of that name that still holds.")}, nil
+		return &reply{To: "/policy", Message: wrong("No valid key has that name.")}, nil
 	case err != nil:
 		return nil, err
 	}
-	d.log.Info("a key was revoked", "name", name)
+	d.log.Info("key revoked", "name", name)
 	return &reply{To: "/policy", Message: done("The key of " + printable(name) + " is revoked. It stops working at once.")}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// overviewPage is what the owner who looks once a week wants to know.
+// overviewPage is the summary of the last week.
 type overviewPage struct {
 	Tiles     []tile
 	Chart     *chart
@@ -20,34 +20,35 @@ type overviewPage struct {
 	Notices   []notice
 	Scan      *SourceScan
 	Edition   *editionState
-	Rows      int  // protocols that publish
+	Rows      int  // number of published protocols
 	Silent    bool // nothing is recorded
 	NoBots    bool // no bot has come
-	Estimate  bool // of what was saved
+	Estimate  bool // some savings are estimates
 }
 
-// editionState is what is published.
+// editionState is the state of the edition.
 type editionState struct {
 	Seq   uint64
 	Time  time.Time
 	Pages int
-	// Lag is how long the last change took, 0 = this process has published none;
-	// Waiting is how long the oldest has waited that is not visible, 0 = none.
+	// Lag is the time from the last change to its edition, 0 = none by this
+	// process. Waiting is the age of the oldest change that is not published, 0 =
+	// none.
 	Lag, Waiting time.Duration
 }
 
-// notice is something that needs a look.
+// notice is something that needs attention.
 type notice struct {
 	Kind string // warn or bad
 	Word string
 	Text string
-	To   string // where more is said; "" = nowhere
-	Link string // what is there
+	To   string // link; "" = none
+	Link string // text of the link
 }
 
 const (
-	overviewDays = 30 // of the chart
-	overviewWeek = 7  // of the figures
+	overviewDays = 30 // days of the chart
+	overviewWeek = 7  // days of the figures
 	overviewBots = 8
 )
 
@@ -67,7 +68,7 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// edition returns what is published, nil before the first.
+// edition returns the state of the edition, nil before the first.
 func (d *Dashboard) edition() *editionState {
 	if d.site.Press == nil {
 		return nil
@@ -109,10 +110,10 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		machines.Note = fmt.Sprintf("%d proved who they are", verified)
 	}
 	p.Tiles = append(p.Tiles, machines,
-		tile{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "of what was answered"},
+		tile{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "of successful requests"},
 		tile{Label: "Sent", Figure: size(t.Bytes), Note: "on the wire"})
 	if s := t.Saved; s != nil {
-		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "against the same pages as HTML"}
+		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "compared with HTML"}
 		if s.Bytes.Saved < 0 {
 			saved.Label, saved.Figure = "Cost more", size(-s.Bytes.Saved)
 		} else if s.Bytes.Saved > 0 {
@@ -142,7 +143,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	return nil
 }
 
-// notice says what needs a look, beside what the figures tell.
+// notice adds the notices.
 func (p *overviewPage) notice(d *Dashboard) {
 	if p.Edition == nil {
 		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", "", ""})
@@ -162,10 +163,10 @@ func (p *overviewPage) notice(d *Dashboard) {
 	}
 }
 
-// midnight returns the beginning of a day of UTC.
+// midnight returns the start of a day in UTC.
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// against compares a number with the one of the week before.
+// against compares a number with that of the previous week.
 func against(now, before int64) string {
 	switch {
 	case before == 0:
@@ -180,7 +181,7 @@ func against(now, before int64) string {
 	return "−" + percent(before-now, before) + " on the week before"
 }
 
-// short writes a large number with three digits or so: 12.3 M.
+// short formats a large number with about three digits: 12.3 M.
 func short(n float64) string {
 	sign := ""
 	if n < 0 {
@@ -200,7 +201,7 @@ func short(n float64) string {
 	return sign + fmt.Sprintf(form, n) + " " + []string{"", "k", "M", "G", "T"}[unit]
 }
 
-// energyOf writes kilowatt-hours.
+// energyOf formats kilowatt-hours.
 func energyOf(kwh float64) string {
 	sign := ""
 	if kwh < 0 {

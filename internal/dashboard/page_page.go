@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// The parts of the page about a page.
+// Tabs of a page.
 const (
-	asForms = ""     // as every protocol has it
-	asHTML  = "html" // the original, and what is taken of it
+	asForms = ""     // in every protocol
+	asHTML  = "html" // the original and the extracted content
 	asRules = "rules"
 )
 
@@ -26,43 +26,43 @@ const (
 type onePage struct {
 	Page     *millrace.Page
 	Identity string
-	URL      string // where people read it
+	URL      string // its public URL
 	As       string
-	HasHTML  bool // the source is made of HTML
+	HasHTML  bool // the source has HTML
 	Words    int
 	Weight   millrace.HTMLSize
 	Asked    []store.Event // the last requests for it
-	Slow     bool          // they took too long to find
+	Slow     bool          // the search for them timed out
 
 	Forms  []*form
-	Shown  *form     // of them
+	Shown  *form     // the selected form
 	Source *original // with HTML
 	Rules  *ruleForm
 }
 
-// original is the HTML of a page with what was taken of it.
+// original is the HTML of a page with the extracted content.
 type original struct {
 	Text    string
 	Size    int
 	Cut     bool
-	Err     string // why there is no result; "" if there is one
+	Err     string // why there is no result; "" = there is one
 	Result  *extract.Result
 	Content string // as Markdown
 	Fields  []foundField
 	Dropped []droppedPart
-	Drop    string // the selectors in force, one a line
+	Drop    string // the selectors in use, one per line
 }
 
-// foundField is a field of a page with the place of the HTML that it is from.
+// foundField is a field of a page with its origin in the HTML.
 type foundField struct{ Name, Value, From string }
 
-// droppedPart is a part of the HTML that was left out.
+// droppedPart is a part of the HTML that was dropped.
 type droppedPart struct {
 	extract.Dropped
-	Keep string // selectors, one a line, that bring it back; "" = it cannot be brought back so
+	Keep string // selectors that keep it, one per line; "" = none can
 }
 
-// page shows one page: what is known of it, and a part of the rest.
+// page shows one page: its fields, and one tab.
 func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	q := r.URL.Query()
 	v, p, err := d.about(r.Context(), q.Get("url"))
@@ -86,8 +86,7 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// shown chooses the form that is shown whole: the one that is named, else the
-// first that has a document of this page.
+// shown returns the form with a name, else the first with a document of this page.
 func shown(forms []*form, name string) *form {
 	for _, f := range forms {
 		if f.Name == name {
@@ -105,10 +104,10 @@ func shown(forms []*form, name string) *form {
 	return nil
 }
 
-// about finds a page by its identity or its address.
+// about finds a page by its path or URL.
 func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *onePage, error) {
 	if name == "" {
-		return nil, nil, fmt.Errorf("%w: no page is named", millrace.ErrInvalid)
+		return nil, nil, fmt.Errorf("%w: missing page", millrace.ErrInvalid)
 	}
 	v, err := d.view(ctx)
 	if err != nil {
@@ -130,8 +129,8 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 	return v, p, nil
 }
 
-// recent finds the last requests for a page. The search gives up early, because
-// it may take long on a large site.
+// recent finds the last requests for a page. It stops early, because the search is
+// slow on a large site.
 func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	if d.site.Usage == nil {
 		return nil
@@ -152,13 +151,13 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 		}
 		break
 	}
-	// They are numbered as they came, whatever the clock said.
+	// Numbers follow the order of arrival, not the clock.
 	slices.SortStableFunc(p.Asked, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 
-// source returns the HTML of a page, and explains what was taken of it by the
-// rules in force.
+// source returns the HTML of a page, and explains its extraction by the rules in
+// use.
 func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	out := new(original)
 	data, o, name, err := d.site.original(ctx, page)
@@ -167,7 +166,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		out.Err = "The HTML of this page is not kept: it was too large, or the page was taken in before it was kept. The next look at the site that finds the page changed brings it."
 		return out
 	case err != nil:
-		d.log.Warn("the original of a page cannot be had", "page", page.URL, "error", err)
+		d.log.Warn("read original HTML failed", "url", page.URL, "err", err)
 		out.Err = "The HTML of this page cannot be had for now. The server's log says why."
 		return out
 	}
@@ -193,7 +192,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	return out
 }
 
-// inForce returns the rules that the site is extracted by.
+// inForce returns the extraction rules in use.
 func (d *Dashboard) inForce() *extract.RulesOptions {
 	if d.site.Rules == nil {
 		return new(extract.RulesOptions)
@@ -201,7 +200,7 @@ func (d *Dashboard) inForce() *extract.RulesOptions {
 	return d.site.Rules
 }
 
-// fields returns the fields of a page with what they come from.
+// fields returns the fields of a page with their origins.
 func fields(res *extract.Result) (out []foundField) {
 	p := res.Page
 	date := func(t time.Time) string {

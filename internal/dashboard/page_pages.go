@@ -17,16 +17,16 @@ import (
 
 const (
 	pagesShown = 50
-	// Of a site with so many pages, each is looked at for what is searched, and for
-	// its section; of a larger one, the search index is asked.
+	// Up to this number of pages, the list scans all of them; larger sites use the
+	// search index.
 	pagesLooked = 20_000
-	// So many pages are known by how often they are read.
+	// Most pages with read counts.
 	pagesCounted = 5000
-	// trafficTime is how far back the traffic of pages goes.
+	// trafficTime is the period of the traffic of pages.
 	trafficTime = 30 * 24 * time.Hour
 )
 
-// The orders of the list of pages.
+// Orders of the list of pages.
 const (
 	byAddress = ""
 	byChange  = "changed"
@@ -36,7 +36,7 @@ const (
 
 // pagesPage lists the pages of the site.
 type pagesPage struct {
-	Query   string // what is searched: an address from its beginning on, or words
+	Query   string // the search: the start of a URL, or words
 	Section string
 	Order   string
 	Orders  []pagesOrder
@@ -44,9 +44,9 @@ type pagesPage struct {
 	Rows    []pageRow
 	Counted bool   // traffic is recorded
 	First   bool   // it begins at the start
-	Next    string // path and query of what comes after; "" = nothing does
-	Words   bool   // found by the index of words
-	Found   int    // by it, all together
+	Next    string // path and query of the next part; "" = none
+	Words   bool   // found by the search index
+	Found   int    // total number found
 	Note    string
 }
 
@@ -59,14 +59,13 @@ type pageRow struct {
 	Kind       millrace.PageKind
 	Section    string
 	Modified   time.Time
-	HTML       int64 // bytes, 0 = not known
+	HTML       int64 // bytes, 0 = unknown
 	Read       int64 // requests for it, in any protocol
-	Unmodified int64 // of them, those that were answered with 304
-	Gone       bool  // it is there no more
+	Unmodified int64 // of them, 304
+	Gone       bool  // deleted
 }
 
-// listed shows the pages of the site: by their addresses, by their dates, by how
-// often they are read, and those that are searched.
+// listed shows the pages of the site by URL, date, number of reads, or search.
 func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	v, err := d.view(r.Context())
 	if err != nil {
@@ -111,7 +110,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, d.weighRows(r.Context(), p.Rows, top)
 }
 
-// mostRead returns the pages that were read most, lately.
+// mostRead returns the pages with most requests.
 func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
 	if d.site.Usage == nil {
 		return nil, nil
@@ -124,7 +123,7 @@ func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
 	return top, nil
 }
 
-// weighRows adds what is known of the HTML and the traffic of pages.
+// weighRows adds the HTML size and the traffic of pages.
 func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.TopItem) error {
 	at := make(map[string]int, len(rows))
 	urls := make([]string, len(rows))
@@ -146,14 +145,14 @@ func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.T
 	return nil
 }
 
-// add lists a page.
+// add adds a page.
 func (p *pagesPage) add(page *millrace.Page) {
 	p.Rows = append(p.Rows, pageRow{
 		Identity: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified,
 	})
 }
 
-// scan lists the pages that come after one, in the order of the view.
+// scan adds the pages after one, in the order of the view.
 func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) error {
 	order := map[string]millrace.Order{byChange: millrace.BySeq, byDate: millrace.ByPublished}[p.Order]
 	if order == millrace.ByURL {
@@ -167,7 +166,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 			prefix = (&url.URL{Path: path}).EscapedPath() + "?" + query
 		}
 		if strings.Contains(p.Query, "%") {
-			prefix = p.Query // it is written as the list has it
+			prefix = p.Query // it is typed as the list shows it
 		}
 		p.Order, scan.Order = byAddress, millrace.ByURL
 		if after == "" {
@@ -202,7 +201,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 	return nil
 }
 
-// hasAll reports whether a text has all of some words, or parts of words.
+// hasAll reports whether a text contains all words.
 func hasAll(text string, words []string) bool {
 	for _, w := range words {
 		if !strings.Contains(text, w) {
@@ -212,7 +211,7 @@ func hasAll(text string, words []string) bool {
 	return true
 }
 
-// read lists the pages that are read most.
+// read adds the pages with most requests.
 func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopItem, skip int) error {
 	for i, item := range top[min(skip, len(top)):] {
 		if i == pagesShown {
@@ -232,7 +231,7 @@ func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopIt
 	return nil
 }
 
-// words lists the pages that the search index finds.
+// words adds the pages that the search index finds.
 func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error {
 	p.Words, p.Order = true, byAddress
 	s, ok := v.(millrace.Searcher)

@@ -15,15 +15,15 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyPage is what the owner says about the use of the content, what machines
-// read of it, and who is let in.
+// policyPage is the usage policy, what machines read of it, and the access
+// settings.
 type policyPage struct {
 	Policy *millrace.Policy // nil if none
-	Fields []policyField    // what it says, and by protocol what machines read of that
+	Fields []policyField    // its members, with what machines read by each protocol
 	Heard  []heardPolicy
 	Texts  []policyText
-	Signal string          // Content-Signal of answers; "" = none
-	Access *AccessSettings // nil: not known
+	Signal string          // Content-Signal of responses; "" = none
+	Access *AccessSettings // nil: unknown
 	Refuse []refusedPurpose
 
 	Keys    []keyRow
@@ -32,23 +32,23 @@ type policyPage struct {
 	Form    keyForm
 }
 
-// policyText is what machines get at a path.
+// policyText is the text at a path.
 type policyText struct{ Path, Text string }
 
-// policyField is one thing that a policy says.
+// policyField is one member of a policy.
 type policyField struct {
 	Name  string
 	Says  string // "" = nothing
 	Heard []heardField
 }
 
-// heardField is what machines read of one thing by a protocol.
+// heardField is what machines read of one member by a protocol.
 type heardField struct {
 	Protocol string
-	Says     string // "" = it does not carry that
+	Says     string // "" = not carried
 }
 
-// heardPolicy is what a reader of one protocol understands.
+// heardPolicy is the policy that a reader of one protocol gets.
 type heardPolicy struct {
 	Protocol string
 	URL      string
@@ -56,7 +56,7 @@ type heardPolicy struct {
 	Err      string
 }
 
-// refusedPurpose are those who come for what the policy refuses.
+// refusedPurpose is the bots of a purpose that the policy refuses.
 type refusedPurpose struct {
 	Purpose millrace.Purpose
 	Tokens  []string
@@ -64,7 +64,7 @@ type refusedPurpose struct {
 
 const (
 	policyTime = 10 * time.Second
-	maxSaid    = 64 << 10 // bytes of a text that are shown
+	maxSaid    = 64 << 10 // most bytes of a text that are shown
 )
 
 // policy shows the policy and the keys.
@@ -91,8 +91,7 @@ func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 
 var purposes = []millrace.Purpose{millrace.Search, millrace.AIInput, millrace.AITrain}
 
-// hear reads back what the protocols say of the policy, as their readers
-// understand it.
+// hear reads the policy back from the protocols, as their clients do.
 func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	ctx, cancel := context.WithTimeout(ctx, policyTime)
 	defer cancel()
@@ -108,7 +107,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 			Policy: func(t protocol.Terms) error { at = t.URL; return nil },
 		}).(protocol.PolicyReader)
 		if !ok {
-			continue // its protocol has no document about it
+			continue // the protocol has no document with it
 		}
 		h := heardPolicy{Protocol: proto.Name}
 		said, err := reader.Policy(ctx)
@@ -135,8 +134,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	}
 }
 
-// said returns the text of a document, or "" if none, and the preferences that
-// go with it.
+// said returns the text of a document, "" if none, and its preferences.
 func said(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -154,7 +152,7 @@ func said(ctx context.Context, client *http.Client, at string) (text, signal str
 	return string(b), resp.Header.Get("Content-Signal")
 }
 
-// compare lines up what the policy says with what machines read of it.
+// compare compares the policy with what machines read of it.
 func (p *policyPage) compare() {
 	if p.Policy == nil {
 		return
@@ -175,7 +173,7 @@ func (p *policyPage) compare() {
 	}
 }
 
-// policyMembers are the members of a policy, as people read them.
+// policyMembers are the members of a policy, formatted.
 var policyMembers = []struct {
 	name string
 	says func(*millrace.Policy) string

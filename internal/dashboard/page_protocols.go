@@ -14,59 +14,59 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Off is a protocol that the site is not published in.
+// Off is a protocol in which the site is not published.
 type Off struct {
 	protocol.Protocol
-	Why string // in words for the owner
+	Why string // for the owner
 }
 
 // protocolsPage is the protocols of the site.
 type protocolsPage struct {
-	Edition   *millrace.Site // what is published; nil: nothing is yet
+	Edition   *millrace.Site // the edition; nil: none yet
 	Recorded  bool
 	Span      period
 	Protocols []*protocolStatus
 	Off       []Off
-	Checking  bool // of any
+	Checking  bool // any of them
 }
 
-// protocolStatus is what there is to say of one protocol.
+// roomStatus is the state of one protocol.
 type protocolStatus struct {
 	protocol.Protocol
 	Guarded      bool
 	Entries      []millrace.Entry
-	Files        []edition.Listed // large documents and files, the largest first
+	Files        []edition.Listed // large documents and artifacts, largest first
 	FilesN       int              // all of them
-	Size         int64            // of all, without coding
-	Least        int64            // of all, as the smallest that can be asked for
-	Counts       store.Counts     // period
-	NotModified  int64            // of those, the ones that were told that nothing has changed
-	Check        *checkResult     // nil = it was not checked
-	BeforeReload bool             // it was checked with the configuration from before
-	Old          bool             // another edition was checked
-	Since        time.Time        // another verdict is being made; zero = it is not
+	Size         int64            // of all, uncompressed
+	Least        int64            // of all, in the smallest coding
+	Counts       store.Counts     // of the period
+	NotModified  int64            // of those, 304
+	Check        *checkResult     // nil = not checked
+	BeforeReload bool             // checked with the previous configuration
+	Old          bool             // checked with an earlier edition
+	Since        time.Time        // start of a running check; zero = none
 	Broken       []*brokenRule
 	NotRun       []check.Outcome
 	Absent       string // why the protocol was not found; "" = it was
 }
 
-// MustAsked and ShouldAsked count the rules that say something about the site.
+// MustAsked returns the number of MUST rules with a result.
 func (at *protocolStatus) MustAsked() int {
 	return at.Check.Result.Must.Pass + at.Check.Result.Must.Fail
 }
 
-// ShouldAsked is as MustAsked.
+// ShouldAsked returns the number of SHOULD rules with a result.
 func (at *protocolStatus) ShouldAsked() int {
 	return at.Check.Result.Should.Pass + at.Check.Result.Should.Fail
 }
 
-// brokenRule is a rule of a specification that is not kept.
+// brokenRule is a rule of a specification with findings.
 type brokenRule struct {
 	check.Outcome
 	Findings []check.Finding
 }
 
-// Kind is that of the badge.
+// Kind returns the kind of the badge.
 func (b *brokenRule) Kind() string {
 	if b.Rule.Level == check.Must {
 		return "bad"
@@ -76,7 +76,7 @@ func (b *brokenRule) Kind() string {
 
 const filesShown = 8
 
-// protocols shows the protocols, and what the checker says of them.
+// protocols shows the protocols and the results of their checks.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Off: d.site.Off}
 	protocols := map[string]*protocolStatus{}
@@ -97,7 +97,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			}
 		}
 		for i, n := range ed.Advertisements {
-			if i < len(p.Protocols) { // one per protocol, in their order
+			if i < len(p.Protocols) { // one per protocol, in order
 				p.Protocols[i].Entries = n.Entries
 			}
 		}
@@ -124,7 +124,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// judged takes in what the checker has said.
+// judged adds the result of a check.
 func (at *protocolStatus) judged(is *checkResult, since time.Time) {
 	at.Check, at.Since = is, since
 	if is == nil || is.Report == nil {
@@ -149,10 +149,10 @@ func (at *protocolStatus) judged(is *checkResult, since time.Time) {
 	slices.SortStableFunc(at.Broken, func(a, b *brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
 }
 
-// Kind is that of the verdict's badge, Word what is in it.
+// Kind returns the kind of the badge of the result, Word its text.
 func (at *protocolStatus) Kind() string { kind, _ := at.verdict(); return kind }
 
-// Word returns the verdict in a word or two.
+// Word returns the result in a word or two.
 func (at *protocolStatus) Word() string { _, word := at.verdict(); return word }
 
 func (at *protocolStatus) verdict() (kind, word string) {
@@ -176,11 +176,11 @@ func (at *protocolStatus) verdict() (kind, word string) {
 	return "good", "conforms"
 }
 
-// checkWait is how long a form waits for the verdict that it asks for, before it
-// shows that it is being made.
+// checkWait is how long a form waits for its check before it shows that it is
+// running.
 const checkWait = 10 * time.Second
 
-// check has one protocol checked, or all of them.
+// check checks one protocol, or all of them.
 func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	protocols, name := d.site.Protocols, r.PostForm.Get("protocol")
 	if name != "" {
@@ -205,15 +205,15 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	trouble := 0
 	for _, proto := range protocols {
 		is, since := d.checks.of(proto.Name)
-		if !since.IsZero() { // or somebody else has asked for it before
-			return &reply{To: "/protocols", Message: done("The check goes on. This page has the verdict once it is there.")}, nil
+		if !since.IsZero() { // or another request has started it
+			return &reply{To: "/protocols", Message: done("The check is running. Reload this page for the result.")}, nil
 		}
 		if is != nil && (is.Err != nil || is.Result.Must.Fail > 0) {
 			trouble++
 		}
 	}
 	if trouble == 0 {
-		return &reply{To: "/protocols", Message: done("Checked: no MUST is broken.")}, nil
+		return &reply{To: "/protocols", Message: done("Checked: every MUST rule passed.")}, nil
 	}
-	return &reply{To: "/protocols", Message: wrong("Checked: " + plural(trouble, "protocol has trouble", "protocols have trouble") + ", as is said below.")}, nil
+	return &reply{To: "/protocols", Message: wrong("Checked: " + plural(trouble, "protocol has", "protocols have") + " findings, see below.")}, nil
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ruleForm is the form in which rules are tried.
+// ruleForm is the form for trying rules.
 type ruleForm struct {
-	Keep, Drop string // one selector on each line
-	InForce    bool   // they are those that are in force
+	Keep, Drop string // one selector per line
+	InForce    bool   // the rules are in use
 	Wrong      string // what is wrong with them; "" = nothing
-	Trial      *trial // nil = nothing was tried
+	Trial      *trial // nil = not tried
 	Took       time.Duration
 	CanSave    bool
 	Lines      string // of a configuration file
 }
 
-// rules tries rules on a page and others. Without any, those in force are shown.
+// rules tries rules on a page and others. Without any, it shows those in use.
 func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, given bool, keep, drop string) error {
 	now := d.inForce()
 	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.SaveRules != nil}
@@ -56,7 +56,7 @@ func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, give
 	return err
 }
 
-// saveRules takes the form that has rules saved.
+// saveRules saves rules.
 func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	q := r.PostForm
 	v, p, err := d.about(r.Context(), q.Get("url"))
@@ -72,9 +72,9 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	case f.Wrong != "":
 		return &reply{Data: p, Status: http.StatusBadRequest}, nil
 	case d.site.SaveRules == nil:
-		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("There is no configuration file to save it in.")}, nil
+		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: the server has no configuration file.")}, nil
 	case f.InForce:
-		return &reply{To: withQuery("/page", "url", p.Identity, "as", asRules), Message: done("Nothing was saved: these rules are in force already.")}, nil
+		return &reply{To: withQuery("/page", "url", p.Identity, "as", asRules), Message: done("Nothing to save: these rules are in use.")}, nil
 	}
 	keep, err := selectors(q.Get("keep"))
 	if err != nil {
@@ -85,17 +85,16 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	if err := d.site.SaveRules(r.Context(), keep, drop); err != nil {
-		d.log.Warn("rules of extraction could not be saved", "error", err)
-		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Nothing was saved. " + printable(plainError(err)))}, nil
+		d.log.Warn("save extraction rules failed", "err", err)
+		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: " + printable(plainError(err)))}, nil
 	}
-	d.log.Info("rules of extraction were saved", "keep", len(keep), "drop", len(drop))
+	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))
 	return &reply{
 		To: withQuery("/page", "url", p.Identity, "as", asRules), Message: done("Saved in the configuration file. The pages are made again by these rules; machines see them as soon as that is done."),
 	}, nil
 }
 
-// plainError returns an error in words for a person, without what programs tell
-// errors apart by.
+// plainError returns an error for people, without the texts of sentinel errors.
 func plainError(err error) string {
 	s := err.Error()
 	for _, word := range []error{millrace.ErrInvalid, millrace.ErrForbidden, millrace.ErrConflict, millrace.ErrUnavailable} {
@@ -104,7 +103,7 @@ func plainError(err error) string {
 	return s
 }
 
-// addLine adds a line to a text that does not have it.
+// addLine adds a line to a text that lacks it.
 func addLine(text, line string) string {
 	if text == "" {
 		return line
@@ -115,7 +114,7 @@ func addLine(text, line string) string {
 	return text + "\n" + line
 }
 
-// ruleLines returns the lines of a configuration file that say rules.
+// ruleLines returns rules as lines of a configuration file.
 func ruleLines(keep, drop []string) string {
 	var b strings.Builder
 	for _, list := range []struct {
@@ -129,7 +128,7 @@ func ruleLines(keep, drop []string) string {
 		b.WriteString(list.key + ":\n")
 		for _, s := range list.selectors {
 			var text strings.Builder
-			e := json.NewEncoder(&text) // YAML has the strings of JSON
+			e := json.NewEncoder(&text) // strings of JSON are valid in YAML
 			e.SetEscapeHTML(false)
 			if e.Encode(s) == nil {
 				b.WriteString("  - " + text.String())

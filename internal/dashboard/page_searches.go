@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// searchesPage is what machines have searched the site for.
+// searchesPage is the queries of machines.
 type searchesPage struct {
 	Recorded bool
 	Span     period
 	Tiles    []tile
-	Hashed   bool // queries are kept as hashes
+	Hashed   bool // queries are stored as hashes
 	Top      []store.TopItem
-	Empty    []store.TopItem // those that found nothing, by how often
-	Recent   []store.Event   // the newest first
+	Empty    []store.TopItem // without results, most frequent first
+	Recent   []store.Event   // newest first
 }
 
 const (
-	searchesTop    = 1000 // queries that are looked through for those without results
+	searchesTop    = 1000 // queries searched for those without results
 	searchesShown  = 50
 	searchesRecent = 30
 )
@@ -29,7 +29,7 @@ const (
 // hashOfQuery matches a query that is stored as a hash.
 var hashOfQuery = regexp.MustCompile(`^#[0-9a-f]{24}$`)
 
-// searches shows queries, and those that found nothing.
+// searches shows queries, and those without results.
 func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	p := &searchesPage{Recorded: d.site.Usage != nil, Span: d.period(r)}
 	if !p.Recorded {
@@ -64,9 +64,9 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	p.Empty = p.Empty[:min(len(p.Empty), searchesShown)]
 	p.Tiles = []tile{
 		{Label: "Searches", Figure: count(asked)},
-		{Label: "Without results", Figure: count(empty), Note: "of the queries that come most"},
-		{Label: "Results", Figure: count(found), Note: "of all searches together"},
-		{Label: "Not answered", Figure: count(failed), Note: "refused, wrong or failed"},
+		{Label: "Without results", Figure: count(empty), Note: "of the most frequent queries"},
+		{Label: "Results", Figure: count(found), Note: "of all searches"},
+		{Label: "Failed", Figure: count(failed), Note: "refused, invalid or failed"},
 	}
 	p.Recent, err = d.latest(ctx, p.Span, store.EventQuery{Endpoint: store.EndpointSearch, Limit: searchesRecent},
 		func(s *store.Sum) bool { return s.Endpoint == store.EndpointSearch })

@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// trafficPage is who has asked for what, and when.
+// trafficPage is the requests by sender, protocol and time.
 type trafficPage struct {
 	question
 	Range   string // "" = From and To
 	Ranges  []choice
 	Bys     []choice
-	Choices []choice // of what is measured
-	Filters []filter // those that are on
-	First   string   // the first and the last day, as a form has them
+	Choices []choice // of the measure
+	Filters []filter // those in use
+	First   string   // the first day, as a form has it
 	Last    string
 	Figures *figures
 	Chart   *chart
@@ -30,21 +30,20 @@ type trafficPage struct {
 // choice is one of several.
 type choice struct {
 	Value, Label string
-	Here         bool // it is the one
+	Here         bool // it is selected
 }
 
-// filter narrows what is shown.
+// filter narrows the figures.
 type filter struct{ Label, Value, Without string }
 
-// span is a time until now.
+// span is a period until now.
 type span struct {
 	name, label string
 	length      time.Duration
 	per         store.Period
 }
 
-// ranges are those that a page has links for. Those of hours have no savings, which are counted
-// by days.
+// ranges are the periods with links. Hourly ones have no savings, which are daily.
 var ranges = []span{
 	{"24h", "24 hours", 24 * time.Hour, store.Hour},
 	{"7d", "7 days", 7 * 24 * time.Hour, store.Day},
@@ -55,8 +54,8 @@ var ranges = []span{
 
 const (
 	defaultRange = "30d"
-	mostDays     = 5 * 366 // of a time that was typed
-	dayRows      = 100     // above them, a chart is of weeks
+	mostDays     = 5 * 366 // of a typed period
+	dayRows      = 100     // above it, a row is a week
 )
 
 func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
@@ -99,8 +98,8 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// trafficQuestion reads what is asked for. A time that is none is an error, any
-// other word that is none the first of its kind.
+// trafficQuestion parses the query. An invalid time is an error; any other invalid
+// word selects the default.
 func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	q := r.URL.Query()
 	p := &trafficPage{question: question{Bot: printable(q.Get("bot")), Protocol: printable(q.Get("protocol"))}, Range: q.Get("range")}
@@ -129,7 +128,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 			}
 		}
 		if days := p.To.Sub(p.From) / (24 * time.Hour); days < 1 || days > mostDays {
-			return nil, fmt.Errorf("%w: the first day is to be before the last, and at most %d days", millrace.ErrInvalid, mostDays)
+			return nil, fmt.Errorf("%w: the first day must be before the last, by at most %d days", millrace.ErrInvalid, mostDays)
 		}
 	} else if i := slices.IndexFunc(ranges, func(x span) bool { return x.name == p.Range }); i >= 0 {
 		p.Per = ranges[i].per
@@ -153,7 +152,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	return p, nil
 }
 
-// With returns the address of the page with one thing other than it is.
+// With returns the URL of the page with one value changed.
 func (p *trafficPage) With(name, value string) string {
 	set := map[string]string{"range": p.Range, "by": p.By, "measure": p.Measure, "bot": p.Bot, "protocol": p.Protocol}
 	if p.Range == "" {

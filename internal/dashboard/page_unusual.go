@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// unusualPage is what bots do that the owner may want to know of.
+// unusualPage is unusual traffic.
 type unusualPage struct {
 	Recorded bool
 	Span     period
-	Found    []*unusualGroup // the one with the most requests first
+	Found    []*unusualGroup // the one with most requests first
 	Computed time.Time
 }
 
-// unusualGroup is all that was found of one pattern.
+// unusualGroup is the findings of one pattern.
 type unusualGroup struct {
 	Title  string
 	Advice []string // each once
@@ -35,17 +35,16 @@ var patternTitles = map[analytics.Pattern]string{
 	analytics.ManyTimes: "Far more than usual",
 }
 
-// unusualFor is how long a look at what is unusual is good: it goes through many
-// events.
+// unusualFor is the lifetime of a cached result; computing one reads many events.
 const unusualFor = 2 * time.Minute
 
-// unusualCache are the last looks at what is unusual, by how far back they went.
+// unusualCache caches results by number of days.
 type unusualCache struct {
 	mu   sync.Mutex // held while computing
 	last map[int]*unusualPage
 }
 
-// unusual shows unusual ways to read the site, and what can be done about them.
+// unusual shows unusual traffic, with advice.
 func (d *Dashboard) unusual(r *http.Request) (*reply, error) {
 	p := &unusualPage{Recorded: d.site.Usage != nil, Span: d.period(r)}
 	if !p.Recorded {
@@ -55,7 +54,7 @@ func (d *Dashboard) unusual(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, err
 }
 
-// of returns a look that is not old, or takes one.
+// of returns a cached result, or computes one.
 func (l *unusualCache) of(ctx context.Context, d *Dashboard, p *unusualPage) (*unusualPage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

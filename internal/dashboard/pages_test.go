@@ -217,7 +217,7 @@ func TestPageForms(t *testing.T) {
 		}
 		v := newSurfer(t, b)
 		for _, proto := range h.Protocols {
-			v.holds(v.get("page", "url", "/about/", "protocol", proto.Name), "As each protocol has it", proto.Name)
+			v.holds(v.get("page", "url", "/about/", "protocol", proto.Name), "In each protocol", proto.Name)
 		}
 		v.holds(v.get("page", "url", "/about/", "as", asHTML), emptyList)
 		v.holds(v.get("page", "url", "/about/", "as", asRules), emptyList)
@@ -232,10 +232,10 @@ func TestPageRules(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
 	v := newSurfer(t, newBoard(t, o.Site, seedTime))
-	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Where its fields are from")
+	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Origin of the fields")
 	v.holds(v.get("page", "url", "/about/", "as", asHTML), "site-footer", "tag footer", "Try to keep")
 	tried := v.get("page", "url", "/promo.html", "as", asRules, "keep", "", "drop", ".promo\n\n .nowhere ")
-	v.holds(tried, "<del>Buy a wheel of ours today, and get a second one for nothing at all.</del>", "<code>drop .nowhere</code>", "Save these rules", "  - &#34;.promo&#34;")
+	v.holds(tried, "<del>Buy a wheel of ours today, and get a second one for nothing at all.</del>", "<code>drop .nowhere</code>", "Save rules", "  - &#34;.promo&#34;")
 	if o.saved != 0 {
 		t.Fatal("trying has saved")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// password is a hash by argon2id, as its PHC string says it.
+// password is an argon2id hash.
 type password struct {
 	text    string // the PHC string
 	time    uint32 // passes
@@ -23,8 +23,8 @@ type password struct {
 	hash    []byte
 }
 
-// What new hashes cost: 19 MiB and two passes, the least that OWASP names. What
-// is hashed is as good as never guessed, so that more would only cost memory.
+// Cost of new hashes: 19 MiB and two passes, the least that OWASP recommends.
+// Generated passwords cannot be guessed, so more would only cost memory.
 const (
 	newTime    = 2
 	newMemory  = 19 << 10
@@ -33,19 +33,19 @@ const (
 	newHash    = 32
 )
 
-// What a hash may cost to check, since each attempt costs that.
+// Greatest cost of a hash, since each attempt costs that.
 const (
 	maxTime    = 10
 	maxMemory  = 256 << 10 // KiB
 	maxThreads = 16
-	// maxTyped is the most bytes of a password that is looked at.
+	// maxTyped is the most bytes of a typed password.
 	maxTyped = 1024
 )
 
-// NewPassword returns a password of 120 random bits, in groups that can be
-// typed.
+// NewPassword returns a password of 120 random bits, in groups that are easy to
+// type.
 func NewPassword() string {
-	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, none like another
+	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, all distinct in print
 	var b [24]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	var out strings.Builder
@@ -58,8 +58,8 @@ func NewPassword() string {
 	return out.String()
 }
 
-// HashPassword returns the hash of a password as a PHC string, with a salt of
-// its own. ErrInvalid: it is empty or too long.
+// HashPassword returns the hash of a password as a PHC string with a new salt.
+// ErrInvalid: the password is empty or too long.
 func HashPassword(typed string) (string, error) {
 	if typed == "" || len(typed) > maxTyped {
 		return "", fmt.Errorf("password: %w: it has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(typed), maxTyped)
@@ -70,24 +70,24 @@ func HashPassword(typed string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.of(typed))), nil
 }
 
-// CheckHash returns an ErrInvalid for what is no hash of a password that the
-// dashboard takes. Nothing of it is in the error.
+// CheckHash returns an ErrInvalid if phc is not a valid hash. The error does not
+// contain the hash.
 func CheckHash(phc string) error {
 	_, err := readPassword(phc)
 	return err
 }
 
-// of returns the hash of what was typed, by the parameters and the salt of p.
+// of returns the hash of a typed password, with the parameters and salt of p.
 func (p *password) of(typed string) []byte {
 	return argon2.IDKey([]byte(typed), p.salt, p.time, p.memory, p.threads, uint32(len(p.hash))) //nolint:gosec // at most 64
 }
 
-// is reports whether p is the hash of what was typed. It takes as long for any.
+// is reports whether p is the hash of a typed password, in constant time.
 func (p *password) is(typed string) bool {
 	return subtle.ConstantTimeCompare(p.of(typed), p.hash) == 1 && typed != ""
 }
 
-// readPassword reads a PHC string.
+// readPassword parses a PHC string.
 func readPassword(phc string) (password, error) {
 	bad := func(why string) (password, error) {
 		return password{}, fmt.Errorf("password hash: %w: %s; millrace keys password makes one", millrace.ErrInvalid, why)

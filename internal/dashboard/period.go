@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// period is how far back a page looks.
+// period is the days that a page covers.
 type period struct {
 	Days    int
-	From    time.Time // a midnight of UTC
-	To      time.Time // the midnight that comes
+	From    time.Time // a midnight in UTC
+	To      time.Time // the next midnight
 	Choices []int
 }
 
-// defaultDays is how many days a page looks back by default.
+// defaultDays is the default number of days.
 const defaultDays = 7
 
-// period reads how far back a request wants to look.
+// period reads the number of days of a request.
 func (d *Dashboard) period(r *http.Request) period {
 	l := period{Days: defaultDays, Choices: []int{1, 7, 30, 90}}
 	asked, err := strconv.Atoi(r.URL.Query().Get("days"))
@@ -31,7 +31,7 @@ func (d *Dashboard) period(r *http.Request) period {
 	return l
 }
 
-// Label names a choice.
+// Label returns the text of a choice.
 func (l period) Label(days int) string {
 	if days == 1 {
 		return "today"

@@ -2,27 +2,27 @@ package dashboard
 
 import "net/http"
 
-// routes is the whole surface, below the path where the dashboard is mounted:
+// routes returns the routes below Path:
 //
-//	GET  /static/NAME  style, scripts and the licence of the chart library, for everybody
-//	GET  /login        the form; POST lets in
+//	GET  /static/NAME  style, scripts and the licence of the chart library, public
+//	GET  /login        the form; POST logs in
 //	POST /logout       ends the session
-//	POST /theme        light, dark, or as the system has it
+//	POST /theme        light, dark, or the system's
 //	GET  /             overview
 //	GET  /traffic      requests by bot, protocol and day
-//	GET  /pages        list of the pages, searched, with the traffic of each
-//	GET  /page         one page as each protocol has it, its HTML, and rules that are tried on it
+//	GET  /pages        list of the pages, with search and traffic
+//	GET  /page         one page in each protocol, its HTML, and a trial of rules
 //	POST /page/rules   saves rules
 //	GET  /changes      the log of the site
 //	GET  /searches     queries, and those without results
-//	GET  /protocols    what is published, and the checker's verdict; POST asks for one
-//	GET  /policy       the policy, who is let in, the keys
-//	POST /policy/keys  makes a key; POST /policy/revoke ends one
-//	GET  /errors       pages that were skipped, requests that failed
-//	GET  /unusual      unusual ways to read the site
+//	GET  /protocols    published protocols, and results of checks; POST runs one
+//	GET  /policy       the policy, access settings, keys
+//	POST /policy/keys  makes a key; POST /policy/revoke revokes one
+//	GET  /errors       skipped pages, failed requests
+//	GET  /unusual      unusual traffic
 //
-// Each needs a session, but for the first two. A form is a POST with a token of
-// its session.
+// All but the first two need a session. A form is a POST with a token of its
+// session.
 func (d *Dashboard) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /login", d.showLogin)
@@ -50,7 +50,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 	return m
 }
 
-// navigation is what the pages lead to, in groups.
+// navigation returns the entries of the navigation, in groups.
 func navigation() []navGroup {
 	return []navGroup{
 		{"", []navItem{{Page: "overview", To: "/", Label: "Overview"}, {Page: "traffic", To: "/traffic", Label: "Traffic"}}},

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Sessions are the sessions of a dashboard and the attempts to begin one. They are
-// kept in memory alone: a restart ends all of them. They outlive a dashboard
-// that a new configuration replaces.
+// Sessions holds the sessions of a dashboard and counts login attempts. It is in
+// memory only: a restart ends all sessions. It outlives a dashboard that a reload
+// replaces.
 type Sessions struct {
 	key [32]byte // of the tokens of login forms
 
-	// hashing is held while a password is hashed, and waiting by who waits for
-	// that, so that however many come, the memory is that of one.
+	// hashing is held while a password is hashed, and waiting while a request waits
+	// for it. So only one hash needs memory at a time.
 	hashing chan struct{}
 	waiting chan struct{}
 
 	mu       sync.Mutex
-	sessions map[[sha256.Size]byte]*session // by the hash of their ids
-	attempts map[netip.Prefix]*bucket       // of each client that owes something
-	swept    time.Time                      // when those were thrown out of attempts that owe nothing
-	all      bucket                         // of clients that have never been let in
-	known    map[netip.Prefix]time.Time     // clients that were let in, and when
+	sessions map[[sha256.Size]byte]*session // by the hash of their IDs
+	attempts map[netip.Prefix]*bucket       // per client, without those that are full
+	swept    time.Time                      // last removal of full buckets
+	all      bucket                         // of all unknown clients
+	known    map[netip.Prefix]time.Time     // clients with a successful login, and its time
 }
 
 // session is one login.
 type session struct {
 	id       [sha256.Size]byte
 	csrf     string
-	password string // the hash that was right
+	password string // the hash of the password used
 	created  time.Time
 	seen     time.Time
 	message  *message // for the next page
@@ -71,7 +71,7 @@ func token() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// begin begins a session, and returns the id, which is nowhere else.
+// begin begins a session and returns its ID, which is stored nowhere.
 func (d *Sessions) begin(hash string, now time.Time) string {
 	id := token()
 	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}
@@ -90,8 +90,8 @@ func (d *Sessions) begin(hash string, now time.Time) string {
 	return id
 }
 
-// find returns the session of an id that lasts, or nil if none. One that
-// another password has begun is over.
+// find returns the session of an ID, or nil if it is unknown, expired, or from
+// another password.
 func (d *Sessions) find(id, hash string, now time.Time) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,8 @@ func (d *Sessions) end(s *session) {
 	delete(d.sessions, s.id)
 }
 
-// setMessage keeps a message for the next page of a session, and told gives it.
+// setMessage stores a message for the next page of a session; takeMessage returns
+// and removes it.
 func (d *Sessions) setMessage(s *session, m *message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,22 +130,22 @@ func (d *Sessions) takeMessage(s *session) *message {
 	return m
 }
 
-// validToken reports whether a form's token is the session's.
+// validToken reports whether a form's token is that of the session.
 func (s *session) validToken(csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.csrf), []byte(csrf)) == 1
 }
 
-// formToken returns the token of a login form whose browser has a cookie.
+// formToken returns the token of a login form for the cookie of a browser.
 func (d *Sessions) formToken(cookie string) string {
 	m := hmac.New(sha256.New, d.key[:])
 	m.Write([]byte(cookie))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// bucket is a limit: the time at which all attempts are there again.
+// bucket is a rate limit: the time at which all attempts are available.
 type bucket struct{ full time.Time }
 
-// take uses up an attempt, or returns the time until the next one.
+// take counts an attempt, or returns the time until the next one.
 func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
 	if b.full.Before(now) || b.full.Sub(now) > time.Duration(burst)*every {
 		b.full = now // or the clock was set back
@@ -156,23 +157,23 @@ func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Durati
 	return 0
 }
 
-// network returns what counts as one client: an address, or a /64.
+// network returns the client of an address: the address, or its /64.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap().WithZone(""); a.Is4() {
 		bits = 32
 	}
-	p, _ := a.Prefix(bits) // the zero address gives the zero prefix: one client
+	p, _ := a.Prefix(bits) // the zero address gives the zero prefix, one client
 	return p
 }
 
-// attempt counts an attempt of a client, or returns the time until the next
-// one. Attempts of unknown clients do not delay one that has logged in before.
+// attempt counts an attempt of a client, or returns the time until the next one.
+// Attempts of unknown clients do not delay known ones.
 func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
 	client := network(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, known := d.known[client] // at most maxKnown, and the limit of all is none for them
+	_, known := d.known[client] // at most maxKnown; the total limit does not apply to them
 	b := d.attempts[client]
 	if b == nil {
 		if len(d.attempts) >= maxClients && now.Sub(d.swept).Abs() > clientEvery {
@@ -186,7 +187,7 @@ func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
 		b = new(bucket)
 		if known || len(d.attempts) < maxClients {
 			d.attempts[client] = b
-		} // else the limit of all is left
+		} // else only the total limit applies
 	}
 	if wait := b.take(now, clientBurst, clientEvery); wait > 0 {
 		return wait
@@ -197,8 +198,7 @@ func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
 	return d.all.take(now, allBurst, allEvery)
 }
 
-// succeeded notes that a client has known the password: what it has tried is
-// forgotten.
+// succeeded marks a client as known and resets its attempts.
 func (d *Sessions) succeeded(from netip.Addr, now time.Time) {
 	client := network(from)
 	d.mu.Lock()

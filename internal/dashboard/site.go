@@ -15,42 +15,40 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Site is what the dashboard shows, and what it may change. What is nil is not
-// there, and the pages say so.
+// Site is the data of the dashboard, and what it may change. Pages omit nil values,
+// or say so.
 type Site struct {
 	Name string // of the site in the store
 	Base string // base URL of the site's pages
 	Docs string // base URL of the machine documents
-	// ExternalPages: another server answers for the pages, and passes on what machines ask
-	// for.
+	// ExternalPages: another server serves the pages, and passes on the requests of
+	// machines.
 	ExternalPages bool
 
 	Pages store.Site  // the site in its store
-	Usage store.Usage // what machines have asked for; nil = nothing is recorded
+	Usage store.Usage // nil = no events
 	Press *edition.Press
-	// Gateway returns what answers as machines are answered, in this process,
-	// and Key what opens there what needs a key. Neither is asked before the
-	// first request.
+	// Gateway returns the handler of the site in this process, and Key a key for
+	// it. Neither is called before the first request.
 	Gateway   func() http.Handler
 	Key       func() string
-	Protocols []protocol.Protocol // those that publish, in the order of the press
-	Off       []Off               // those that do not
-	Access    *AccessSettings     // who is let in; nil = it is not said
+	Protocols []protocol.Protocol // published protocols, in the order of the edition
+	Off       []Off               // protocols that are off
+	Access    *AccessSettings     // nil = unknown
 
-	// Computed returns the last look at the source; nil = there was none yet.
+	// LastScan returns the last scan of the source; nil = none yet.
 	LastScan func() *SourceScan
-	// Dropped returns the number of events that could not be recorded since the
-	// start; it may be nil.
+	// Dropped returns the number of events lost since the start; it may be nil.
 	Dropped func() uint64
-	// Lags returns the lag of each receiver of events; it may be nil.
+	// Lags returns the backlog of each receiver of events; it may be nil.
 	Lags func(context.Context) []analytics.Lag
-	// Original returns the HTML that a page was made of, with what extraction
-	// was told; nil = the source has no HTML.
+	// Original returns the HTML of a page with its extraction options; nil = the
+	// source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
-	// Rules are those that the pages are extracted by; nil = none.
+	// Rules are the extraction rules in use; nil = none.
 	Rules *extract.RulesOptions
-	// SaveRules writes other selectors into the configuration file, and has the
-	// server read it again; nil = there is no such file.
+	// SaveRules writes selectors to the configuration file and reloads it; nil =
+	// there is no file.
 	SaveRules func(ctx context.Context, keep, drop []string) error
 
 	Policy       *millrace.Policy // nil = none
@@ -58,13 +56,13 @@ type Site struct {
 	Coefficients savings.Coefficients // zero = those of [savings.Default]
 }
 
-// SourceScan is one scan of the source of the site.
+// SourceScan is the result of one scan of the source.
 type SourceScan struct {
-	Time      time.Time // when it was over
-	As        string    // how the source was read: folder, crawl, …
+	Time      time.Time // end of the scan
+	As        string    // kind of the source: folder, crawl, …
 	Tally     millrace.Counts
-	Requested int           // pages that were asked of the source
-	Skipped   []mirror.Skip // at most as many as a report keeps
-	SkippedN  int           // all of them
-	Err       error         // nil = the whole source could be read
+	Requested int           // pages requested from the source
+	Skipped   []mirror.Skip // at most as many as in a report
+	SkippedN  int           // their total number
+	Err       error         // nil = the scan was complete
 }

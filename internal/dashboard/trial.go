@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// trialTime bounds how long rules are tried on other pages.
+	// trialTime is the time limit of a trial on other pages.
 	trialTime = 4 * time.Second
-	// trialPages is on how many other pages rules are tried.
+	// trialPages is the number of other pages in a trial.
 	trialPages = 24
-	// maxSelectors is how many rules of one kind are tried, and saved.
+	// maxSelectors is the most selectors of one kind.
 	maxSelectors = 200
 )
 
-// original returns the HTML that a page was made of, and how it is extracted
-// but for rules. ErrNotFound: none is kept.
+// original returns the HTML of a page, and its extraction options without rules.
+// ErrNotFound: no HTML is stored.
 func (s *Site) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
 	if s.Original == nil {
 		return nil, nil, "", millrace.ErrNotFound
 	}
 	abs := canon.Absolute(s.Base, page.URL)
-	// Sources have their own names for pages: their addresses, or paths.
+	// Sources name pages by URL or by path.
 	for _, name := range []string{abs, canon.Relative(s.Base, abs)} {
 		if data, o, err = s.Original(ctx, millrace.Ref{URL: name}); err == nil {
 			return data, o, name, nil
@@ -41,21 +41,21 @@ func (s *Site) original(ctx context.Context, page *millrace.Page) (data []byte, 
 	return nil, nil, "", err
 }
 
-// trial is what other rules would change.
+// trial is the effect of other rules.
 type trial struct {
 	Keep, Drop []string
-	Page       *compared // this page; nil = its HTML is not there
+	Page       *compared // this page; nil = its HTML is missing
 	Others     []*compared
-	Missing    int // other pages whose HTML is not there
-	Left       int // other pages that there was no time for
+	Missing    int // other pages without HTML
+	Left       int // other pages not tried for lack of time
 }
 
-// compared is one page by the rules in force and by others.
+// compared is one page by the rules in use and by other rules.
 type compared struct {
 	Identity, Title string
 	Now, Then       int // words of the content
 	Same            bool
-	Reason          error // why there is no content with the other rules; nil = there is some
+	Reason          error // why there is no content by the other rules; nil = there is some
 	Before, After   []diffLine
 	Result          *extract.Result // by the other rules
 
@@ -65,10 +65,10 @@ type compared struct {
 // Less reports whether a page loses words.
 func (c *compared) Less() bool { return c.Then < c.Now }
 
-// Emptied reports whether a page loses all that it had.
+// Emptied reports whether a page loses all content.
 func (c *compared) Emptied() bool { return c.Reason != nil && c.Now > 0 }
 
-// Changed counts the other pages that would be other ones.
+// Changed counts the other pages with changes.
 func (t *trial) Changed() (n int) {
 	for _, c := range t.Others {
 		if !c.Same {
@@ -78,7 +78,7 @@ func (t *trial) Changed() (n int) {
 	return n
 }
 
-// Emptied counts the pages of which nothing would be left.
+// Emptied counts the pages that lose all content.
 func (t *trial) Emptied() (n int) {
 	for _, c := range t.Others {
 		if c.Emptied() {
@@ -88,7 +88,7 @@ func (t *trial) Emptied() (n int) {
 	return n
 }
 
-// try compares the rules in force with others, on a page and on a sample of the
+// try compares the rules in use with other rules, on a page and on a sample of the
 // site.
 func (s *Site) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
 	other := *now
@@ -138,7 +138,7 @@ func (s *Site) try(ctx context.Context, v millrace.View, page *millrace.Page, no
 	return t, nil
 }
 
-// weight is how much a page would change, in words.
+// weight is the difference in words.
 func (c *compared) weight() int {
 	n := c.Now - c.Then
 	if n < 0 {
@@ -150,7 +150,7 @@ func (c *compared) weight() int {
 	return n
 }
 
-// compare extracts a page twice.
+// compare extracts a page by both rules.
 func (s *Site) compare(ctx context.Context, page *millrace.Page, now, then *extract.Rules) (*compared, error) {
 	data, o, name, err := s.original(ctx, page)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Site) compare(ctx context.Context, page *millrace.Page, now, then *extr
 	return c, nil
 }
 
-// markdownLines returns the content of a page as lines that can be compared.
+// markdownLines returns the content of a page as lines for a comparison.
 func markdownLines(p *millrace.Page) []string {
 	text := strings.TrimSpace(p.Markdown())
 	if text == "" {
@@ -183,8 +183,8 @@ func markdownLines(p *millrace.Page) []string {
 	return strings.Split(text, "\n")
 }
 
-// sample chooses pages of a site: those that have changed last, and from each of
-// its folders the first ones. It costs a few look-ups, however large the site is.
+// sample selects pages: the last changed ones, and the first ones of each folder.
+// Its cost does not depend on the size of the site.
 func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrace.Page, error) {
 	var out []*millrace.Page
 	base := v.Site().Base
@@ -211,7 +211,7 @@ func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrac
 		after = last
 		if path, ok := strings.CutPrefix(last, "/"); ok {
 			if folder, _, deeper := strings.Cut(path, "/"); deeper {
-				after = "/" + folder + "/\U0010ffff" // after all of that folder
+				after = "/" + folder + "/\U0010ffff" // after all pages of that folder
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrac
 	return out, nil
 }
 
-// selectors reads what was typed, one selector on each line.
+// selectors parses selectors, one per line.
 func selectors(text string) (out []string, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -234,10 +234,10 @@ func selectors(text string) (out []string, err error) {
 			continue
 		}
 		if err := extract.CheckSelector(line); err != nil {
-			return nil, fmt.Errorf("%w: %q is no CSS selector that is supported: %w", millrace.ErrInvalid, printable(cut(200, line)), err)
+			return nil, fmt.Errorf("%w: unsupported CSS selector %q: %w", millrace.ErrInvalid, printable(cut(200, line)), err)
 		}
 		if out = append(out, line); len(out) > maxSelectors {
-			return nil, fmt.Errorf("%w: there are more than %d selectors", millrace.ErrInvalid, maxSelectors)
+			return nil, fmt.Errorf("%w: more than %d selectors", millrace.ErrInvalid, maxSelectors)
 		}
 	}
 	return out, nil

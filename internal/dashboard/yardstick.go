@@ -8,22 +8,23 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// yardsticks keep what the pages of a site are: to find out looks at each.
+// yardsticks caches the average figures of the pages: computing them scans every
+// page.
 type yardsticks struct {
 	mu     sync.Mutex
 	pages  analytics.Pages
-	at     time.Time     // of pages; zero = nothing is known yet
+	at     time.Time     // of pages; zero = not computed yet
 	making chan struct{} // closed at the end of the computation; nil if none is running
 }
 
 const (
 	yardstickAge  = 10 * time.Minute
-	yardstickWait = 100 * time.Millisecond // of a page, for the first
+	yardstickWait = 100 * time.Millisecond // wait of the first page
 	yardstickMost = 2 * time.Minute
 )
 
-// yardstick returns what the pages of the site are, as it was some minutes ago.
-// The first page to ask waits a moment.
+// yardstick returns the average figures of the site's pages, a few minutes old. The
+// first request waits a moment.
 func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
 	y := &d.yard
@@ -40,8 +41,8 @@ func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	return y.pages
 }
 
-// prepare has somebody find out about the pages, if it is time. It returns what
-// is known, and what is closed when more is.
+// prepare starts a computation if one is due. It returns the current figures, and a
+// channel that closes when a computation ends.
 func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first bool, making <-chan struct{}) {
 	y := &d.yard
 	y.mu.Lock()
@@ -67,8 +68,8 @@ func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
 	if err == nil {
 		y.pages = pages
 	} else {
-		d.log.Warn("the weight of the site's pages is not known", "error", err)
+		d.log.Warn("measure pages failed", "err", err)
 	}
-	y.at, y.making = d.now(), nil // one that failed is tried again later
+	y.at, y.making = d.now(), nil // after an error, retry later
 	close(done)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// accessLog writes one line per request in the common log format, with the
-// seconds that it took at the end:
+// accessLog writes one line per request in the common log format, with the duration
+// in seconds at the end:
 //
 //	192.0.2.7 - - [21/Nov/2026:11:40:00 +0000] "GET /llm-pages.json HTTP/1.1" 304 0 0.000042
 //
-// The query is left out, because secrets travel in queries, and so is whatever
-// else has a key in it. A proxy that is trusted says who has asked.
+// It omits the query and any part with a key, because they may be secret. The
+// client address may come from a trusted proxy.
 type accessLog struct {
 	mu     sync.Mutex
 	to     io.Writer
 	out    *bufio.Writer
 	buf    []byte
-	second int64  // that stamp stands for
+	second int64  // the time of stamp
 	stamp  []byte // "[21/Nov/2026:11:40:00 +0000]"
 }
 
@@ -81,7 +81,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// run writes out what is buffered every second, until the context ends.
+// run flushes the buffer every second, until the context ends.
 func (l *accessLog) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -100,7 +100,7 @@ func (l *accessLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.out.Flush() != nil {
-		// bufio remembers an error for ever, a disk may have room again.
+		// bufio keeps its first error forever, but a full disk may get space again.
 		l.out.Reset(l.to)
 	}
 }

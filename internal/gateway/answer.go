@@ -12,23 +12,23 @@ import (
 	"github.com/millrace/millrace/internal/conns"
 )
 
-// response counts what is answered; one is reused by many requests.
+// response counts what is written. Requests reuse responses.
 type response struct {
 	http.ResponseWriter
-	status int // 0 = nothing answered yet
+	status int // 0 = no response yet
 	bytes  int64
-	silent bool // it is the owner's: nothing is said of the policy, and nothing counted
-	keyed  bool // it is answered by its key: other clients may not have the response
+	silent bool // the request is the owner's: no policy fields, not counted
+	keyed  bool // private caches only: the response depends on the key
 	start  time.Time
 	access.Request
 
 	g *Gateway
-	r *http.Request // as it has come
-	// inner is r with its path relative to the documents' base; nil = it is elsewhere.
+	r *http.Request // the request as received
+	// inner is r with its path relative to Docs; nil = outside of Docs.
 	inner *http.Request
 }
 
-// WriteHeader notes the final status.
+// WriteHeader records the final status.
 func (w *response) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
@@ -62,7 +62,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// out notes an answer that does not go out to its end. Who listens ends it so.
+// out records a response that ends early. Streams end this way.
 func (w *response) out(err error) {
 	if err != nil && !w.Listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
 		w.Broken = true
@@ -83,8 +83,7 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// FlushError serves [http.ResponseController]: a response that is flushed has
-// begun.
+// FlushError implements [http.ResponseController]. A flushed response has begun.
 func (w *response) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -92,7 +91,7 @@ func (w *response) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap implements [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Hijack returns the connection of a request that switches to another protocol.

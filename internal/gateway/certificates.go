@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Certificates has the certificate of a [Server] from two files, and takes
-// another one when these change. All methods are safe for concurrent use.
+// Certificates holds the certificate of a [Server] and reloads it when its files
+// change. All methods are safe for concurrent use.
 type Certificates struct {
 	log  *slog.Logger
 	time func() time.Time
@@ -25,27 +25,26 @@ type Certificates struct {
 	mu        sync.Mutex // held while reading the files; guards the rest
 	cert, key string
 	seen      [2]stamp
-	failed    string // what the last look has found wrong
+	failed    string // error of the last read; "" = none
 	warned    time.Time
 }
 
-// stamp tells one state of a file from another.
+// stamp identifies a state of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
 	err      string
 }
 
-// How often Run does what.
+// Intervals of Run.
 const (
-	certEvery = 5 * time.Second     // a look whether the files have changed
-	certWarn  = 14 * 24 * time.Hour // before its end, a certificate is complained of
-	certAgain = 24 * time.Hour      // between two complaints
+	certEvery = 5 * time.Second     // between two checks of the files
+	certWarn  = 14 * 24 * time.Hour // warn this long before the certificate expires
+	certAgain = 24 * time.Hour      // between two warnings
 )
 
-// LoadCertificates reads a certificate, with those that it is signed by, and
-// its key, both PEM. log may be nil. An error wraps [millrace.ErrInvalid] if the
-// files are there and are not right.
+// LoadCertificates reads a certificate chain and its key, both PEM. log may be nil.
+// An error wraps [millrace.ErrInvalid] if the files exist and are invalid.
 func LoadCertificates(cert, key string, log *slog.Logger) (*Certificates, error) {
 	if log == nil {
 		log = slog.Default()
@@ -57,12 +56,12 @@ func LoadCertificates(cert, key string, log *slog.Logger) (*Certificates, error)
 	return c, nil
 }
 
-// Use reads the certificate from other files, or again from the same ones. With
-// an error, everything stays as it is.
+// Use switches to other files, or reads the same ones again. After an error, the
+// previous certificate stays in use.
 func (c *Certificates) Use(cert, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := [2]stamp{stampOf(cert), stampOf(key)} // before they are read, lest a change is missed
+	seen := [2]stamp{stampOf(cert), stampOf(key)} // before reading, so that no change is missed
 	if err := c.read(cert, key); err != nil {
 		return err
 	}
@@ -81,12 +80,12 @@ func (c *Certificates) read(cert, key string) error {
 	}
 	c.now.Store(&pair)
 	c.warned = time.Time{}
-	c.log.Info("certificate", "file", cert, "names", pair.Leaf.DNSNames, "until", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+	c.log.Info("certificate loaded", "file", cert, "names", pair.Leaf.DNSNames, "until", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	c.warn()
 	return nil
 }
 
-// warn complains of a certificate that is about to end, now and then.
+// warn logs a certificate that expires soon, at intervals.
 func (c *Certificates) warn() {
 	leaf, now := c.now.Load().Leaf, c.time()
 	if now.Sub(c.warned) < certAgain {
@@ -94,11 +93,11 @@ func (c *Certificates) warn() {
 	}
 	switch left := leaf.NotAfter.Sub(now); {
 	case left <= 0:
-		c.log.Error("the certificate has expired: no client will connect", "until", leaf.NotAfter.UTC().Format(time.RFC3339))
+		c.log.Error("certificate has expired; clients cannot connect", "until", leaf.NotAfter.UTC().Format(time.RFC3339))
 	case left < certWarn && left < leaf.NotAfter.Sub(leaf.NotBefore)/3:
-		c.log.Warn("the certificate is about to expire", "until", leaf.NotAfter.UTC().Format(time.RFC3339))
+		c.log.Warn("certificate expires soon", "until", leaf.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(leaf.NotBefore):
-		c.log.Error("the certificate is not valid yet: no client will connect", "from", leaf.NotBefore.UTC().Format(time.RFC3339))
+		c.log.Error("certificate is not valid yet; clients cannot connect", "from", leaf.NotBefore.UTC().Format(time.RFC3339))
 	default:
 		return
 	}
@@ -108,9 +107,8 @@ func (c *Certificates) warn() {
 // Covers returns an error if the certificate is not valid for a host.
 func (c *Certificates) Covers(host string) error { return c.now.Load().Leaf.VerifyHostname(host) }
 
-// Run looks whether the files have changed, until the context ends. What is not
-// right, such as a certificate whose key is not there yet, is logged once, and
-// the one from before goes on.
+// Run reloads the files when they change, until the context ends. It logs an
+// invalid pair of files once and keeps the previous certificate.
 func (c *Certificates) Run(ctx context.Context) {
 	tick := time.NewTicker(certEvery)
 	defer tick.Stop()
@@ -124,8 +122,8 @@ func (c *Certificates) Run(ctx context.Context) {
 	}
 }
 
-// reload reads the files if they have changed, and again and again while they are
-// not right: that a key may be read now changes neither its size nor its time.
+// reload reads the files if they have changed or the last read failed: new
+// permissions change neither the size nor the time.
 func (c *Certificates) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +136,7 @@ func (c *Certificates) reload() {
 	if err := c.read(c.cert, c.key); err != nil {
 		failed = err.Error()
 		if seen != c.seen || failed != c.failed {
-			c.log.Error("the certificate cannot be taken; the one from before goes on", "err", err)
+			c.log.Error("reload certificate failed; keeping previous certificate", "err", err)
 		}
 	}
 	c.seen, c.failed = seen, failed
@@ -152,5 +150,5 @@ func stampOf(file string) stamp {
 	return stamp{size: info.Size(), modified: info.ModTime()}
 }
 
-// get is what [tls.Config] asks for.
+// get implements [tls.Config.GetCertificate].
 func (c *Certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }

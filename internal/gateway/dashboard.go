@@ -17,40 +17,40 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// mount returns the percent-encoded path below which the dashboard is, without
-// the "/" at its end.
+// mount returns the percent-encoded path of the dashboard, without the "/" at its
+// end.
 func mount(at string) (string, error) {
 	p, err := basepath.Of(at)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("dashboard: %w", err)
 	case !strings.HasPrefix(at, "/") || p == "" || path.Clean(p) != p || strings.ContainsAny(at, "?#"):
-		return "", fmt.Errorf("dashboard at %q: %w: name a path of the host's, such as /dashboard", at, millrace.ErrInvalid)
+		return "", fmt.Errorf("dashboard at %q: %w: use a path such as /dashboard", at, millrace.ErrInvalid)
 	}
-	// Links and the paths of cookies are the path as it is, and snippets of web
-	// servers have it in a pattern.
+	// Links and cookies contain the path literally, and snippets for web servers
+	// use it in a pattern.
 	if i := strings.IndexFunc(at, special); i >= 0 {
-		return "", fmt.Errorf("dashboard at %q: %w: a path of letters, digits and -._~ is the same to everybody", at, millrace.ErrInvalid)
+		return "", fmt.Errorf("dashboard at %q: %w: use only letters, digits and -._~", at, millrace.ErrInvalid)
 	}
 	for _, taken := range []string{"/healthz", "/readyz", metricsPath, sites.RobotsPath, "/.well-known"} {
 		if p == taken || strings.HasPrefix(p, taken+"/") {
-			return "", fmt.Errorf("dashboard at %q: %w: %s is for others", at, millrace.ErrInvalid, taken)
+			return "", fmt.Errorf("dashboard at %q: %w: %s has another use", at, millrace.ErrInvalid, taken)
 		}
 	}
 	return p, nil
 }
 
-// special reports whether a character of a path means something to somebody.
+// special reports whether a character has a meaning in a path or pattern.
 func special(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._~/", c)
 }
 
-// covered returns an error if the dashboard stands where the whole site is, or
-// where a protocol answers by itself.
+// covered returns an error if the dashboard path covers the whole site or the
+// handler of a protocol.
 func (g *Gateway) covered() error {
 	for _, base := range []string{g.base, g.docs} {
 		if strings.HasPrefix(base+"/", g.mount+"/") {
-			return fmt.Errorf("dashboard at %q: %w: the whole site is at %s/", g.mount, millrace.ErrInvalid, base)
+			return fmt.Errorf("dashboard at %q: %w: the path covers the whole site at %s/", g.mount, millrace.ErrInvalid, base)
 		}
 	}
 	if !g.serves {
@@ -60,15 +60,15 @@ func (g *Gateway) covered() error {
 		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
 		if inner := basepath.Under(r, g.docs); inner != nil {
 			if s, _, proto := g.server(inner); s != nil {
-				return fmt.Errorf("dashboard at %q: %w: %s answers there", g.mount, millrace.ErrInvalid, proto.Name)
+				return fmt.Errorf("dashboard at %q: %w: %s has a handler there", g.mount, millrace.ErrInvalid, proto.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// Hides returns the path of something that is published where the dashboard
-// stands before it; "" = there is nothing.
+// Hides returns the path of a published document or page that the dashboard hides,
+// "" if none.
 func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	if g.mount == "" || g.press == nil || g.press.Current() == nil {
 		return "", nil
@@ -91,8 +91,8 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	in, ok := strings.CutPrefix(g.mount, g.base)
 	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.EndpointBase) {
 		last := len(in) - 1
-		// The path itself, and "/" at its end and all below: the first that come
-		// after what is just before them.
+		// The first URLs at or after the path itself, the path with "/", and
+		// everything below.
 		for _, before := range []string{in[:last] + string(in[last]-1), in + "."} {
 			for page, err := range ed.View.Scan(ctx, millrace.Scan{After: canon.Absolute(site.Base, before+"\x7f"), Limit: 1}) {
 				if err != nil {
@@ -114,8 +114,8 @@ func (unread) Header() http.Header         { return http.Header{} }
 func (unread) Write(b []byte) (int, error) { return len(b), nil }
 func (unread) WriteHeader(int)             {}
 
-// dashboard answers for the owner's dashboard, which is no one else's to see, keep or
-// list.
+// dashboard serves the owner's dashboard. Its responses are private and never
+// cached or indexed.
 func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 	if g.mount == "" {
 		return false, nil
@@ -147,8 +147,8 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// clean reports whether a path leads nowhere but down, by each name once: a
-// handler that tidies others up would lead out of its own place.
+// clean reports whether a path has no empty, "." or ".." segments. A handler that
+// cleans paths could otherwise leave its directory.
 func clean(p string) bool {
 	return path.Clean(p) == p || path.Clean(p)+"/" == p
 }

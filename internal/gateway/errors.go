@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// Errors without a code: each protocol has its own.
+// Errors without a code: each protocol has its own code for them.
 var (
 	errEarly = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusServiceUnavailable, Text: "no edition is published yet",
@@ -28,11 +28,11 @@ var (
 	}}
 )
 
-// fail answers an error. What it says of the inside stays in the log.
+// fail responds with an error. Internal details are only logged.
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
 		w.Broken = true
-		return // no client is there to read a response
+		return // the client is gone
 	}
 	if turned, ok := errors.AsType[*access.TurnedAway](err); ok {
 		g.turnAway(w, r, turned)
@@ -44,7 +44,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	}
 	h := w.Header()
 	methods, size, vary := h["Allow"], h["Content-Range"], h["Vary"]
-	clear(h) // subject the response that was begun
+	clear(h) // of the response that was begun
 	if methods != nil {
 		h["Allow"] = methods
 	}
@@ -58,7 +58,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		h.Set("Retry-After", "5")
 	}
 	if status == http.StatusRequestEntityTooLarge {
-		h.Set("Connection", "close") // the rest of the body is not read
+		h.Set("Connection", "close") // the rest of the body is unread
 	}
 	if why, ok := errors.AsType[*access.Refusal](err); ok {
 		if why.Challenge != "" {
@@ -71,14 +71,13 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	g.refuse(w, r, status, err)
 }
 
-// refuse answers an error status in the form of the protocol that the path
-// belongs to, else in a form of its own. Errors are never cached, since they
-// may be those of one client.
+// refuse responds with an error status, in the form of the protocol at the path,
+// else as plain text. Errors are never cached, because they may concern one client.
 func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
 	said := requestError(err)
 	if said != nil && said.Code == "" {
-		err = nil // each protocol has words of its own for it
+		err = nil // each protocol has its own text for it
 	}
 	if header, body, proto, ok := g.form(r, status, err); ok {
 		guarded := proto.Guarded
@@ -106,8 +105,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	reply.Error(w, r, status, said)
 }
 
-// form returns an error in its protocol's own form. A protocol that fails even at
-// that has none.
+// form returns an error in the form of its protocol, if the protocol has one.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, proto *edition.Protocol, ok bool) {
 	inner := basepath.Under(r, g.docs)
 	if inner == nil || g.press == nil {
@@ -123,9 +121,8 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	return header, body, proto, proto != nil
 }
 
-// statusOf returns the status of an error. What is wrong with a request is a
-// RequestError: any other error of what is read for the answer, such as a
-// damaged store, is a failure here.
+// statusOf returns the status of an error. Only a RequestError is the client's
+// fault; any other error, such as a damaged store, is a failure of the server.
 func statusOf(err error) int {
 	status := millrace.Status(err)
 	switch status {
@@ -144,11 +141,11 @@ func requestError(err error) *millrace.RequestError {
 	return said
 }
 
-// askToSign asks for a signature by Web Bot Auth (RFC 9421, section 5).
+// askToSign requests a signature by Web Bot Auth (RFC 9421, section 5).
 const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
 
-// turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
-// rule it was, what is wrong with its signature, and where the terms, the price and the owner are.
+// turnAway refuses a bot with a problem document (RFC 9457): the rule, what is
+// wrong with the signature, and links to the terms, the price and the owner.
 func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 	status := http.StatusForbidden
 	if e.Action == access.PaymentRequired {
@@ -184,7 +181,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 		}
 	}
 	kind, b := "application/problem+json", append(b, "}\n"...)
-	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // what its clients read
+	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // the form that clients of the protocol read
 		for name, values := range own {
 			h[http.CanonicalHeaderKey(name)] = values
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// pageProtocol is the protocol of the site's own pages and files, for events.
+// pageProtocol is the protocol of the site's own pages and files in events.
 const pageProtocol = "html"
 
-// guess notes what a request was for that is turned away before anybody looks.
+// guess sets the subject of a request that is refused early.
 func (g *Gateway) guess(w *response, r *http.Request) {
 	if !g.timed || g.press == nil {
 		return
@@ -34,15 +34,15 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	}
 }
 
-// setErrorProtocol sets the protocol of an error response if none is known.
+// setErrorProtocol sets the protocol of an error response if it is not set.
 func (w *response) setErrorProtocol(name string) {
 	if w.Of.Protocol == "" || w.Of.Protocol == access.SiteProtocol {
 		w.Of = access.Subject{Protocol: name}
 	}
 }
 
-// annotations is what a protocol that answers a request itself tells of it, from any of its
-// goroutines.
+// annotations are what a protocol says about a request that it handles, from any
+// goroutine.
 type annotations struct {
 	mu      sync.Mutex
 	set     bool
@@ -56,27 +56,27 @@ func (l live) Annotate(s millrace.Subject) {
 	l.annotations.set, l.annotations.subject = true, s
 }
 
-// served notes what a request was that a protocol has answered itself.
+// served sets the subject of a request that a protocol handled.
 func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := access.Subject{Subject: a.subject, Protocol: proto, Found: true}
 	if !a.set {
-		// To listen is to be told of many pages.
+		// A stream is about many pages.
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.Of, w.Made, w.Sized = of, true, true
 	w.Quiet = scope != millrace.ScopeRead // a report of changes reads no content
 }
 
-// signing is how many signatures are looked at when their requests have been
-// answered, and signTime how long that may take for each.
+// signing is the number of signatures that are verified at once after the response,
+// and signTime the time limit of each.
 const (
 	signing  = 32
 	signTime = 10 * time.Second
 )
 
-// event tells of an answer, if it was one to a machine, and counts it.
+// event counts a response, and records it if it went to a bot.
 func (g *Gateway) event(w *response, r *http.Request) {
 	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
 		return
@@ -94,12 +94,12 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	}
 	g.complete(&e, w, r)
 	if wait {
-		// A signature may take a while, which no request has to wait for.
+		// Verify a signature in the background, since it may take a while.
 		select {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
 			return
-		default: // unknown, as many are being verified
+		default: // unknown: too many are being verified
 			id.Bot = cmp.Or(id.Bot, bots.Other)
 		}
 	}
@@ -107,7 +107,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	g.o.Events.Record(e)
 }
 
-// family returns who runs a machine, for metrics.
+// family returns the operator of a bot, for metrics.
 func family(b *bots.Bot) string {
 	switch {
 	case b == nil:
@@ -118,7 +118,7 @@ func family(b *bots.Bot) string {
 	return label(b.Family)
 }
 
-// by notes who has asked.
+// by sets the sender of an event.
 func by(e *store.Event, id access.Identity) {
 	e.Bot, e.Family = id.Bot.Token, id.Bot.Family
 	if e.Bot == "" {
@@ -132,7 +132,7 @@ func by(e *store.Event, id access.Identity) {
 	}
 }
 
-// outline returns what kind of request was answered, and how.
+// outline returns the event of a response without its subject.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	of := &w.Of
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
@@ -140,7 +140,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	case w.Broken:
 		e.Status = 0
 	case w.status == 0 && r.Context().Err() == nil:
-		e.Status = http.StatusOK // the server writes an empty answer
+		e.Status = http.StatusOK // net/http sends 200 for an empty response
 	}
 	switch {
 	case w.SitePage || e.Protocol == "":
@@ -157,13 +157,13 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = access.SiteProtocol // every crawler asks for it: it says nothing of the protocol that writes it
+			e.Protocol = access.SiteProtocol // every crawler fetches it, so it is not attributed to the protocol that writes it
 		}
 	}
 	return e
 }
 
-// takesPlain reports whether a client takes no coding that is worth something.
+// takesPlain reports whether a client accepts no compression.
 func takesPlain(r *http.Request) bool {
 	for _, v := range r.Header["Accept-Encoding"] {
 		if strings.Contains(v, "gzip") || strings.Contains(v, "br") || strings.Contains(v, "zstd") || strings.Contains(v, "*") {
@@ -173,13 +173,13 @@ func takesPlain(r *http.Request) bool {
 	return true
 }
 
-// isSitemap reports whether a path is that of an XML sitemap.
+// isSitemap reports whether a path names an XML sitemap.
 func isSitemap(name string) bool {
 	name = path.Base(name)
 	return strings.HasPrefix(name, "sitemap") && strings.HasSuffix(name, ".xml")
 }
 
-// complete adds to an outline what was asked for.
+// complete adds the subject to an event.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	of, base := &w.Of, g.docs
 	e.Query, e.Cached, e.Size = of.Query, w.Sized && !w.Made, w.Size
@@ -198,12 +198,12 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 		e.Size = e.Bytes
 	}
 	if of.Page != "" && takesPlain(r) {
-		e.Received = -1 // its HTML would have come without coding, too
+		e.Received = -1 // its HTML would be uncompressed, too
 	}
 	if of.Continuation {
-		e.HTML = -1 // the page has been counted with its first part
+		e.HTML = -1 // the first part has counted the page
 	}
-	stands := e.Status == http.StatusNotModified // with all that it names
+	stands := e.Status == http.StatusNotModified // the client has the current version
 	if (e.Status == http.StatusOK || stands) && r.Method != http.MethodHead || of.Search {
 		e.Results = of.PageCount
 	}
@@ -222,7 +222,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	}
 }
 
-// later tells of an answer once the signature of its request has been looked at.
+// later records an event after verifying the signature of its request.
 func (g *Gateway) later(e store.Event, r *http.Request) {
 	defer func() { <-g.signatures }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)

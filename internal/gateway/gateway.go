@@ -24,72 +24,67 @@ import (
 
 // Options configure a [Gateway]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site's pages; only its path matters here:
-	// requests come with it. "" = the root.
+	// Base is the base URL of the site's pages. Only its path matters, as requests
+	// include it. If empty, the root.
 	Base string
-	// Docs is the base URL of the machine documents; "" = Base.
+	// Docs is the base URL of the machine documents. If empty, Base.
 	Docs string
-	// Origin answers for the site's own pages and files; its request paths
-	// are relative to Base. nil = the site has none here (a mirror).
+	// Origin serves the site's own pages and files, with paths relative to Base.
+	// nil = none (a mirror).
 	Origin http.Handler
 	// AccessLog gets one line per request; nil = none.
 	AccessLog io.Writer
 	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
 
-	// Access says which requests are answered. Its Policy and Log are those
-	// below and above.
+	// Access limits requests. New sets its Policy and Log.
 	Access access.Options
-	// Update does what [millrace.Live] says; nil = pages cannot be asked for
-	// singly.
+	// Update implements [millrace.Live]; nil = pages cannot be updated singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
-	// Service answers requests beside the protocols of the press, and before them;
-	// nil = nothing does. ServiceGuarded: it needs a key that may read. ServiceName
-	// is what its protocol is called, such as "mcp".
+	// Service handles requests before the protocols do; nil = none. ServiceGuarded:
+	// it needs a key with the scope read. ServiceName is its protocol, such as
+	// "mcp".
 	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string
 
-	// Events receives one event per response to a bot, after the response is
-	// sent; nil = none. Record must not block. Clients outside Bots and the
-	// site's owner cause no events. HTML is -1 for a continuation of a page
-	// that comes in parts, else 0.
+	// Events receives one event per response to a bot, after the response is sent;
+	// nil = none. Record must not block. Requests of the owner and of other clients
+	// than Bots cause no events. HTML is -1 for a continuation of a page, else 0.
 	Events interface{ Record(e store.Event) }
 
-	// Policy is what the owner says about the use of the content, which answers
-	// and robots.txt say too; nil = nothing. Robots.txt refuses those of Bots who
-	// come for what is refused.
+	// Policy is the usage policy, which responses and robots.txt announce; nil =
+	// none. Robots.txt disallows the bots of the refused purposes.
 	Policy *millrace.Policy
-	// Visibility is the rule by which the pages in the press are hidden: the
-	// site's own sitemap loses them too, by their paths.
+	// Visibility is the rule by which pages are hidden. They are also removed from
+	// the site's own sitemap, by path.
 	Visibility millrace.Visibility
 
-	// Signer signs the documents that are composed here, as the press's signs
-	// those of the protocols; nil = unsigned.
+	// Signer signs the site-wide documents; nil = unsigned.
 	Signer edition.Signer
-	// Directory answers with the keys that sign for the site's host, at the path
-	// that all hosts have for them; nil = the site may have its own there.
+	// Directory serves the keys that sign for the host, at their well-known path;
+	// nil = the site may have its own.
 	Directory http.Handler
 
-	// Texts are texts at paths under Base, for everybody, such as a file that
-	// proves whose the site is. They come before all else at their paths.
+	// Texts are public text files by their paths under Base, such as a proof of
+	// ownership. They precede everything else.
 	Texts map[string]string
 
-	// Metrics count the requests, and are given at /metrics to clients that are
-	// near; nil = nothing is counted.
+	// Metrics count requests and are served at /metrics to nearby clients; nil =
+	// none.
 	Metrics        *Metrics
 	MetricsOptions MetricsOptions
 
-	// Dashboard answers at and below DashboardPath, a path of the host's such as
-	// "/dashboard"; the paths of its requests are relative to that. It comes before
-	// all else there, for every host, and nothing says that it is there; who may see
-	// it, it finds out itself. It may be nil.
+	// Dashboard serves DashboardPath, a path of the host such as "/dashboard", and
+	// all below, for every host; nil = none. The paths of its requests are relative
+	// to DashboardPath. It precedes everything else and must authenticate its
+	// users.
 	Dashboard     http.Handler
 	DashboardPath string
 }
 
-// maxBody is the most bytes of a request's body, which nothing reads.
+// maxBody is the most bytes of a request's body, which is discarded.
 const maxBody = 64 << 10
 
 // Gateway serves a site. It is an [http.Handler].
@@ -98,25 +93,25 @@ type Gateway struct {
 	base     string // paths without the "/" at the end
 	docs     string
 	origin   http.Handler
-	front    *proxy.Proxy // the origin, if it is one
-	mount    string       // subject the dashboard; "" if none
+	front    *proxy.Proxy // the origin, if it is a proxy
+	mount    string       // of the dashboard; "" if none
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
-	header   *policy.Header   // nil = the policy says nothing
-	site     *sites.Documents // nil = there is no press
-	pages    *proxy.Pages     // nil = there is no press
+	header   *policy.Header   // nil = no policy
+	site     *sites.Documents // nil = no edition
+	pages    *proxy.Pages     // nil = no edition
 	o        Options
-	serves   bool         // a protocol answers requests itself
-	guarded  bool         // a protocol's content needs a key
-	timed    bool         // somebody wants to know how long requests take
-	measures http.Handler // subject Options.Metrics; nil = there are none
+	serves   bool         // a protocol handles requests itself
+	guarded  bool         // the content of a protocol needs a key
+	timed    bool         // the duration of requests is recorded
+	measures http.Handler // serves Options.Metrics; nil = none
 	ending   context.Context
 	end      context.CancelFunc
 
 	responses sync.Pool
 
-	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
+	signatures chan struct{} // limits the signatures verified after a response
 }
 
 // New returns a gateway of a press; nil = of the Service alone. An error wraps
@@ -187,10 +182,10 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	return g, nil
 }
 
-// ServeHTTP answers one request. A panic of anything below becomes a 500.
+// ServeHTTP responds to one request. A panic becomes a 500.
 func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) { g.answer(to, r, false) }
 
-// answer is ServeHTTP. owned: the request is the owner's, in this process.
+// answer implements ServeHTTP. owned: the request is the owner's, in this process.
 func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	w, _ := g.responses.Get().(*response)
 	if w == nil {
@@ -209,7 +204,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
 		}
-		if !w.Broken { // somebody may still hold what was broken off
+		if !w.Broken { // a broken response may still be in use
 			*w = response{}
 			g.responses.Put(w)
 		}
@@ -222,7 +217,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	g.route(w, r)
 }
 
-// recovered ends a request whose handler has panicked.
+// recovered ends a request whose handler panicked.
 func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	err, ok := cause.(error)
 	aborted := ok && errors.Is(err, http.ErrAbortHandler)
@@ -230,8 +225,8 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 		g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
-		// The client is gone, or half of the response is sent: the connection
-		// must not look intact.
+		// The client is gone, or part of the response is sent: break the
+		// connection.
 		w.Broken = true
 		panic(http.ErrAbortHandler)
 	}
@@ -239,8 +234,8 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	g.refuse(w, r, http.StatusInternalServerError, nil)
 }
 
-// Run serves with one gateway, as [Server.Run] does, from beginning to end. o
-// may be nil.
+// Run serves the gateway until the context ends, as [Server.Run] does. o may be
+// nil.
 func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	tend, answered := context.WithCancel(context.WithoutCancel(ctx))
@@ -261,13 +256,12 @@ func (g *Gateway) Publish(ctx context.Context) {
 	}
 	err := g.press.Refresh(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
-		g.log.Warn("the previous edition cannot be served", "err", err)
+		g.log.Warn("serve previous edition failed", "err", err)
 	}
 	g.press.Run(ctx)
 }
 
-// Tend does what there is to do beside answering, as long as there are requests
-// to answer: until the context ends.
+// Tend runs the background work of the gateway until the context ends.
 func (g *Gateway) Tend(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -277,14 +271,14 @@ func (g *Gateway) Tend(ctx context.Context) {
 	}
 }
 
-// End sends those away who only listen. All others are answered as before.
+// End ends all streams. Other requests continue.
 func (g *Gateway) End() { g.end() }
 
-// SiteWidePaths lists the documents that are composed and that the site need not have
-// itself, by their paths under the base of pages and documents, which is one.
+// SiteWidePaths lists the site-wide documents that the site does not have itself,
+// by their paths under the common base of pages and documents.
 func (g *Gateway) SiteWidePaths(ctx context.Context) []string { return g.site.SiteWidePaths(ctx) }
 
-// homeLinks returns the links of the home page that belong to no single protocol.
+// homeLinks returns the site-wide links of the home page.
 func (g *Gateway) homeLinks(ed *edition.Edition) []millrace.Link {
 	if (g.base == "" || g.front != nil) && len(sites.Entries(ed)) > 0 {
 		return []millrace.Link{g.site.CatalogLink()}

@@ -34,7 +34,7 @@ func TestSurface(t *testing.T) {
 	for _, c := range []struct {
 		method, target string
 		status         int
-		part           string // subject the body
+		part           string // of the body
 		link           string // in a Link field
 	}{
 		{"GET", "/healthz", 200, "ok", ""},

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// live is what protocols that answer requests themselves have of the gateway.
+// live implements [millrace.Live] for the protocols of a gateway.
 type live struct {
 	g           *Gateway
 	annotations *annotations
@@ -35,7 +35,7 @@ func (l live) View() (millrace.View, error) {
 // Wait implements [millrace.Live].
 func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 	if l.g.press == nil {
-		return nil, fmt.Errorf("%w: nothing is published here", millrace.ErrUnavailable)
+		return nil, fmt.Errorf("%w: no edition on this server", millrace.ErrUnavailable)
 	}
 	for {
 		moved := l.g.press.Moved()
@@ -43,7 +43,7 @@ func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case l.g.ending.Err() != nil:
-			return nil, fmt.Errorf("%w: the server is about to end", millrace.ErrUnavailable)
+			return nil, fmt.Errorf("%w: the server is stopping", millrace.ErrUnavailable)
 		}
 		if ed := l.g.press.Current(); ed != nil && ed.View.Site().Seq > after {
 			return ed.View, nil
@@ -59,21 +59,21 @@ func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 // Update implements [millrace.Live].
 func (l live) Update(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 	if l.g.o.Update == nil {
-		return millrace.Counts{}, fmt.Errorf("%w: pages cannot be asked for singly here", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("%w: this source cannot update single pages", millrace.ErrUnavailable)
 	}
 	return l.g.o.Update(ctx, urls, gone)
 }
 
-// maxServed is the most bytes of the body of a request that a protocol answers
-// itself; a protocol may take less.
+// maxServed is the most bytes of a request's body that a protocol handles; a
+// protocol may accept less.
 const maxServed = 2 << 20
 
-// updateTime is how long an update may take: it may have to ask a slow site
-// for many pages.
+// updateTime is the time limit of an update, which may fetch many pages of a slow
+// site.
 const updateTime = 10 * time.Minute
 
-// server returns who answers a request itself, or nil if none, what the request
-// is allowed by, and whose protocol it is.
+// server returns the handler of a request, or nil if none, with its scope and its
+// protocol.
 func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {
@@ -88,7 +88,7 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrac
 	return nil, "", edition.Protocol{}
 }
 
-// handlers lets the service or a protocol answer a request by itself.
+// handlers serves requests for the service and for protocols with a handler.
 func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 	if !g.serves || w.inner == nil {
 		return false, nil
@@ -100,11 +100,11 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 	return true, g.serve(w, r, s, scope, proto)
 }
 
-// serve lets a handler answer a request.
+// serve calls the handler of a protocol.
 func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, proto edition.Protocol) error {
 	told := new(annotations)
 	defer w.served(told, proto.Name, scope)
-	// A request that only listens does not count against the limit.
+	// Streams do not count against the limit of requests.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.Listens = true
@@ -136,7 +136,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	}
 	control := http.NewResponseController(w)
 	if listens {
-		// How long it goes on is the protocol's to say, which lifts the other limit.
+		// The protocol limits the duration of its streams.
 		_ = control.SetReadDeadline(time.Time{})
 	} else {
 		_ = control.SetWriteDeadline(time.Now().Add(updateTime))
@@ -154,7 +154,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		_, err = edition.Method(w, r, allow, !w.keyed)
 		return err
 	case w.status != 0:
-		// What was to be said has been said in the stream itself.
+		// The stream itself has reported other errors.
 		if statusOf(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
 			g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 		}
@@ -165,8 +165,8 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	return err
 }
 
-// private makes the header of a response that somebody has by a key safe from
-// caches that others share.
+// private makes the header of a response to a request with a key safe from shared
+// caches.
 func private(h http.Header) {
 	h.Set("Cache-Control", edition.Private(h["Cache-Control"]))
 	if !slices.ContainsFunc(h["Vary"], func(v string) bool { return strings.Contains(strings.ToLower(v), "authorization") }) {

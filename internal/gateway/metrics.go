@@ -19,40 +19,41 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// metricsPath is where Prometheus looks.
+// metricsPath is the path that Prometheus scrapes.
 const metricsPath = "/metrics"
 
-// MetricsOptions say what a gateway cannot know itself. What is nil is left out.
+// MetricsOptions are values that a gateway does not know itself. nil values are
+// omitted.
 type MetricsOptions struct {
-	// From are networks whose clients may read the metrics, beside those of this
-	// machine and of private networks.
+	// From are networks whose clients may read the metrics, besides this machine
+	// and private networks.
 	From []netip.Prefix
-	// LastScan returns when the source of the site was looked at last, the zero
-	// time for never, and whether it could not be read then.
+	// LastScan returns the time of the last scan of the source, zero for never, and
+	// whether it failed.
 	LastScan func() (at time.Time, failed bool)
-	// Dropped counts the events that could not be recorded.
+	// Dropped returns the number of events that were not recorded.
 	Dropped func() uint64
-	// Behind returns the lag of each receiver of events.
+	// Behind returns the backlog of each receiver of events.
 	Behind func() []Behind
 }
 
-// Behind is the lag of a receiver of events.
+// Behind is the backlog of a receiver of events.
 type Behind struct {
 	Name   string
-	Events uint64        // that wait
-	Age    time.Duration // subject the oldest of them
+	Events uint64        // waiting events
+	Age    time.Duration // of the oldest of them
 }
 
-// Metrics count the requests of a site, of one gateway or of several that take
-// each other's place. It is safe for concurrent use.
+// Metrics count the requests of a site, across the gateways that replace each
+// other. It is safe for concurrent use.
 type Metrics struct {
 	all             *prometheus.Registry
 	requests, bytes *prometheus.CounterVec
 	durations       *prometheus.HistogramVec
 
-	series sync.Map   // subject seriesName to *series
+	series sync.Map   // of seriesName to *series
 	more   sync.Mutex // held while a series is added
-	have   int        // the series
+	have   int        // number of series
 }
 
 // seriesName holds the labels of a series of requests.
@@ -60,7 +61,7 @@ type seriesName struct {
 	protocol string
 	endpoint store.Endpoint
 	outcome  store.Outcome
-	bot      string // the family; "none" = it says nothing of a machine
+	bot      string // the family; "none" = not a bot
 }
 
 type series struct {
@@ -70,8 +71,8 @@ type series struct {
 
 const (
 	noBot     = "none"
-	others    = "other" // bots of unknown families, and those beyond maxSeries
-	maxSeries = 2000    // a scrape and a store of metrics have to bear them
+	others    = "other" // unknown families, and all above maxSeries
+	maxSeries = 2000    // bounds the cost of a scrape
 )
 
 // bounds are the upper bounds of durations, in seconds.
@@ -100,7 +101,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// count counts one request. lasting: how long it took says nothing.
+// count counts one request. lasting: its duration means nothing.
 func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	name := seriesName{e.Protocol, e.Endpoint, store.OutcomeOf(e.Status), bot}
 	found, ok := m.series.Load(name)
@@ -115,7 +116,7 @@ func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	}
 }
 
-// add makes a series. Beyond maxSeries, bots share the series "other".
+// add makes a series. Above maxSeries, bots share the series "other".
 func (m *Metrics) add(name seriesName) any {
 	m.more.Lock()
 	defer m.more.Unlock()
@@ -152,13 +153,13 @@ var (
 	behindAgeDesc = describe("exporter_lag_seconds", "Age of the oldest event that waits to be sent to a service.", "exporter")
 )
 
-// label makes a text what a label may be.
+// label makes a text valid as the value of a label.
 func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// present collects how a gateway stands.
+// present collects the current state of a gateway.
 type present struct{ g *Gateway }
 
-// Describe implements [prometheus.Collector]; what there is depends.
+// Describe implements [prometheus.Collector]; the collector is unchecked.
 func (present) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
@@ -207,7 +208,7 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 		for _, b := range o.Behind() {
 			name := label(b.Name)
 			if seen[name]++; seen[name] > 1 {
-				name += " " + strconv.Itoa(seen[name]) // two that are shown alike
+				name += " " + strconv.Itoa(seen[name]) // two receivers with the same text
 			}
 			gauge(behindDesc, float64(b.Events), name)
 			gauge(behindAgeDesc, max(0, b.Age.Seconds()), name)
@@ -215,15 +216,15 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured makes what answers with the metrics.
+// measured returns the handler of the metrics.
 func (g *Gateway) measured() http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(present{g})
 	return promhttp.HandlerFor(prometheus.Gatherers{g.o.Metrics.all, own}, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// metrics answers with the metrics to clients that may have them. For others there are
-// none, and what the site has there is theirs.
+// metrics serves the metrics to clients that may read them. For others, the path
+// belongs to the site.
 func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	if g.measures == nil || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
 		return false, nil
@@ -237,7 +238,7 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// passed are the fields that say that a request has come through somebody else.
+// passed are the header fields of proxies.
 var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Cdn-Loop"}
 
 // near reports whether a request comes from this machine, a private network or

@@ -190,7 +190,7 @@ func TestPreparedPaths(t *testing.T) {
 	g := setup{files: f}.gateway(t)
 	pages := []struct {
 		path, file string
-		lookups    int // subject the second request
+		lookups    int // of the second request
 	}{
 		{"/", "index.html", 0},
 		{"/a/", "a/index.html", 0},

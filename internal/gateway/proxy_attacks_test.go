@@ -144,7 +144,7 @@ func TestProxySmuggling(t *testing.T) {
 	t.Cleanup(front.Close)
 	for name, c := range map[string]struct {
 		request string
-		status  string   // subject the first answer; "" = any
+		status  string   // of the first answer; "" = any
 		asked   []string // nil = nothing
 	}{
 		"a body":                 {head + "Content-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},

@@ -23,7 +23,7 @@ import (
 
 // behind is a site's own server in a test, and the gateway in front of it.
 type behind struct {
-	url string // subject the gateway, without a "/" at its end
+	url string // of the gateway, without a "/" at its end
 	g   *Gateway
 	log *bytes.Buffer
 }
@@ -167,7 +167,7 @@ func TestProxyPasses(t *testing.T) {
 		t.Errorf("HEAD: %d", resp.ContentLength)
 	}
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // subject no known length
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // of no known length
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 	plain := http.Header{"Cache-Control": {"private"}, "Content-Type": {"text/plain"}}
 	for _, c := range []struct {
 		name    string
-		header  []http.Header // subject one answer after the other
+		header  []http.Header // of one answer after the other
 		asked   string        // the codings of their requests
 		ignores bool
 		request []string

@@ -10,37 +10,36 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// keysPath is where a host publishes the keys that sign for it.
+// keysPath is the well-known path of a host's keys.
 const keysPath = "/.well-known/http-message-signatures-directory"
 
-// A step answers a request, or leaves it to the next one. An error is what the
-// request is answered with; nothing has been answered then, unless the error wraps
-// [edition.ErrBroken].
+// A step responds to a request, or leaves it to the next step. After an error, no
+// response has begun, unless the error wraps [edition.ErrBroken].
 type step func(g *Gateway, w *response, r *http.Request) (done bool, err error)
 
-// steps are all that a request passes, in order. DOCS and BASE are the paths of the two
-// base URLs, DASHBOARD is a path of the host.
+// steps are the steps of every request, in order. DOCS and BASE are the paths of
+// the two base URLs, DASHBOARD is a path of the host.
 var steps = []step{
 	(*Gateway).health,    // /healthz, /readyz
 	(*Gateway).metrics,   // /metrics
 	(*Gateway).dashboard, // DASHBOARD/…
-	(*Gateway).host,      // in front of a site, 421 for a host that it does not go by
+	(*Gateway).host,      // 421 for unknown hosts, in front of a site
 	(*Gateway).directory, // the keys that sign for the host
-	(*Gateway).textFile,  // BASE/…: texts that are the same for all
+	(*Gateway).textFile,  // BASE/…: Options.Texts
 	(*Gateway).admit,     // refuses keys in URLs, and bots by rules
-	(*Gateway).handlers,  // DOCS/…: what the service and protocols answer by themselves
-	(*Gateway).enter,     // refuses what is too much
-	(*Gateway).siteWide,  // /robots.txt, /.well-known/api-catalog, DOCS/sitemap.xml: the site's own and the protocols'
-	(*Gateway).documents, // DOCS/…: the documents of the edition, and what a protocol says is missing
-	(*Gateway).discovery, // /.well-known/…: what of DOCS/.well-known/… is discovery
+	(*Gateway).handlers,  // DOCS/…: handlers of the service and of protocols
+	(*Gateway).enter,     // limits concurrent requests
+	(*Gateway).siteWide,  // site-wide documents: /robots.txt, /.well-known/api-catalog, DOCS/sitemap.xml
+	(*Gateway).documents, // DOCS/…: the documents of the edition, and the errors of protocols
+	(*Gateway).discovery, // /.well-known/…: discovery documents of DOCS/.well-known/…
 	(*Gateway).own,       // BASE/…: the site's own pages and files; in front of a site, everything else, too
-	(*Gateway).root,      // /, BASE: to BASE/, where clients start
+	(*Gateway).root,      // /, BASE: redirect to BASE/
 }
 
-// route lets a request pass all steps until one has answered it.
+// route runs the steps until one responds.
 func (g *Gateway) route(w *response, r *http.Request) {
 	if held := r.Header["If-None-Match"]; len(held) > 1 {
-		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3), of which net/http reads the first line
+		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3); net/http reads only the first line
 	}
 	w.inner = basepath.Under(r, g.docs)
 	for _, step := range steps {
@@ -55,8 +54,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	reply.NotFound(w, r)
 }
 
-// health answers whether the process lives, and whether an edition is published. It
-// names damaged documents.
+// health serves /healthz and /readyz. The latter reports whether an edition is
+// published, and names damaged documents.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
 	if !alive && r.URL.Path != "/readyz" {
@@ -112,7 +111,7 @@ func (g *Gateway) directory(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// textFile answers with a text that the site has besides its own files.
+// textFile serves Options.Texts.
 func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
 	if len(g.o.Texts) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false, nil
@@ -129,8 +128,8 @@ func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
 	return ok, nil
 }
 
-// admit refuses a request with a key in its URL, and one of a bot that a rule refuses.
-// Documents that say what machines may have are for all.
+// admit refuses requests with a key in the URL, and bots by rules. Documents with
+// the terms are public.
 func (g *Gateway) admit(w *response, r *http.Request) (bool, error) {
 	if access.HoldsKey(r.URL.RawQuery) || access.HoldsKey(r.URL.Path) || r.URL.Host != "" && access.HoldsKey(r.RequestURI) {
 		return false, access.ErrInURL
@@ -145,8 +144,7 @@ func (g *Gateway) admit(w *response, r *http.Request) (bool, error) {
 	return false, err
 }
 
-// isTerms reports whether a request is for what tells machines what they may have, or
-// whose keys sign here.
+// isTerms reports whether a request is for the terms of use or the signing keys.
 func (g *Gateway) isTerms(r *http.Request) bool {
 	path := r.URL.Path
 	if g.docs != "" {
@@ -161,7 +159,7 @@ func (g *Gateway) isTerms(r *http.Request) bool {
 	return false
 }
 
-// enter takes a place among the requests that are answered, which the end gives back.
+// enter takes a slot for the request, which its end releases.
 func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 	if err := w.Enter(); err != nil {
 		return false, err
@@ -176,7 +174,7 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 	return false, nil
 }
 
-// siteWide answers with a document of the site that no single protocol has.
+// siteWide serves the documents that belong to no single protocol.
 func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
 	if g.press == nil {
 		return false, nil
@@ -184,14 +182,14 @@ func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
 	return g.site.Serve(w, r, w.inner, &w.Request)
 }
 
-// documents answers with a machine document, or with what its protocol says of a path
-// that names none.
+// documents serves the machine documents, and the errors of protocols for unknown
+// paths.
 func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	inner := w.inner
 	if g.press == nil || inner == nil || g.site.Own(inner) {
 		return false, nil
 	}
-	// Where there are no pages of the site, what needs no key has a name.
+	// On a mirror, public documents may be named.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.press.Sealed(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {
@@ -203,7 +201,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	}
 	_, _, proto := g.press.Refuse(inner, http.StatusNotFound, nil)
 	if proto != nil && proto.Guarded || proto == nil && hidden {
-		// A client without a key does not learn what there is.
+		// A client without a key must not learn which documents exist.
 		if err := w.Key(); err != nil {
 			return false, err
 		}
@@ -218,7 +216,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// discovery answers at the root of a host (RFC 8615) for documents elsewhere.
+// discovery serves well-known documents at the root of the host (RFC 8615).
 func (g *Gateway) discovery(w *response, r *http.Request) (bool, error) {
 	if g.press == nil || w.inner != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return false, nil
@@ -226,13 +224,13 @@ func (g *Gateway) discovery(w *response, r *http.Request) (bool, error) {
 	return g.press.Discovery(w, r, &w.Request)
 }
 
-// own answers for the site's own pages and files.
+// own serves the site's own pages and files.
 func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
 	if g.press == nil {
 		return false, nil
 	}
 	if g.front != nil {
-		w.Leave() // what passes may take any time, and is counted there
+		w.Leave() // the proxy has its own limit
 	}
 	w.Record = access.Record{SitePage: true}
 	if inner := basepath.Under(r, g.base); inner != nil {

@@ -25,42 +25,40 @@ type ServerOptions struct {
 	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
 
-	MaxConnections int           // at once, others get 503, or with TLS no answer; 0 = 4096
-	ReadTimeout    time.Duration // for a request's header and, twice that, for all of it; 0 = 10 s
-	WriteTimeout   time.Duration // for a response, large documents get more; 0 = 60 s
+	MaxConnections int           // at once, others get 503, or are closed under TLS; 0 = 4096
+	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
+	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
 	IdleTimeout    time.Duration // between two requests of a connection; 0 = 2 min
-	StopTimeout    time.Duration // for requests under way at the end; 0 = 10 s
+	StopTimeout    time.Duration // for pending requests at the end; 0 = 10 s
 }
 
-// Limits of HTTP/2 that no site needs to move. What floods a connection with
-// streams that it takes back, or with frames that want an answer, is cut off by
-// net/http, by the first of these.
+// Limits of HTTP/2. net/http closes connections that flood the server with reset
+// streams or control frames, by the first of these.
 const (
 	maxConcurrent = 128              // streams of one connection
-	pingAfter     = 30 * time.Second // subject silence
-	pingTimeout   = 15 * time.Second // for the answer to that
-	stallTimeout  = 30 * time.Second // without a byte of what is to be sent
+	pingAfter     = 30 * time.Second // of silence
+	pingTimeout   = 15 * time.Second // for the response to a ping
+	stallTimeout  = 30 * time.Second // without progress of a pending write
 )
 
-// Server is what listens, apart from what answers: a [Gateway], in whose place
-// another one can be put without a connection that is refused or a request that
-// is cut off.
+// Server listens and passes requests to a [Gateway]. Another gateway can replace it
+// without refused connections or interrupted requests.
 type Server struct {
 	o   ServerOptions
 	log *slog.Logger
 	now atomic.Pointer[post]
 }
 
-// post is a gateway that answers, or did until another took its place.
+// post is a gateway that is, or was, in use.
 type post struct {
 	g     *Gateway
-	open  atomic.Int64 // requests under way
-	left  atomic.Bool  // another one answers
+	open  atomic.Int64 // pending requests
+	left  atomic.Bool  // another gateway is in use
 	empty chan struct{}
 	told  atomic.Bool // empty is closed
 }
 
-// NewServer returns a server whose requests g answers.
+// NewServer returns a server with the gateway g.
 func NewServer(g *Gateway, o *ServerOptions) *Server {
 	if o == nil {
 		o = new(ServerOptions)
@@ -75,9 +73,9 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 
 func newPost(g *Gateway) *post { return &post{g: g, empty: make(chan struct{})} }
 
-// Use makes g answer requests from now on. The requests under way of the
-// gateway before finish there, but for those that only listen: they are sent
-// away, and come back to g. empty is closed when the last of them is answered.
+// Use makes g handle new requests. Pending requests of the previous gateway finish
+// there; its streams end, and clients reconnect to g. empty is closed when the last
+// request has ended.
 func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	was := s.now.Swap(newPost(g))
 	was.left.Store(true)
@@ -93,7 +91,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.g.ServeHTTP(w, r)
 }
 
-// enter returns the gateway of the moment, which stays at least until leave.
+// enter returns the current gateway, in use until leave.
 func (s *Server) enter() *post {
 	for {
 		p := s.now.Load()
@@ -112,29 +110,28 @@ func (p *post) leave() {
 	}
 }
 
-// check reports when the last request of a replaced gateway has ended.
+// check closes empty when the last request of a replaced gateway has ended.
 func (p *post) check() {
 	if p.open.Load() == 0 && p.told.CompareAndSwap(false, true) {
 		close(p.empty)
 	}
 }
 
-// Listen opens a TCP listener, with a clear error when the address is taken.
+// Listen opens a TCP listener. Its error says what to do if the address is in use.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, millrace.Coded("address-in-use", fmt.Errorf("listen on %s: address in use by another program: %w", address, err))
+		return nil, millrace.Coded("address-in-use", fmt.Errorf("listen %s: address in use by another program: %w", address, err))
 	case errors.Is(err, syscall.EACCES):
-		return nil, millrace.Coded("port-privilege", fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err))
+		return nil, millrace.Coded("port-privilege", fmt.Errorf("listen %s: %w; ports below 1024 need a privilege", address, err))
 	case err != nil:
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, fmt.Errorf("listen %s: %w", address, err)
 	}
 	return ln, nil
 }
 
-// Run answers until the context ends, then lets the requests under way finish.
-// It closes ln.
+// Run serves until the context ends, then waits for pending requests. It closes ln.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	read := cmp.Or(s.o.ReadTimeout, 10*time.Second)
 	server := &http.Server{
@@ -165,14 +162,14 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	go func() { failed <- listen() }()
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serving %s: %w", ln.Addr(), err)
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
 	s.now.Load().g.End()
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, 10*time.Second))
 	defer done()
 	if err := server.Shutdown(stop); err != nil {
-		s.log.Warn("requests cut off at the end", "err", err)
+		s.log.Warn("pending requests interrupted by shutdown", "err", err)
 		return server.Close()
 	}
 	return nil

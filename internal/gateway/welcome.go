@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// welcome answers "/" of a site that has no home page here: it names the site
-// and its documents. Everything else is not there, once there is an edition.
+// welcome serves "/" of a site without a home page: a page with the name of the
+// site and links to its documents. Other paths are 404, once there is an edition.
 type welcome struct{ g *Gateway }
 
 var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>
@@ -52,7 +52,7 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ed := p.g.press.Current()
 	switch {
-	case ed == nil: // the first edition is not ready
+	case ed == nil: // the first edition is pending
 		w.Header().Set("Retry-After", "5")
 		reply.Error(w, r, http.StatusServiceUnavailable, &errEarly.Err)
 		return
@@ -72,7 +72,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data.Documents[i] = p.g.docs + d
 	}
 	here := strings.TrimSuffix(cmp.Or(p.g.o.Docs, p.g.o.Base), "/")
-	for _, n := range ed.Advertisements { // where clients of the protocols start
+	for _, n := range ed.Advertisements { // entry points of the protocols
 		for _, l := range n.Root {
 			at := l.URL
 			if path, ok := strings.CutPrefix(at, here+"/"); ok {
@@ -85,7 +85,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data.Documents = slices.Compact(data.Documents)
 	var b bytes.Buffer
 	if err := welcomePage.Execute(&b, data); err != nil {
-		p.g.log.Error("welcome page", "err", err)
+		p.g.log.Error("render welcome page failed", "err", err)
 		reply.Error(w, r, http.StatusInternalServerError, nil)
 		return
 	}

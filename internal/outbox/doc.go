@@ -1,12 +1,12 @@
-// Package outbox tells somebody outside what changes in a site of a store, each
-// change at least once and in order, by the store's own log.
+// Package outbox sends the changes of a site in a store to receivers, each change
+// at least once and in order, from the log of the store.
 //
-// Where the telling has come to is kept in the store, for each receiver, once
-// the receiver has what it was told. So whoever is killed in between tells it
-// again, and nobody is told nothing. A page that has changed several times
-// meanwhile is told once, as it is now; one that has come and gone again is told
-// as deleted, since its receiver may have heard of it.
+// The store keeps the position of each receiver. The position advances only after
+// delivery, so a process that is killed in between sends events again and loses
+// none. Several changes of one page between two deliveries are one event with the
+// newest state. A page that came and went in between is sent as deleted, because
+// the receiver may know it.
 //
-// A receiver that has been away for longer than the log reaches back, and one of
-// another store, is told to forget what it has of the site, and then every page.
+// A receiver gets a reset and then every page if its position is older than the
+// log, or belongs to another store.
 package outbox

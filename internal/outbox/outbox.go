@@ -13,54 +13,53 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Site is what an outbox needs of a site of a store. Its methods are those of
-// the store's sites.
+// Site is the part of [store.Site] that an Outbox needs.
 type Site interface {
-	// Head gives what the site is now.
+	// Head returns the current view of the site.
 	Head(ctx context.Context) (millrace.View, error)
 }
 
-// Outbox tells one receiver of one site. It is for one goroutine.
+// Outbox sends the changes of one site to one receiver. It is not safe for
+// concurrent use.
 type Outbox struct {
 	Site     Site
-	State    store.State // keeps how far the receiver has been told
-	Name     string      // of the site, for its receiver and in State
-	Receiver string      // names it in the store
-	// Deliver hands over events, each a line of JSON with its end, and comes
-	// back when the receiver has them. ErrTooLarge: they are too much at once.
+	State    store.State // keeps the position of the receiver
+	Name     string      // of the site, in events and in State
+	Receiver string      // its name in State
+	// Deliver sends events, each a line of JSON with a line end. It returns nil
+	// when the receiver has them, ErrTooLarge if it should get fewer at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
-	// Content gives what an event has of a page beside its fields; nil = nothing.
+	// Content returns Event.Content of a page; nil = no content.
 	Content func(p *millrace.Page) string
-	// Terms gives what events say about the use of the content, as JSON; nil =
-	// nothing.
+	// Terms returns Event.Terms; nil = no terms.
 	Terms func(ctx context.Context) (json.RawMessage, error)
-	Most  int // events that are delivered together; 0 = 100
-	Bytes int // of those, after which no more are added; 0 = 256 KiB
+	Most  int // most events of one delivery; 0 = 100
+	Bytes int // size from which a delivery takes no more events; 0 = 256 KiB
 
 	known bool   // last is
 	last  []byte // the stored value, unless another process has replaced it
-	small int    // halves Most and Bytes so often, after an ErrTooLarge
+	small int    // how often Most and Bytes are halved, after ErrTooLarge
 }
 
-// position is how far a receiver has been told.
+// position is what a receiver has got. It is a record in the store.
 type position struct {
 	Cursor millrace.Cursor `json:"cursor"` // in the log
-	// All pages are told before the log goes on from Cursor.
+	// All: every page is sent before the log continues at Cursor.
 	All   bool   `json:"all,omitempty"`
-	Reset bool   `json:"reset,omitempty"` // with All: the receiver has to forget first
-	After string `json:"after,omitempty"` // with All: the last page that was told; "" = none
+	Reset bool   `json:"reset,omitempty"` // with All: a Reset comes first
+	After string `json:"after,omitempty"` // with All: the last page sent; "" = none
 }
 
-// key is the key of the place.
+// key returns the key of the position in the store.
 func (o *Outbox) key() string { return "outbox to " + o.Receiver }
 
-// load gives the place, and its form in the store, nil if there is none.
+// load returns the position and its stored form, nil if absent.
 func (o *Outbox) load(ctx context.Context) (p position, stored []byte, err error) {
 	if stored, err = o.State.Value(ctx, o.Name, o.key()); err != nil || len(stored) == 0 {
 		return p, nil, err
 	}
 	if json.Unmarshal(stored, &p) != nil {
-		p = position{} // of a form that nobody knows: start over
+		p = position{} // unknown form: start over
 	}
 	return p, stored, nil
 }
@@ -76,20 +75,20 @@ type delivery struct {
 	size   int
 }
 
-// TakenError says that somebody else tells the same receiver. It is a
+// TakenError is the error if another process sends to the same receiver. It wraps
 // [millrace.ErrConflict].
 type TakenError struct{ Site string }
 
-// Error says what cannot be told, and why.
+// Error implements error.
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("another process tells what changes in %s to the same receiver: only one of them may run", e.Site)
+	return fmt.Sprintf("send changes of %s: another process sends them to the same receiver; stop one of the two", e.Site)
 }
 
-// Unwrap gives [millrace.ErrConflict].
+// Unwrap returns [millrace.ErrConflict].
 func (e *TakenError) Unwrap() error { return millrace.ErrConflict }
 
-// Skip leaves out all that has happened until now, for a receiver that has not
-// been told of anything yet.
+// Skip moves a new receiver to the end of the log. It does nothing for a receiver
+// with a position.
 func (o *Outbox) Skip(ctx context.Context) error {
 	_, kept, err := o.load(ctx)
 	if err != nil || kept != nil {
@@ -103,11 +102,10 @@ func (o *Outbox) Skip(ctx context.Context) error {
 	return t.save(ctx, position{Cursor: v.Site().At(v.Site().Seq)})
 }
 
-// Flush tells all that there is to tell, and says how many events that were. A
-// receiver that has never been told anything is told everything.
-// A [*TakenError]: another process tells the same receiver.
-// Errors of Deliver are given as they are; nothing is lost by them.
-func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
+// Flush sends all pending events and returns their number. A new receiver gets
+// every page. Flush returns a [*TakenError] if another process sends to the same
+// receiver, and the errors of Deliver unchanged; a later Flush sends again.
+func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 	t := &delivery{Outbox: o}
 	if t.at, t.stored, err = o.load(ctx); err != nil {
 		return 0, err
@@ -133,7 +131,7 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 			err = t.all(ctx, v)
 		case t.at.Cursor == "":
 			if site.Seq == 0 {
-				return t.sent, nil // nothing has ever happened
+				return t.sent, nil // the log is empty
 			}
 			t.at.Cursor = site.At(0)
 			fallthrough
@@ -147,9 +145,9 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 		case err == nil:
 			refused = false
 		case lost && !refused:
-			refused = true // what is lost may be the view's, which is old by now
+			refused = true // perhaps only the view is too old
 		case lost && !t.at.All:
-			// The receiver of a store that is new is told nothing of it.
+			// A new receiver gets no Reset.
 			if err := t.save(ctx, position{Cursor: site.At(site.Seq), All: true, Reset: t.stored != nil}); err != nil {
 				return t.sent, err
 			}
@@ -159,8 +157,8 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	}
 }
 
-// errLost says that a view does not have what it was asked for any more.
-var errLost = errors.New("the log does not reach back so far")
+// errLost is the error if a view no longer has the requested part of the log.
+var errLost = errors.New("read log: position is too old")
 
 func lost(err error) error {
 	if errors.Is(err, millrace.ErrConflict) {
@@ -169,13 +167,13 @@ func lost(err error) error {
 	return err
 }
 
-// log tells what has changed since the place, up to a view.
+// log sends the changes between the position and a view.
 func (t *delivery) log(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	var (
 		site = v.Site()
-		done = t.at.Cursor // all before it is told, or in lines
-		at   time.Time     // of the commit that is read
+		done = t.at.Cursor // all before it is sent, or in lines
+		at   time.Time     // of the commit being read
 		seq  uint64
 	)
 	for c, err := range v.Changes(ctx, t.at.Cursor) {
@@ -216,8 +214,8 @@ func (t *delivery) log(ctx context.Context, v millrace.View) error {
 	return t.deliver(ctx, position{Cursor: site.At(site.Seq)})
 }
 
-// all tells every page from the place on. What changes meanwhile is told by the
-// log, once all are.
+// all sends every page from the position on. The log then sends what changed
+// meanwhile.
 func (t *delivery) all(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	site := v.Site()
@@ -241,8 +239,8 @@ func (t *delivery) all(ctx context.Context, v millrace.View) error {
 	return t.deliver(ctx, position{Cursor: at.Cursor})
 }
 
-// add delivers what there is, if it is enough; then before is where the telling
-// has come to. Then it adds an event.
+// add adds an event. If the pending events fill a delivery, it first delivers
+// them and saves the position before.
 func (t *delivery) add(ctx context.Context, e *Event, before position) error {
 	most, size := max(1, cmp.Or(t.Most, 100)>>t.small), cmp.Or(t.Bytes, 256<<10)>>t.small
 	if len(t.lines) >= most || t.size >= size {
@@ -252,7 +250,7 @@ func (t *delivery) add(ctx context.Context, e *Event, before position) error {
 	}
 	line, err := e.encode()
 	if err != nil {
-		return fmt.Errorf("the change of %s: %w", e.URL, err)
+		return fmt.Errorf("encode event of %s: %w", e.URL, err)
 	}
 	t.lines, t.size = append(t.lines, line), t.size+len(line)
 	return nil
@@ -260,7 +258,7 @@ func (t *delivery) add(ctx context.Context, e *Event, before position) error {
 
 func (t *delivery) clear() { t.lines, t.size = nil, 0 }
 
-// deliver delivers what there is, and keeps how far that is.
+// deliver sends the pending events and saves the new position.
 func (t *delivery) deliver(ctx context.Context, to position) error {
 	if err := t.send(ctx, t.lines); err != nil {
 		return err
@@ -270,8 +268,8 @@ func (t *delivery) deliver(ctx context.Context, to position) error {
 	return t.save(ctx, to)
 }
 
-// send delivers lines, in ever smaller parts if the receiver wants it so, at last
-// without content: what cannot be told must not keep back all that follows.
+// send delivers lines. After ErrTooLarge it halves the parts, and at last omits
+// the content: an event that is too large must not block the ones after it.
 func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 	if len(lines) == 0 {
 		return nil
@@ -281,11 +279,11 @@ func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 		return err
 	}
 	if len(lines) == 1 {
-		bare, ok := omit(lines[0])
+		short, ok := omit(lines[0])
 		if !ok {
 			return err
 		}
-		return t.Deliver(ctx, [][]byte{bare})
+		return t.Deliver(ctx, [][]byte{short})
 	}
 	t.small = min(t.small+1, 16)
 	half := len(lines) / 2
@@ -295,7 +293,7 @@ func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 	return t.send(ctx, lines[half:])
 }
 
-// save keeps how far the telling has come, durably.
+// save stores the position.
 func (t *delivery) save(ctx context.Context, to position) error {
 	if to == t.at && t.stored != nil {
 		return nil
@@ -304,7 +302,7 @@ func (t *delivery) save(ctx context.Context, to position) error {
 	if err != nil {
 		return err
 	}
-	// What was delivered is delivered, even if the process is to end.
+	// The events are delivered, so save the position even during a shutdown.
 	if err := t.State.Swap(context.WithoutCancel(ctx), t.Name, t.key(), t.stored, b); err != nil {
 		if errors.Is(err, millrace.ErrConflict) {
 			return &TakenError{t.Name}

@@ -61,7 +61,7 @@ func apply(t *testing.T, site store.Site, changes ...string) {
 	}
 }
 
-// receiver remembers what it was told.
+// receiver records the events that it got.
 type receiver struct {
 	got   []string // "added /a", and so on
 	parts []int    // how many at once
@@ -133,7 +133,7 @@ func TestFlushHidden(t *testing.T) {
 	r.want(t, "deleted /a", "added /c")
 }
 
-// What changes is told once, in order.
+// Each change is sent once, in order.
 func TestFlush(t *testing.T) {
 	site, _ := open(t)
 	r := &receiver{}
@@ -154,7 +154,7 @@ func TestFlush(t *testing.T) {
 	apply(t, site, "/e=1")
 	apply(t, site, "-/e")
 	flush(t, o)
-	r.want(t, "deleted /e") // who was killed may have told of it
+	r.want(t, "deleted /e") // an earlier process may have sent it
 }
 
 // An event says what the page says, and where it stands in the log.
@@ -200,8 +200,8 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// Wherever the telling is cut off, nothing is lost, and what is told twice is
-// what was not kept as told.
+// Wherever a flush is interrupted, no event is lost, and only events without a
+// saved position are sent twice.
 func TestCutOff(t *testing.T) {
 	site, _ := open(t)
 	for i := range 10 {
@@ -229,11 +229,11 @@ func TestCutOff(t *testing.T) {
 		again += n - 1
 	}
 	if len(told) != 30 || flushes < 2 || again > 3*flushes {
-		t.Errorf("%d of 30 pages are told of in %d parts, %d times too often", len(told), flushes, again)
+		t.Errorf("%d of 30 pages were sent in %d parts, %d times too often", len(told), flushes, again)
 	}
 }
 
-// A commit that is larger than what is delivered at once is told in parts.
+// A commit that is larger than one delivery is sent in parts.
 func TestLargeCommit(t *testing.T) {
 	site, _ := open(t)
 	var batch []string
@@ -253,7 +253,7 @@ func TestLargeCommit(t *testing.T) {
 	}
 }
 
-// Two receivers are told each for itself; one that starts now misses what was.
+// Two receivers are independent; one that starts now misses earlier changes.
 func TestReceivers(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1")
@@ -300,8 +300,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// Who has been away for longer than the log reaches back is told to forget, and
-// then all, also when that is cut off.
+// A receiver whose position is older than the log gets a reset, then every page,
+// also after an interruption.
 func TestReset(t *testing.T) {
 	site, c := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c=1", "/d=1")

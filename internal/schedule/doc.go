@@ -1,13 +1,12 @@
-// Package schedule decides when a site is looked at again. It is pure: whoever
-// uses it has the clock, and keeps the [State] of each site where it outlives
-// the process.
+// Package schedule decides when a site is scanned again. It is pure: the caller
+// has the clock and stores the [State] of each site.
 //
-// The time between two looks is learned, from an hour on. A look that finds
-// something new halves it, one that finds nothing makes it half as long again, between two bounds. So
-// a site that changes daily is soon looked at a few times a day, and one that
-// has died down once a day.
+// The interval between two scans is learned and starts at one hour. A scan that
+// finds changes halves it, one that finds none adds half of it, between two bounds.
+// So a site that changes daily is soon scanned a few times a day, and an inactive
+// site once a day.
 //
-// Somebody may say meanwhile that a site has changed: [State.Hint] says when
-// that is worth a look. What such a look finds says nothing about the looks by
-// schedule. Hints that come to nothing are believed ever less.
+// Others may report a change in between: [State.Hint] says when that justifies a
+// scan. Such a scan does not change the interval. Each hint without a change
+// doubles the delay of the next hinted scan.
 package schedule

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// The bounds of what is learned, when nobody has said others, and what it
-// starts from.
+// Default bounds of the learned interval, and its initial value.
 const (
 	DefaultMin = 5 * time.Minute
 	DefaultMax = 24 * time.Hour
@@ -15,43 +14,43 @@ const (
 )
 
 const (
-	retry     = time.Minute // after a first failure, doubled with every further one
-	share     = 4           // looks take one part of the time, and this many are left free
-	softly    = time.Second // between a look and one that a hint brings about
-	maxIdle   = 10          // hints in a row that came to nothing, beyond which they weigh no more
-	tolerance = 10          // one part of that many is how much chance moves a look
+	retry     = time.Minute // after a first failure, doubled by each further failure
+	share     = 4           // a pause is at least this many times as long as the scan
+	softly    = time.Second // least pause before a hinted scan
+	maxIdle   = 10          // most hints without a change in a row that are counted
+	tolerance = 10          // the jitter is the pause divided by this
 )
 
-// Rules say how often sites are looked at. The zero value works.
+// Rules are the limits of how often sites are scanned. The zero value works.
 type Rules struct {
-	Min, Max time.Duration  // bounds of the time between two looks; 0 = DefaultMin, DefaultMax
-	Rand     func() float64 // in [0, 1), so that sites do not all come at once; nil = math/rand
+	Min, Max time.Duration  // bounds of the interval; 0 = DefaultMin, DefaultMax
+	Rand     func() float64 // in [0, 1), for the jitter; nil = math/rand
 }
 
-// State is what is known of one site. The zero value is a site that has never
-// been looked at. Its JSON is for those who keep it.
+// State is the schedule of one site. The zero value is a site that was never
+// scanned. Callers store it as JSON.
 type State struct {
 	Interval time.Duration `json:"interval"`           // learned, in nanoseconds; 0 = nothing yet
-	Last     time.Time     `json:"last"`               // when the last look ended
-	Next     time.Time     `json:"next"`               // when the next one is due
-	Soonest  time.Time     `json:"soonest"`            // when the next one may be, if there is a hint
-	Held     bool          `json:"held,omitempty"`     // the site has asked for patience
-	Failures int           `json:"failures,omitempty"` // looks in a row that failed
-	Idle     int           `json:"idle,omitempty"`     // looks in a row that followed a hint and found nothing
+	Last     time.Time     `json:"last"`               // when the last scan ended
+	Next     time.Time     `json:"next"`               // when the next scan is due
+	Soonest  time.Time     `json:"soonest"`            // earliest time of a hinted scan
+	Held     bool          `json:"held,omitempty"`     // the site sent a Retry-After
+	Failures int           `json:"failures,omitempty"` // failed scans in a row
+	Idle     int           `json:"idle,omitempty"`     // hinted scans in a row that found nothing
 }
 
-// Scan is what came of a look at a site.
+// Scan is the result of one scan of a site.
 type Scan struct {
 	Ended   time.Time
 	Took    time.Duration
-	Changed bool // something was new
-	Failed  bool // what there is to see is not known
-	Refused bool // with Failed: the site does not want to be looked at
-	Hinted  bool // a hint has brought it about
-	Doubted bool // what it saw has to be seen twice
-	// NotBefore is when the site allows the next look; zero = it has not said.
+	Changed bool // the scan found changes
+	Failed  bool // the state of the site is unknown
+	Refused bool // with Failed: the site refuses scans
+	Hinted  bool // a hint caused the scan
+	Doubted bool // a second scan must confirm the result
+	// NotBefore is when the site allows the next scan; zero = any time.
 	NotBefore time.Time
-	// Gap is the least time between two looks by the site's own rates.
+	// Gap is the least pause that the site's rate limits require.
 	Gap time.Duration
 }
 
@@ -67,7 +66,7 @@ func (r *Rules) random() float64 {
 	return rand.Float64()
 }
 
-// After gives the state of a site after a look.
+// After returns the state of a site after a scan.
 func (r *Rules) After(s State, l Scan) State {
 	least, most := r.bounds()
 	interval := min(max(cmp.Or(s.Interval, start), least), most)
@@ -98,7 +97,7 @@ func (r *Rules) After(s State, l Scan) State {
 		wait = min(wait, max(least, retry))
 	}
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))
-	// A look that takes hours is not followed by the next one at once.
+	// A scan that takes hours must not be followed by the next at once.
 	floor := max(l.Gap, share*l.Took, 0)
 	s.Last, s.Held = l.Ended, l.NotBefore.After(l.Ended)
 	s.Next = l.Ended.Add(max(wait, floor))
@@ -109,15 +108,15 @@ func (r *Rules) After(s State, l Scan) State {
 		s.Soonest = l.NotBefore
 	}
 	if l.NotBefore.After(s.Next) {
-		// All who were told the same time do not come in the same second.
+		// Clients with the same Retry-After must not return in the same second.
 		s.Next = l.NotBefore.Add(time.Duration(r.random() * float64(min(retry, most/tolerance))))
 	}
 	return s
 }
 
-// Resume gives the state of a site that was kept by another process, which may
-// have had other bounds. A look that has failed there is due again: what it
-// lacked, such as a key, this one may have. What the site has asked for counts.
+// Resume adapts a state that another process stored, perhaps with other bounds. A
+// failed scan is due at once, because this process may have what the other
+// lacked, such as a key. A Retry-After of the site stays in force.
 func (r *Rules) Resume(s State) State {
 	least, most := r.bounds()
 	if s.Failures > 0 && !s.Held {
@@ -132,11 +131,11 @@ func (r *Rules) Resume(s State) State {
 	return s
 }
 
-// Due gives how long it is until the next look, 0 if it is due. A clock that has
-// been set back makes nobody wait longer than was meant.
+// Due returns the time until the next scan, 0 if it is due. If the clock was set
+// back, the wait is no longer than planned.
 func (s State) Due(now time.Time) time.Duration { return s.until(s.Next, now) }
 
-// Hint gives how long it is until the look that a hint is worth.
+// Hint returns the time until a hinted scan is allowed.
 func (s State) Hint(now time.Time) time.Duration { return s.until(s.Soonest, now) }
 
 func (s State) until(t, now time.Time) time.Duration {

@@ -116,7 +116,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A clock that is set back makes nobody wait longer than was meant, and one that
+// If the clock was set back, no site waits longer than planned, and one that
 // is set forward lets the next look come.
 func TestClock(t *testing.T) {
 	s := steady(0, 0).After(State{Interval: time.Hour}, Scan{Ended: noon})
@@ -128,7 +128,7 @@ func TestClock(t *testing.T) {
 		}
 	}
 	if (State{}).Due(noon) != 0 || (State{}).Hint(noon) != 0 {
-		t.Error("a site that nobody knows has to wait")
+		t.Error("a new site has to wait")
 	}
 }
 

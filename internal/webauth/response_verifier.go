@@ -48,7 +48,9 @@ func NewResponseVerifier(client *http.Client) *ResponseVerifier {
 }
 
 // Another returns a verifier with zero counts that shares the learned keys.
-func (s *ResponseVerifier) Another() *ResponseVerifier { return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
+func (s *ResponseVerifier) Another() *ResponseVerifier {
+	return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)}
+}
 
 // VerifyError reports a wrong signature of a response. It is an
 // [millrace.ErrInvalid].

@@ -11,26 +11,26 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// log is the log of a site or of a generation of a publication: what it said
-// after each transaction.
+// log is the log of a site or of a generation of a publication: its state after
+// each transaction.
 type log struct {
 	epoch   string
 	earlier []millrace.Epoch
-	states  []*state // the oldest first; there is always one
-	horizon uint64   // cursors before it are refused, and states before it are gone
+	states  []*state // oldest first; never empty
+	horizon uint64   // earlier cursors are refused, and earlier states dropped
 }
 
-// state is what a log says after a transaction. Once committed, it never changes.
+// state is a log after a transaction. It is immutable once committed.
 type state struct {
 	seq   uint64                     // of the newest entry
-	time  *time.Time                 // of the newest entry; it is set by commit
-	pages *btree.Map[string, *entry] // the newest entry of each page, by identity
+	time  *time.Time                 // of the newest entry; set by commit
+	pages *btree.Map[string, *entry] // the newest entry of each page, by path
 }
 
-// entry is what a log says of a page. It never changes.
+// entry is the entry of a page in a log. It is immutable.
 type entry struct {
 	record.Entry
-	url  string // identity
+	url  string // path
 	seq  uint64
 	time *time.Time
 	tags map[string]string // values by protocol
@@ -74,7 +74,7 @@ func (l *log) begin() *state {
 // is later than all before.
 func (l *log) commit(s *state, now time.Time) {
 	last := l.head()
-	if s.seq == last.seq { // nothing but what no cursor tells
+	if s.seq == last.seq { // no visible change
 		s.time = last.time
 		l.states = l.states[:len(l.states)-1]
 	} else if *s.time = now.Truncate(time.Millisecond); !s.time.After(*last.time) {
@@ -102,8 +102,8 @@ func (s *state) amend(old *entry, e record.Entry, tags map[string]string) {
 	s.pages.Set(old.url, &entry{e, old.url, old.seq, old.time, tags})
 }
 
-// compact drops what no cursor from the log since a time needs, nor any from
-// limit on. Tombstones stay longer.
+// compact drops what no cursor since a time needs, but nothing from limit on.
+// Tombstones stay longer.
 func (l *log) compact(limit uint64, logged, tombstones time.Time) {
 	l.horizon = max(l.horizon, min(limit, l.seqAt(l.head().seq, logged)))
 	next := l.begin()

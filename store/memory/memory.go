@@ -1,10 +1,9 @@
-// Package memory is the engine of package store that keeps everything in
-// memory: the reference for other engines, and the store of most tests. It is
-// made to be read, not for large sites: a scan costs as much as the site has
-// pages.
+// Package memory is an engine of package store that stores everything in memory:
+// the reference for other engines, and the store of most tests. It favors
+// readability: a scan costs as much as the site has pages.
 //
-// A transaction copies the newest state of a log, changes the copy and commits
-// it. The maps of states are trees that share what they have in common.
+// A transaction copies the newest state of a log, changes the copy and commits it.
+// The maps of states are trees that share nodes.
 package memory
 
 import (
@@ -24,10 +23,10 @@ import (
 
 // Store is a store in memory. Its methods are safe for concurrent use.
 type Store struct {
-	Volatile bool // set before use: publications have no dates and tokens of their own
+	Volatile bool // set before use: publications have no fixed dates and tokens
 
 	options store.Options
-	mu      sync.Mutex // of all below, and of what the sites have
+	mu      sync.Mutex // guards all below, and the data of sites
 	sites   map[string]*siteData
 	values  map[[2]string][]byte // of State
 }
@@ -44,8 +43,8 @@ func (s *Store) Close() error { return nil }
 
 func (s *Store) now() time.Time { return s.options.Now().UTC() }
 
-// get runs f while nothing changes, and returns its results. The error says what
-// was done.
+// get runs f under the lock and returns its results. what describes the operation
+// for errors.
 func get[T any](ctx context.Context, s *Store, what string, f func() (T, error)) (v T, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +57,7 @@ func get[T any](ctx context.Context, s *Store, what string, f func() (T, error))
 	return v, err
 }
 
-// list yields what get returns. The store is not locked meanwhile.
+// list yields the results of get without the lock.
 func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := get(ctx, s, what, f)
@@ -73,7 +72,7 @@ func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, erro
 	}
 }
 
-// change runs f, which may change the store if it returns nil, if a lease holds.
+// change runs f if a lease is valid. f may change the store only if it returns nil.
 func (s *Store) change(ctx context.Context, l store.Lease, what string, f func() error) error {
 	_, err := get(ctx, s, what, func() (struct{}, error) {
 		if s.options.ReadOnly {

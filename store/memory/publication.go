@@ -20,9 +20,9 @@ type generation struct {
 	name, fingerprint string
 	opened            time.Time
 	dropped           bool
-	editions          []edition // the oldest first
-	refreshed         uint64    // how often
-	position          uint64    // of the site's log: how far that came
+	editions          []edition // oldest first
+	refreshed         uint64    // number of Refresh calls
+	position          uint64    // in the site's log
 }
 
 // edition is an edition of a generation, or of one that it was forked from.
@@ -100,7 +100,7 @@ func (s *site) Publication(ctx context.Context, c store.Config) (store.Publicati
 
 func (p *publication) Name() string { return "publication " + p.log.epoch }
 
-// use notes that the generation is in use. ErrConflict: it was dropped.
+// use marks the generation as used. ErrConflict: it was dropped.
 func (p *publication) use() error {
 	if p.dropped {
 		return millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
@@ -109,7 +109,7 @@ func (p *publication) use() error {
 	return nil
 }
 
-// change runs f if the lease holds and the generation is there.
+// change runs f if the lease is valid and the generation exists.
 func (p *publication) change(ctx context.Context, l store.Lease, what string, f func() error) error {
 	return p.site.store.change(ctx, l, what+" of publication "+p.config.Base, func() error {
 		if err := p.use(); err != nil {
@@ -170,8 +170,8 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 }
 
 // Refresh implements [store.Publication]. It makes the next state outside of a
-// transaction and commits it in one: so its entries have the time from which they
-// are seen.
+// transaction and commits it in one, so that its entries get the time at which they
+// become visible.
 func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
 	var next *state
 	var pages []*entry // of the site
@@ -206,7 +206,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 	})
 }
 
-// part returns the state of the site to which a Refresh with a limit goes.
+// part returns the target state of a Refresh with a limit.
 func (p *publication) part(limit int) *state {
 	if limit > 0 && p.refreshed > 0 && p.position >= p.site.log.horizon {
 		for _, s := range p.site.log.states {
@@ -218,9 +218,8 @@ func (p *publication) part(limit int) *state {
 	return p.site.log.head()
 }
 
-// changed returns the site's entries of the pages that may have changed: those
-// that its log names since the last Refresh; all, if that is before the horizon,
-// or there was none.
+// changed returns the entries of pages that may have changed: those in the site's
+// log since the last Refresh, or all if there was none or it is before the horizon.
 func (p *publication) changed(site *state) []*entry {
 	since := p.position
 	if since < p.site.log.horizon {
@@ -236,8 +235,8 @@ func (p *publication) changed(site *state) []*entry {
 	return pages
 }
 
-// show enters what becomes of a page of the site. With all, it computes the tags
-// of pages that stay as they are.
+// show adds the entry of a page of the site. With all, it computes the tags of
+// unchanged pages.
 func (p *publication) show(next *state, of *entry, all bool) error {
 	old := next.entry(of.url)
 	e, page, out, err := record.Show(old.Entry, of.Entry, &p.config, p.names, of.url, p.site.store.now())

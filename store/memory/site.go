@@ -16,18 +16,18 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// siteData is what the store has of one site.
+// siteData is the data of one site.
 type siteData struct {
 	name        string
 	base        string // of the newest edition, "" if the site has none
 	log         *log
 	sources     map[string]*source
-	generations []*generation          // the oldest first
-	last        map[string]*generation // that published last, by the name of the publication
+	generations []*generation          // oldest first
+	last        map[string]*generation // the last published ones, by name of the publication
 	usage       *usage
 }
 
-// source is what the site remembers of one source.
+// source is the sync state of one source.
 type source struct {
 	cursor millrace.Cursor
 	refs   *btree.Map[string, record.Ref] // by the source's name for a page
@@ -38,7 +38,7 @@ type site struct {
 	*siteData
 	store *Store
 	names record.Names
-	lease store.Lease // that Apply needs
+	lease store.Lease // required by Apply
 }
 
 func (s *site) Fenced(l store.Lease) store.Site {
@@ -54,7 +54,7 @@ func (s *site) Head(ctx context.Context) (millrace.View, error) {
 	})
 }
 
-// from returns a copy of what the site remembers of a source.
+// from returns a copy of the sync state of a source.
 func (s *site) from(name string) *source {
 	if src := s.sources[name]; src != nil {
 		return &source{src.cursor, src.refs.Copy()}
@@ -114,7 +114,8 @@ func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages 
 	return mean, pages, err
 }
 
-// Compact implements [store.Site]. A view has a state of its own: it stays whole.
+// Compact implements [store.Site]. A view has a state of its own, so it stays
+// complete.
 func (s *site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	return s.store.change(ctx, s.lease, "compact site "+s.name, func() error {
 		now := s.store.now()

@@ -40,16 +40,16 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 	return tally, nil
 }
 
-// application is one batch on its way in. It implements [record.Transaction].
+// application is one batch being applied. It implements [record.Transaction].
 type application struct {
 	*work
 	from   string
-	source int64 // 0 = the site has never heard of it
+	source int64 // 0 = new
 	cursor string
 	packed []byte // the last frame
 }
 
-// register gives the source its number, once there is something to remember.
+// register gives the source its number on the first write.
 func (a *application) register() error {
 	if a.source != 0 {
 		return nil

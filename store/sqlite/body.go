@@ -38,9 +38,8 @@ func (a *application) addBody(blocks []byte) (id int64, err error) {
 	return id, err
 }
 
-// keepOriginal brings row id, 0 = none yet, in line with what a page was made
-// of, and gives the row's number from then on. What is kept already is not
-// written again.
+// keepOriginal stores what a page was made of in row id, 0 = none yet, and returns
+// the row's number. It does not rewrite an equal value.
 func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 	if len(original) == 0 || len(original) > millrace.MaxOriginal {
 		if id == 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// compactRows bounds one step of Compact, so that others can write in between.
+// compactRows is the most rows of one step of Compact, so that others can write in
+// between.
 const compactRows = 500
 
 // Compact implements [store.Site].
@@ -63,8 +64,8 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 	return nil
 }
 
-// markDropped marks generations that were not opened for long. The generation
-// that published last stays until the publication goes.
+// markDropped marks generations that were unused for long. The newest published
+// generation stays until the publication is deleted.
 func (s *Site) markDropped(ctx context.Context) error {
 	return s.store.change(ctx, s.lease, func(t *tx, now time.Time) error {
 		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
@@ -73,7 +74,7 @@ func (s *Site) markDropped(ctx context.Context) error {
 	})
 }
 
-// dropLog deletes the next rows of a generation, and at last the generation.
+// dropLog deletes the next rows of a generation, and finally the generation.
 func (w *work) dropLog() (more bool, err error) {
 	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN (SELECT log, protocol, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
 	if err != nil || n > 0 {
@@ -101,8 +102,7 @@ func (w *work) dropLog() (more bool, err error) {
 	return false, nil
 }
 
-// bound moves the floor and the horizon up to where no view and no cursor
-// needs anything from before.
+// bound raises the floor and the horizon to what views and cursors still need.
 func (w *work) bound(keep, horizon time.Duration) error {
 	since := w.now.Add(-keep)
 	floor, err := w.seqAt(w, w.seq, since)
@@ -117,8 +117,8 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	} else if !absent(err) {
 		return err
 	}
-	// A view that was the published one since then may be in use; the first of
-	// them was published before.
+	// A view published since then may be in use; the first of them was published
+	// before.
 	var first int64
 	err = w.row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {
@@ -144,13 +144,13 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	return nil
 }
 
-// deadEntry is an entry whose content goes.
+// deadEntry is an entry whose content is dropped.
 type deadEntry struct {
 	id, body int64
 	url      string
 }
 
-// dead reads the next entries whose content goes.
+// dead reads the next entries whose content can be dropped.
 func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
 	err = w.rows("SELECT id, body, url FROM entry WHERE "+where+" LIMIT ?", append(args, compactRows), func(scan scanner) error {
 		var d deadEntry
@@ -161,7 +161,7 @@ func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
 	return rows, err
 }
 
-// strip takes the content out of superseded entries; the log keeps the rest.
+// strip drops the content of superseded entries; the log keeps the rest.
 func (w *work) strip() (more bool, err error) {
 	rows, err := w.dead("log = ? AND until < 1099511627775 AND until <= ? AND meta IS NOT NULL", w.id, w.floor)
 	if err != nil {
@@ -178,8 +178,8 @@ func (w *work) strip() (more bool, err error) {
 	return len(rows) == compactRows, nil
 }
 
-// dropTags drops tags that have ended. The last one of a page stays as long as
-// the log, if it was published: it says that the page is gone.
+// dropTags drops ended tags. A published last tag of a page stays as long as the
+// log, because it says that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
 	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
 		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
@@ -197,7 +197,7 @@ func (w *work) dropSuperseded() (more bool, err error) {
 }
 
 // dropGone drops tombstones and configuration entries from before the horizon.
-// Those of a site stay longer: a page that comes again is later than they are.
+// Those of a site stay longer, so that a page that returns gets a later time.
 func (w *work) dropGone() (more bool, err error) {
 	before := w.logState.horizon
 	if w.id == w.site {

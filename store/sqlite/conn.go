@@ -14,28 +14,28 @@ import (
 // scanner copies the columns of one row.
 type scanner func(dest ...any) error
 
-// writer is the one connection that writes. Statements run without the
-// caller's context: the driver would start a goroutine for each. Whoever
-// writes looks at its context between two statements.
+// writer is the only connection that writes. Statements run without the caller's
+// context, because the driver would start a goroutine for each. Callers check their
+// context between statements.
 type writer struct {
-	turn  chan struct{} // holds one token while somebody writes
+	turn  chan struct{} // holds one token while a transaction runs
 	db    *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 
-	// For whoever has the turn:
-	most  time.Duration // to hold the lock without a pause
-	held  time.Duration // so far
+	// The holder of the turn owns:
+	most  time.Duration // longest use of the lock without a pause
+	held  time.Duration // time of use so far
 	ended time.Time     // the last transaction
 
 	idle *time.Timer // calls rest
 }
 
-// poll is how often SQLite looks whether another process still writes.
+// poll is how often SQLite checks for the lock of another process.
 const poll = 100 * time.Millisecond
 
-// pause lets other processes write, if this one has done so for a while: it
-// would have the lock again before they look.
+// pause lets other processes write after a long use of the lock. Without it, this
+// process would have the lock again before they check.
 func (w *writer) pause(ctx context.Context) error {
 	switch {
 	case time.Since(w.ended) > poll:
@@ -53,7 +53,7 @@ func (w *writer) pause(ctx context.Context) error {
 // tx is one write transaction.
 type tx struct{ w *writer }
 
-// do runs f in a transaction, and keeps all that it did or nothing.
+// do runs f in a transaction, which is atomic.
 func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	if w.db == nil {
 		return fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden)
@@ -79,7 +79,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	committed := false
 	defer func() {
 		if !committed {
-			// SQLite may have rolled back already, on a full disk for one.
+			// SQLite may have rolled back already, for example on a full disk.
 			_ = t.exec("ROLLBACK")
 		}
 	}()
@@ -101,12 +101,11 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// restAfter is the time after a publication in which another one uses what the
-// writer's cache has.
+// restAfter is the time after a publication in which another is likely to use the
+// writer's cache.
 const restAfter = 2 * time.Second
 
-// rest releases the memory of the writer's cache, which is idle most of the time,
-// unless a transaction is under way.
+// rest releases the memory of the writer's cache, unless a transaction runs.
 func (w *writer) rest() {
 	select {
 	case w.turn <- struct{}{}:
@@ -118,12 +117,12 @@ func (w *writer) rest() {
 
 func (w *writer) close() error {
 	if w.db == nil {
-		return nil // the store is open for reading only
+		return nil // the store is read-only
 	}
 	if w.idle != nil {
 		w.idle.Stop()
 	}
-	w.turn <- struct{}{} // whoever writes may end
+	w.turn <- struct{}{} // wait for the current transaction
 	defer func() { <-w.turn }()
 	for _, st := range w.stmts {
 		st.Close()
@@ -156,7 +155,7 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// count runs a statement and gives the number of rows that it touched.
+// count runs a statement and returns the number of affected rows.
 func (t *tx) count(query string, args ...any) (int64, error) {
 	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
@@ -169,7 +168,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// row reads one row; the error is errNoRow if there is none.
+// row reads one row; the error is errNoRow if absent.
 func (t *tx) row(query string, args []any, dest ...any) error {
 	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
@@ -206,8 +205,8 @@ func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
 	return rows.Err()
 }
 
-// reader is the pool of connections that read, each statement a transaction
-// of its own.
+// reader is the pool of read connections. Each statement is a transaction of its
+// own.
 type reader struct {
 	db    *sql.DB
 	stmts sync.Map // query -> *sql.Stmt
@@ -230,7 +229,7 @@ func (r *reader) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// row reads one row; the error is errNoRow if there is none.
+// row reads one row; the error is errNoRow if absent.
 func (r *reader) row(ctx context.Context, query string, args []any, dest ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -242,8 +241,7 @@ func (r *reader) row(ctx context.Context, query string, args []any, dest ...any)
 	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// rows reads rows, of which there must be few: nothing else is read on the
-// connection until f has seen the last.
+// rows reads few rows: the connection is busy until f has seen the last.
 func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan scanner) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -255,7 +253,7 @@ func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan
 	return each(st, args, f)
 }
 
-// snapshot gives f readings that agree with each other.
+// snapshot runs f with consistent reads.
 func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
 	c, err := r.db.Conn(ctx)
 	if err != nil {
@@ -269,7 +267,7 @@ func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
 	return f(connQuerier{c})
 }
 
-// querier is what reads alike in a transaction that writes and in a snapshot.
+// querier reads, in a write transaction or a snapshot.
 type querier interface {
 	row(query string, args []any, dest ...any) error
 	rows(query string, args []any, f func(scan scanner) error) error

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
-// advice says what an error of SQLite means for whoever runs the store.
+// advice explains errors of SQLite to operators.
 var advice = map[int]struct {
 	sentinel error
 	code     string
@@ -28,14 +28,13 @@ var advice = map[int]struct {
 	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "row-size", "a page is larger than a row can be (1 GB)"},
 }
 
-// explain wraps an error with what was done to what, and SQLite's errors with
-// what to do about them.
+// explain wraps an error with the operation, and SQLite's errors with advice.
 func explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if a, ok := advice[sqlitefile.Code(err)]; ok {
-		// Only its text: an error that is wrapped again is explained once.
+		// Only the text, so that an error that is wrapped again is explained once.
 		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, err.Error()))
 	}
 	return fmt.Errorf("%s: %w", what, err)

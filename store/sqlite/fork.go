@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// copyRows is how many rows one transaction copies.
+// copyRows is the number of rows that one transaction copies.
 const copyRows = 2000
 
 // copy copies the next rows of the generation that this one was forked from:
@@ -36,7 +36,8 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 		if err != nil {
 			return err
 		}
-		// The parent may have gone on since: an entry that has ended later has not.
+		// The parent may have changed since the fork: entries that ended later are
+		// open in the copy.
 		err = w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta)
 			SELECT ?1 | (id & 1099511627775), ?2, kind, prev, iif(until > ?3, 1099511627775, until), modified, rank, body, section, url, revision, meta
 			FROM entry WHERE id > ?4 AND id <= ?5`, w.entryID(0), w.id, g.fork, parent.entryID(w.seq), to)
@@ -44,7 +45,7 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 		return err
 	})
 	if errors.Is(err, errForkLost) {
-		// The next to open the publication forks it from a newer edition.
+		// The next process forks the publication from a newer edition.
 		dropped := r.store.writer.do(ctx, func(t *tx) error {
 			return t.exec("UPDATE publication SET stage = ? WHERE id = ? AND stage = ?", dropping, g.id, copying)
 		})
@@ -53,7 +54,7 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 	return err
 }
 
-// parentLeft reports whether the parent still has all that a generation copies.
+// parentLeft reports whether the parent still has all rows to copy.
 func (g *generation) parentLeft(q querier) (left bool, err error) {
 	err = q.row("SELECT floor <= ? FROM log JOIN publication USING (id) WHERE id = ? AND stage < 4", []any{g.fork, g.parent}, &left)
 	if absent(err) {
@@ -62,12 +63,12 @@ func (g *generation) parentLeft(q querier) (left bool, err error) {
 	return left, err
 }
 
-// errForkLost is the error of a generation whose parent is gone before it was
-// copied.
+// errForkLost is the error of a generation whose parent is gone before the copy is
+// complete.
 var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
 
-// copyTags copies the next tags of the protocols that the publication has. After the
-// last one, the fork's own log begins.
+// copyTags copies the next tags of the publication's protocols. After the last one,
+// the fork's own log begins.
 func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 	protocols := make([]string, 0, len(r.protocols))
 	for name := range r.protocols {

@@ -182,7 +182,7 @@ func (w *work) configure() error {
 		VALUES (?, ?, ?, 0, 1099511627775, 0, 0, 0, '', '')`, w.entryID(w.seq), w.id, configured)
 }
 
-// dropBody deletes a body that no entry of the site and its publications has.
+// dropBody deletes a body that no entry uses.
 func (w *work) dropBody(url string, body int64) error {
 	if body == 0 {
 		return nil

@@ -49,8 +49,8 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 		a.source, name, identity, r.Alias, r.Version, r.Location, r.Section, original)
 }
 
-// Names implements [record.Transaction]. The plus keeps SQLite from going
-// through all names of the source.
+// Names implements [record.Transaction]. The plus keeps SQLite from scanning all
+// names of the source.
 func (a *application) Names(urls []string) (map[string][]string, error) {
 	all := make(map[string][]string)
 	for _, url := range urls {
@@ -108,7 +108,7 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 	}
 }
 
-// heldOf gives the refs of some names.
+// heldOf returns the refs of some names.
 func (s *Site) heldOf(ctx context.Context, source int64, names []string, yield func(millrace.Ref, error) bool) error {
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range slices.Compact(names) {
@@ -128,7 +128,7 @@ func (s *Site) heldOf(ctx context.Context, source int64, names []string, yield f
 	return nil
 }
 
-// heldAll gives every ref.
+// heldAll returns every ref.
 func (s *Site) heldAll(ctx context.Context, source int64, yield func(millrace.Ref, error) bool) error {
 	for from, more := "", true; more; {
 		refs := make([]millrace.Ref, 0, chunk)

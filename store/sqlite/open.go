@@ -25,17 +25,17 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// settings are how a file is opened.
+// settings are the options of a file.
 type settings struct {
 	store.Options
-	wait     time.Duration // how long to wait for another process that writes; 0 = 5 s
-	maxPages int           // of the file, 0 = no limit: how tests fill a disk
+	wait     time.Duration // how long to wait for the lock of another process; 0 = 5 s
+	maxPages int           // of the file, 0 = no limit: tests fill a disk with it
 }
 
-// readers is the most connections that read, each with a cache of 2 MB.
+// readers is the most read connections, each with a cache of 2 MB.
 const readers = 4
 
-// Store is one file that keeps sites. Its methods are safe for concurrent use.
+// Store is a store in one file. Its methods are safe for concurrent use.
 type Store struct {
 	path   string
 	epoch  string
@@ -45,7 +45,7 @@ type Store struct {
 	read   *reader
 	bodies zdict.Coder
 	tags   zdict.Coder
-	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
+	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
 }
 
 var (
@@ -53,12 +53,11 @@ var (
 	_ store.Usage = (*Store)(nil)
 )
 
-// Open opens the store in a file, which it creates if need be, for its owner
-// alone to read. The folder must exist.
-// ErrInvalid: the file is no store, damaged, or of another version of the store;
-// ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
-// written. With ReadOnly, ErrNotFound: there is no such file. nil options are
-// the zero value.
+// Open opens the store in a file, or creates it with access for the owner only. The
+// folder must exist. ErrInvalid: the file is not a store, damaged, or of another
+// version; ErrUnavailable: another process locks it; ErrForbidden: it is not
+// writable. With ReadOnly, ErrNotFound: the file is absent. nil options are the
+// zero value.
 func Open(ctx context.Context, path string, o *store.Options) (*Store, error) {
 	return openFile(ctx, path, settings{Options: record.Options(o)})
 }
@@ -103,7 +102,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 		return err
 	}
 	if version == 0 {
-		// Only a file without a table and not yet in WAL mode takes it.
+		// It applies only to a file without tables and not yet in WAL mode.
 		if err := s.writer.pragma(ctx, "auto_vacuum = INCREMENTAL"); err != nil {
 			return err
 		}
@@ -134,10 +133,9 @@ func (s *Store) open(ctx context.Context, o settings) error {
 	return nil
 }
 
-// openReader opens a store that is not changed. What a writer that was killed
-// has left in the log stays there. If there is nothing, whoever closes last
-// takes the files away that SQLite keeps beside the store. Where these cannot be
-// made, nobody can be writing to it.
+// openReader opens a store without changing it. The log of a writer that was killed
+// stays. Without one, the last process that closes the store removes SQLite's files
+// next to it. If these cannot be created, no process can be writing.
 func (s *Store) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"mode=rw", "mode=ro&immutable=1"}
@@ -161,10 +159,9 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 	return nil
 }
 
-// inspectFile refuses a file that is not a store of this version, over a
-// connection that cannot change it: opening a file to write replays what a
-// process that was killed has left in its log. What SQLite cannot read so is left
-// to the writer.
+// inspectFile refuses a file that is not a store of this version, over a read-only
+// connection: opening a file to write replays the log of a killed process. Files
+// that SQLite cannot read this way are left to the writer.
 func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	mode := "mode=ro&immutable=1"
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
@@ -186,13 +183,13 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	return err
 }
 
-// isSideFileError reports whether an error of SQLite says that it cannot keep its files
-// beside a store.
+// isSideFileError reports whether an error of SQLite says that it cannot create its
+// files next to a store.
 func isSideFileError(code int) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 
-// inspect reads what every store says of itself.
+// inspect reads the properties of a store.
 func (s *Store) inspect(ctx context.Context) error {
 	c, err := s.read.db.Conn(ctx)
 	if err != nil {
@@ -220,7 +217,7 @@ func connect(path string, size int, parameters ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// usable finds early what SQLite has only numbers for.
+// usable returns clear errors for what SQLite reports only by number.
 func usable(path string, readOnly bool) error {
 	if path == "" {
 		return fmt.Errorf("%w: the path is empty", millrace.Coded("no-path", millrace.ErrInvalid))
@@ -254,7 +251,7 @@ func usable(path string, readOnly bool) error {
 		return err
 	}
 	defer f.Close()
-	// SQLite takes a file that is shorter than its head for an empty one.
+	// SQLite takes a file shorter than its header for an empty one.
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
 		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))
@@ -262,7 +259,7 @@ func usable(path string, readOnly bool) error {
 	return nil
 }
 
-// Close closes the store. Views of it give errors from then on.
+// Close closes the store. Views of it then return errors.
 func (s *Store) Close() error {
 	var errs []error
 	if s.read != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// The stages of a generation.
+// Stages of a generation.
 const (
-	copying   = iota + 1 // the parent's log
+	copying   = iota + 1 // the log of the parent
 	comparing            // every page of the site with its own
-	replaying            // the site's log
+	replaying            // the log of the site
 	dropping             // Compact deletes it
 )
 
@@ -28,7 +28,7 @@ const (
 type Publication struct {
 	*log
 	config  store.Config
-	touched atomic.Int64 // when opened was last written, Unix ms
+	touched atomic.Int64 // last write of opened, Unix ms
 }
 
 var _ store.Publication = (*Publication)(nil)
@@ -48,8 +48,7 @@ type generation struct {
 
 const generationColumns = "id, epoch, earlier, parent, fork, stage, after, position, head, opened"
 
-// readGeneration reads the first row that a query finds; where goes on after FROM
-// publication.
+// readGeneration reads the first row of a query; where follows FROM publication.
 func readGeneration(q querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
 	var earlier []byte
@@ -107,7 +106,7 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 		return nil, err
 	}
 	if own != nil && own.stage == copying {
-		// What it was to continue may be gone.
+		// The parent may be gone.
 		left, err := own.parentLeft(t)
 		if err != nil {
 			return nil, err
@@ -158,10 +157,10 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 // Name implements [store.Publication].
 func (p *Publication) Name() string { return "publication " + p.epoch }
 
-// touchEvery is how often a generation in use notes that it is.
+// touchEvery is the interval at which a generation in use says so.
 const touchEvery = time.Hour
 
-// touch notes that the generation is in use.
+// touch marks the generation as used.
 func (p *Publication) touch(ctx context.Context) error {
 	now, last := p.store.now().UnixMilli(), p.touched.Load()
 	if now-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, now) || p.store.writer.db == nil {
@@ -256,12 +255,12 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 		if err != nil {
 			return err
 		}
-		// Tags that have ended while the edition was built are in it too.
+		// The edition includes tags that ended during its build.
 		err = w.exec("UPDATE tag SET named = 1 WHERE log = ? AND until < 1099511627775 AND until > ? AND seq <= ? AND named = 0", w.id, to, to)
 		if err != nil {
 			return err
 		}
-		// Compact needs the older ones, but not what they said.
+		// Compact needs the older editions, but not their manifests.
 		if err := w.exec("UPDATE published SET state = NULL, manifest = NULL WHERE log = ? AND number = ?", w.id, number); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// refreshPages and refreshBytes bound one transaction of Refresh, so that others
+// refreshPages and refreshBytes limit one transaction of Refresh, so that others
 // can write in between.
 const (
 	refreshPages = 200
@@ -57,7 +57,8 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			if r.done == 0 && limit > 0 {
 				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
-			// What another Refresh has skipped on its way to a target comes up to there.
+			// Another Refresh may have skipped part of the log; its pages are
+			// compared up to there.
 			before, _ := strconv.ParseInt(g.after, 10, 64)
 			r.target = max(r.target, before)
 			if r.done == 0 {
@@ -87,29 +88,30 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 	return more, nil
 }
 
-// errStale is the error of reading what Compact has taken from the site's log.
+// errStale is the error of reading rows that Compact has dropped from the site's
+// log.
 var errStale = millrace.Coded("store-damaged", fmt.Errorf("%w: the content of an entry is missing", millrace.ErrInvalid))
 
-// refresh is one Refresh.
+// refresh is one call of Refresh.
 type refresh struct {
 	*Publication
 	site     *log
 	lease    store.Lease
-	target   int64 // sequence number of the site that it goes to, -1 = not known yet
+	target   int64 // target in the site's log, -1 = unknown
 	done     int   // pages
 	complete bool
 }
 
-// item is one page on its way into a publication.
+// item is one page being added to a publication.
 type item struct {
 	old  row
 	new  row
 	out  record.Outcome
-	tags map[string]string // values by protocol; nil = as they were
+	tags map[string]string // values by protocol; nil = unchanged
 }
 
-// write runs f in a transaction if the generation is still as it was read, and
-// writes its row back.
+// write runs f in a transaction if the generation is unchanged since it was read,
+// and writes its row.
 func (r *refresh) write(ctx context.Context, was generation, g *generation, f func(w *work) error) error {
 	return r.change(ctx, r.lease, func(w *work) error {
 		is, err := r.row(w)
@@ -146,19 +148,18 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 	})
 }
 
-// startComparing begins a pass over the pages that the site has at a sequence
-// number.
+// startComparing begins a scan of the site's pages at a sequence number.
 func (r *refresh) startComparing(ctx context.Context, was *generation, at int64) error {
 	g := *was
 	g.stage, g.after, g.position = comparing, "", at
 	if at == 0 {
-		g.stage = replaying // there is nothing to compare
+		g.stage = replaying // nothing to compare
 	}
 	return r.write(ctx, *was, &g, func(*work) error { return nil })
 }
 
-// compare takes the next pages of the site and of the publication, in the order
-// of their identities: what the site does not have is deleted.
+// compare compares the next pages of the site and of the publication, in order of
+// path, and deletes pages that the site does not have.
 func (r *refresh) compare(ctx context.Context, q querier, was *generation) error {
 	g := *was
 	site, full, err := r.siteRows(q, g.position, `log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url`, "INDEXED BY entry_url",
@@ -203,7 +204,7 @@ func (r *refresh) compare(ctx context.Context, q querier, was *generation) error
 	return r.take(ctx, q, was, &g, rows)
 }
 
-// replay takes the next entries of the site's log.
+// replay processes the next entries of the site's log.
 func (r *refresh) replay(ctx context.Context, q querier, was *generation) error {
 	g := *was
 	rows, full, err := r.siteRows(q, r.target, "id > ? AND id <= ? AND until > ? ORDER BY id", "", r.site.entryID(g.position), r.site.entryID(r.target), r.target)
@@ -222,8 +223,8 @@ func (r *refresh) replay(ctx context.Context, q querier, was *generation) error 
 	return r.take(ctx, q, was, &g, rows)
 }
 
-// siteRows reads entries that the site has at a sequence number, with the frames
-// of their blocks. full: there may be more.
+// siteRows reads the entries of the site at a sequence number, with the frames of
+// their blocks. full: there may be more.
 func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
 	size := 0
 	err = q.rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
@@ -247,7 +248,7 @@ func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any
 	if err != nil {
 		return nil, false, err
 	}
-	// Compact may have taken rows away while they were read.
+	// Compact may have dropped rows meanwhile.
 	st, err := r.site.state(q)
 	if err == nil && st.floor > at {
 		err = errStale
@@ -255,8 +256,8 @@ func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any
 	return rows, full || len(rows) == refreshPages, err
 }
 
-// take shows rows of the site in the publication: it computes what they are
-// there, and writes that in one transaction.
+// take computes rows of the site in the publication, and writes them in one
+// transaction.
 func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows []row) error {
 	items := make([]item, 0, len(rows))
 	for i := range rows {
@@ -288,7 +289,7 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 	})
 }
 
-// show computes what becomes of one page, nil if nothing.
+// show computes the new entry of one page, nil if unchanged.
 func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 	old, err := r.current(q, site.url)
 	if err == nil && len(site.Blocks) > 0 {

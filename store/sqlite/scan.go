@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// Scan implements [millrace.View]. An After that the view does not show is
-// ErrNotFound, except in the order of the URLs.
+// Scan implements [millrace.View]. An After that the view does not have is
+// ErrNotFound, except in the order of URLs.
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		if err := v.scan(ctx, s, yield); err != nil {
@@ -21,9 +21,9 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// The statements of a scan: what comes after a place, in each order. They begin
-// with the argument of rowColumns and end in the same ones: the view's sequence
-// number twice, as an until and as an id, the section, and the number of rows.
+// The statements of a scan, for each order. They begin with the argument of
+// rowColumns and end with the same arguments: the view's sequence number twice, as
+// an until and as an id, the section, and the number of rows.
 const (
 	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
 		WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
@@ -35,7 +35,7 @@ const (
 
 func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.Page, error) bool) error {
 	var query string
-	last := row{rank: -1 << 62} // where the scan is
+	last := row{rank: -1 << 62} // position of the scan
 	switch s.Order {
 	case millrace.ByURL:
 		query = scanByURL
@@ -157,9 +157,9 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 	}
 }
 
-// Changes implements [millrace.Source]: the log since a cursor, each page once
-// with its latest change, and a milestone. From the start ("") it is every
-// page, and the milestone is whole.
+// Changes implements [millrace.Source]: the log since a cursor, each page once with
+// its latest change, and a checkpoint. From the start ("") it is every page, and
+// the checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		mark := millrace.Change{Kind: millrace.KindCheckpoint, Time: v.info.Time, Checkpoint: &millrace.Checkpoint{Cursor: v.info.At(uint64(v.seq))}}
@@ -182,7 +182,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 const logColumns = `id, prev, kind, url, revision,
 	(SELECT time FROM moment WHERE moment.log = entry.log AND moment.seq >= (entry.id & 1099511627775) ORDER BY moment.seq LIMIT 1)`
 
-// logged is one entry as Changes reads it.
+// logged is one entry of Changes.
 type logged struct {
 	seq, prev, time int64
 	kind            int
@@ -235,7 +235,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 	last := since
 	for n := firstChunk; ; n = min(2*n, chunk) {
-		// Read before the rows: what Compact takes while they are read shows.
+		// Read it before the rows, to notice what Compact drops meanwhile.
 		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
 			v.log.entryID(last), v.log.entryID(v.seq), v.seq, n)
@@ -267,8 +267,8 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 }
 
-// unknownAt reports whether the page of an entry was not there at a sequence
-// number before: the first of its changes since then tells.
+// unknownAt reports whether the page of an entry was absent at an earlier sequence
+// number, by the first of its changes since then.
 func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, error) {
 	for l.prev > since {
 		err := v.log.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.log.entryID(l.prev)}, &l.prev, &l.kind)

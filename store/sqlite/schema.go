@@ -14,16 +14,16 @@ import (
 // applicationID marks a file as a store ("mill").
 const applicationID = 0x6D696C6C
 
-// forever is the until of an entry or a tag that nothing has replaced. It is
-// written out in statements, since a partial index is used only for a literal.
+// forever is the until of a current entry or tag. It is a literal in statements,
+// because a partial index needs one.
 const forever = 1<<40 - 1
 
-// logBits is how far the log's number is shifted in entry.id: the rows of a log
-// are one range of the table, in their order.
+// logBits is the shift of the log's number in entry.id: the rows of a log are one
+// range of the table, in order.
 const logBits = 40
 
-// schemaVersion is the version of the tables. Until the first release, every
-// change of them is a new version, and files of another one are refused.
+// schemaVersion is the version of the tables. Until the first release, every change
+// of them is a new version, and other versions are refused.
 const schemaVersion = 20
 
 // tables are the tables of a store.
@@ -170,8 +170,8 @@ CREATE TABLE published (
 `, zdict.Schema, usageTables, stateTable,
 }
 
-// prepareFile makes an empty file a store and refuses what is not one of this
-// version. A file that is a store needs no lock.
+// prepareFile makes an empty file a store and refuses other versions. A file that
+// is a store needs no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
 	version, err := fileVersion(ctx, c)
 	if err != nil || version != 0 {
@@ -180,8 +180,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of what is not committed
-	// Another process may have done it in between.
+	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of uncommitted changes
+	// Another process may have done it meanwhile.
 	if version, err = fileVersion(ctx, c); err != nil || version != 0 {
 		return err
 	}
@@ -197,8 +197,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// fileVersion returns schemaVersion for a store and 0 for an empty file.
-// Anything else is an error.
+// fileVersion returns schemaVersion for a store, 0 for an empty file, else an
+// error.
 func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	var app, version, tables int
 	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
@@ -222,5 +222,5 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 
 var errNoRow = sql.ErrNoRows
 
-// absent reports whether an error says that there is no such row.
+// absent reports whether an error says that no row was found.
 func absent(err error) bool { return errors.Is(err, errNoRow) }

@@ -140,7 +140,7 @@ func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 
 // MeanHTMLSize implements [store.Site].
 func (s *Site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
-	// The index has all that is asked for.
+	// The index covers the query.
 	const query = `SELECT count(*), coalesce(sum(html_bytes), 0), coalesce(sum(html_received), 0), coalesce(sum(html_received > 0), 0)
 		FROM entry INDEXED BY entry_html WHERE log = ? AND html_bytes > 0 AND until = 1099511627775 AND kind < 3`
 	var received int64

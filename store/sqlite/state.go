@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// stateTable has the values of [store.State].
+// stateTable stores the values of [store.State].
 const stateTable = `
 CREATE TABLE state (
 	namespace TEXT NOT NULL,

@@ -6,15 +6,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// longTag is the most bytes of a tag that is stored as it is.
+// longTag is the size in bytes from which a tag is compressed.
 const longTag = 128
 
-// isCoded reports whether the stored value of a tag is a frame. No value that is
-// stored as it is begins as a frame does.
+// isCoded reports whether the stored value of a tag is a frame. No plain value
+// begins like a frame.
 func isCoded(value []byte) bool { return bytes.HasPrefix(value, []byte("\x28\xb5\x2f\xfd")) }
 
-// learnTags prepares the coding of the tags that a transaction writes. The first
-// one that has many makes the dictionary of them.
+// learnTags prepares the compression of tags. The first transaction with many tags
+// makes their dictionary.
 func (w *work) learnTags(items []item) error {
 	if err := w.store.tags.Begin(w.row); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (w *work) learnTags(items []item) error {
 	return w.store.tags.Learn(w.row, long)
 }
 
-// encodeTag returns the value of a tag as it is stored.
+// encodeTag returns the stored form of a tag.
 func (w *work) encodeTag(value string) []byte {
 	if len(value) > longTag || isCoded([]byte(value)) {
 		return w.store.tags.Encode(nil, []byte(value))
@@ -68,9 +68,9 @@ func (w *work) tagOf(proto, url string) (t tagRow, ok bool, err error) {
 	return t, err == nil && t.until == forever, err
 }
 
-// setTag makes t the tag of a page from t.seq on; an empty value takes it
-// away. It writes nothing if that is so already. What the
-// Refresh that is under way wrote since t.seq is overwritten: no view has seen it.
+// setTag makes t the tag of a page from t.seq on; an empty value removes it. It
+// writes nothing if unchanged. It overwrites what the running Refresh wrote since
+// t.seq, which no view has seen.
 func (w *work) setTag(proto, url string, t tagRow) error {
 	old, ok, err := w.tagOf(proto, url)
 	switch {
@@ -111,8 +111,8 @@ func (w *work) addTag(proto, url string, t tagRow) error {
 		w.id, proto, url, t.seq, t.n, t.modified, t.named, w.encodeTag(t.value))
 }
 
-// endTag ends the tag of a page, which the published view has shown if it had
-// begun by then. Publish notes it for views that are published later.
+// endTag ends the tag of a page, which the published view may have shown. Publish
+// marks it for later views.
 func (w *work) endTag(proto, url string, seq int64) error {
 	n, err := w.count(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE log = ?2 ORDER BY number DESC LIMIT 1), 0)
 		WHERE log = ?2 AND protocol = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, proto, url)
@@ -120,8 +120,8 @@ func (w *work) endTag(proto, url string, seq int64) error {
 	return err
 }
 
-// countTags adds to the numbers of pages that have a tag. With complete, those
-// are the numbers of the newest moment.
+// countTags adds to the numbers of pages with a tag. With complete, these are the
+// numbers of the newest moment.
 func (w *work) countTags(complete bool) error {
 	for proto, n := range w.tagged {
 		if n == 0 {
@@ -139,7 +139,7 @@ func (w *work) countTags(complete bool) error {
 		WHERE log = ?1 AND seq = (SELECT max(seq) FROM moment WHERE log = ?1)`, w.id)
 }
 
-// ordinal gives the N of a page's tag.
+// ordinal returns the N of a page's tag.
 func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 	if t.Rivals == nil {
 		return 1, nil
@@ -158,8 +158,8 @@ func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 	return n, nil
 }
 
-// ripple updates the ordinals of the tags whose names depend on the presence of
-// a page that has come or gone.
+// ripple updates the ordinals of tags that depend on the presence of an added or
+// deleted page.
 func (r *refresh) ripple(w *work, url string, seq int64) error {
 	for _, t := range r.config.Taggers {
 		if t.Rivals == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageTables hold events, their sums, and what was asked for most.
+// usageTables store events, their sums, and the most requested items.
 const usageTables = `
 CREATE TABLE usage (
 	site    INTEGER PRIMARY KEY,
@@ -110,20 +110,19 @@ type usageKind struct {
 	outcome     store.Outcome
 }
 
-// usageTexts caches ids of texts of a site that were used today, until texts of
-// the site are dropped.
+// usageTexts caches the IDs of texts that a site used today.
 type usageTexts struct {
 	site, today, dropped int64
 	ids                  map[string]int64
 }
 
-// mostTexts is how many texts are cached.
+// mostTexts is the size of the cache.
 const mostTexts = 1 << 14
 
-// topics are the numbers of the topics in the store, from 1.
+// topics are the topics by their number in the store, from 1.
 var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
 
-// usageSite returns the id of a site and the number of its next event.
+// usageSite returns the ID of a site and the number of its next event.
 func usageSite(q querier, name string) (id, next int64, err error) {
 	err = q.row("SELECT id, coalesce((SELECT next FROM usage WHERE usage.site = site.id), 1) FROM site WHERE name = ?", []any{name}, &id, &next)
 	if absent(err) {
@@ -149,8 +148,8 @@ func floorDiv(n, d int64) int64 {
 	return q
 }
 
-// millis returns the first millisecond that is not before a time. If the time is
-// zero, it returns other.
+// millis returns the first millisecond at or after a time. If the time is zero, it
+// returns other.
 func millis(t time.Time, other int64) int64 {
 	if t.IsZero() {
 		return other

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// eventsAtOnce is how many events one statement returns.
+	// eventsAtOnce is the number of events per statement.
 	eventsAtOnce = 1000
-	// numbersAtOnce is how many numbers one statement looks through.
+	// numbersAtOnce is the number of event numbers per statement.
 	numbersAtOnce = 1 << 17
 )
 
@@ -112,7 +112,7 @@ func numbers(q querier, site, from, to int64) (low, high int64, err error) {
 	return max(*first, *least&forever), *last, nil
 }
 
-// filter returns the conditions of a query that are not about numbers and times.
+// filter returns the conditions of a query, except numbers and times.
 func filter(site int64, q store.EventQuery) (where string, args []any) {
 	if q.Path != "" {
 		where, args = " AND e.path = (SELECT id FROM usage_text WHERE site = ? AND text = ?)", []any{site, q.Path}
@@ -141,7 +141,7 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 	}
 }
 
-// selectSums reads the sums of one day: by hour if these are asked for and kept.
+// selectSums reads the sums of one day, by hour if requested and available.
 var selectSums = "SELECT per, start, bot, family, identity, protocol, endpoint, outcome, " + strings.Join(counters, ", ") + `
 	FROM usage_day CROSS JOIN usage_sum CROSS JOIN usage_kind ON usage_kind.id = kind
 	WHERE usage_day.site = ?1 AND day = ?2 AND usage_sum.site = ?1 AND per = CASE WHEN hours THEN ?3 ELSE 24 END
@@ -188,7 +188,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 	return nil
 }
 
-// selectTop adds up days. A sum beyond the greatest number is that number.
+// selectTop adds days. A sum above the greatest number becomes that number.
 const selectTop = `SELECT text, events, empty, bytes, last FROM (
 	SELECT text AS id, sum(events) AS events, sum(empty) AS empty, CAST(total(bytes) AS INTEGER) AS bytes, max(day * 86400000 + last) AS last
 	FROM usage_top WHERE site = ? AND topic = ? AND day >= ? AND day < ? GROUP BY text ORDER BY 2 DESC, 5 DESC LIMIT ?
@@ -209,7 +209,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 		return nil, explain(what, err)
 	}
 	if limit <= 0 {
-		limit = -1 // all
+		limit = -1 // no limit
 	}
 	first, end := span(from, to, dayMillis)
 	var items []store.TopItem

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// maxSums is how many kinds of events one period has sums of. The events of
-// further kinds are summed as of the bot "other".
+// maxSums is the most kinds of events in a period. Further events count as those of
+// the bot "other".
 const maxSums = 4096
 
 // recording is one call of [Store.Record].
@@ -115,11 +115,11 @@ func (t *tx) bulk(insert, conflict string, width int, args []any) error {
 	return nil
 }
 
-// chunkOf returns how many of n rows one statement takes: a power of two, so that
-// there are few statements.
+// chunkOf returns the number of rows per statement: a power of two, so that there
+// are few statements.
 func chunkOf(n int) int { return min(1<<(bits.Len(uint(n))-1), 64) }
 
-// kind returns the id of a kind, which it adds if it is new.
+// kind returns the ID of a kind, and adds it if it is new.
 func (r *recording) kind(k usageKind) (int64, error) {
 	id, ok := r.kinds[k]
 	if ok {
@@ -134,9 +134,9 @@ func (r *recording) kind(k usageKind) (int64, error) {
 	return id, err
 }
 
-// textIDs returns the ids of the texts of events, and adds those that are new.
+// textIDs returns the IDs of the texts of events, and adds new texts.
 func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
-	days := make(map[string]int64) // of the newest event that has the text, today at least
+	days := make(map[string]int64) // last use of each text, at least today
 	for i := range events {
 		day := max(floorDiv(events[i].Time.UnixMilli(), dayMillis), r.today)
 		for _, s := range []string{events[i].Path, events[i].Query, events[i].Intent} {
@@ -159,7 +159,7 @@ func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
 			delete(days, s)
 		}
 	}
-	var older []any // ids of texts that have a newer event now
+	var older []any // IDs of texts with a newer use
 	list := slices.Sorted(maps.Keys(days))
 	for left := list; len(left) > 0; {
 		n := chunkOf(len(left))
@@ -216,11 +216,10 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 	record.AddCounts(c, record.Count(e))
 }
 
-// counters are the columns of usage_sum that are added up, in the order of
-// record.Numbers.
+// counters are the summed columns of usage_sum, in the order of record.Numbers.
 var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "html_known", "wired"}
 
-// adding is the end of an INSERT that adds to the columns of a row that exists.
+// adding is the end of an INSERT that adds to an existing row.
 func adding(columns ...string) string {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%s = min(%[1]s, 9223372036854775807 - excluded.%[1]s) + excluded.%[1]s", c)
@@ -234,7 +233,7 @@ var (
 	addTops    = adding("events", "empty", "bytes") + ", last = max(last, excluded.last)"
 )
 
-// keepSums adds to the sums of hours, where they are kept, and of days.
+// keepSums adds to the sums of hours, if available, and of days.
 func (r *recording) keepSums() error {
 	for _, h := range slices.Sorted(maps.Keys(r.hours)) {
 		err := r.exec(`INSERT INTO usage_hour (site, hour, first, last) VALUES (?, ?, ?, ?)
@@ -275,8 +274,7 @@ func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
 	return r.bulk(insertSums, addSums, 4+len(counters), args)
 }
 
-// limit moves the sums that would be more than maxSums of a period to the bot
-// "other".
+// limit moves sums above maxSums per period to the bot "other".
 func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	const of = "FROM usage_sum WHERE site = ? AND per = ? AND start = ?"
 	where := []any{r.site, p.per, p.start}
@@ -315,7 +313,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	return nil
 }
 
-// top counts what an event asked for.
+// top counts the items of an event.
 func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
 	of, item := record.Asked(e)
 	topic := int64(slices.Index(topics[:], of))

@@ -8,13 +8,12 @@ import (
 )
 
 const (
-	// tidyRows is how many rows one transaction deletes.
+	// tidyRows is the number of rows that one transaction deletes.
 	tidyRows = 5000
-	// slack is how far ahead of now the time of an event can be that a right clock
-	// has given it.
+	// slack is how far in the future a correct clock may put an event.
 	slack = 24 * time.Hour
-	// liveTops is how many things of a topic are counted on a day, and keptTops how
-	// many of them are kept when it is over.
+	// liveTops is the most items of a topic on the current day, and keptTops on
+	// earlier days.
 	liveTops = 8192
 	keptTops = 2048
 )
@@ -24,7 +23,7 @@ func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, ho
 	return explain("tidy events of "+site, tidying{s, l}.tidy(ctx, site, millis(events, minTime), millis(hours, minTime)))
 }
 
-// tidying is one Tidy.
+// tidying is one call of Tidy.
 type tidying struct {
 	*Store
 	lease store.Lease
@@ -55,8 +54,8 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 	return nil
 }
 
-// dropEvents drops the events before a time, in Unix ms. An event after future
-// goes with the next event that is not.
+// dropEvents drops events before a time, in Unix ms. It drops an event after future
+// with the next event that is not.
 func (s tidying) dropEvents(ctx context.Context, site, before, future int64) error {
 	r := readQuerier{ctx, s.read}
 	low, high, err := numbers(r, site, minTime, before)
@@ -71,9 +70,9 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	if err != nil && !absent(err) {
 		return err
 	}
-	gone := false // the next event that is not after future
+	gone := false // the next event at or before future is dropped
 	for low <= high {
-		var runs [][2]int64 // ids to delete
+		var runs [][2]int64 // IDs to delete
 		rows := 0
 		err := r.rows("SELECT id, time FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", []any{site<<logBits | low, site<<logBits | high, tidyRows},
 			func(scan scanner) error {
@@ -116,8 +115,8 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	})
 }
 
-// dropHours drops the sums of the hours of days that end before a time, in Unix
-// ms, and of days after future.
+// dropHours drops hourly sums of days that end before a time, in Unix ms, and of
+// days after future.
 func (s tidying) dropHours(ctx context.Context, site, before, future int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
@@ -143,8 +142,8 @@ const (
 	markCut   = "UPDATE usage_day SET cut = 1 WHERE site = ? AND day = ?"
 )
 
-// cutTops keeps of each day what was asked for most. The texts of a day that is
-// over are kept for good from then on.
+// cutTops keeps the most requested items of each day. The texts of past days then
+// stay permanently.
 func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
 	if err != nil {
@@ -175,7 +174,7 @@ func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	return nil
 }
 
-// dropTexts drops texts that only events before a day have: these are gone.
+// dropTexts drops texts whose events are gone.
 func (s tidying) dropTexts(ctx context.Context, site, day int64) error {
 	for n := int64(tidyRows); n == tidyRows; {
 		err := s.do(ctx, func(t *tx) (err error) {
@@ -192,8 +191,8 @@ func (s tidying) dropTexts(ctx context.Context, site, day int64) error {
 	return nil
 }
 
-// shrinkIfWorth gives free pages back to the file system when they are a
-// quarter of the file, and more than some.
+// shrinkIfWorth returns free pages to the file system if they are a quarter of the
+// file, and more than a minimum.
 func (s tidying) shrinkIfWorth(ctx context.Context) error {
 	var free, pages int
 	err := s.read.row(ctx, "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages)

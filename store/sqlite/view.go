@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// firstChunk is how many rows are read at once at first, since many callers want few,
-// and chunk at most; chunkBytes is where it stops earlier.
+// firstChunk is the number of rows of the first read, since many callers want few;
+// chunk is the most, and chunkBytes a limit of size.
 const (
 	firstChunk = 32
 	chunk      = 256
@@ -29,8 +29,8 @@ type view struct {
 
 var _ millrace.View = (*view)(nil)
 
-// view returns the view of a sequence number that is not below the floor. It
-// costs as much as has changed since.
+// view returns the view of a sequence number, at or above the floor. Its cost grows
+// with the changes since then.
 func (l *log) view(q querier, seq int64) (*view, error) {
 	st, err := l.state(q)
 	if err != nil {
@@ -87,8 +87,8 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	return info, err
 }
 
-// home finds the home page at a sequence number: that at "/", or the one that a
-// source has found where "/" redirects to. The identity "" means none.
+// home finds the home page at a sequence number: the page at "/", or the page to
+// which a source says that "/" redirects. "" = none.
 func (l *log) home(q querier, seq int64) (identity string, meta []byte, err error) {
 	identity = "/"
 	for range record.MaxRedirects {
@@ -116,7 +116,7 @@ func (v *view) Site() millrace.Site {
 	return info
 }
 
-// rowColumns begin with an argument: whether the frame of the blocks is read too.
+// rowColumns begins with an argument: whether to read the frame of the blocks.
 const rowColumns = "(SELECT data FROM body WHERE body.id = entry.body AND ?), id, rank, modified, body, url, revision, meta"
 
 func (r *row) scan(scan scanner) error {
@@ -126,8 +126,8 @@ func (r *row) scan(scan scanner) error {
 	return err
 }
 
-// entry finds the entry of a page that the view shows, with the frame of its
-// blocks if bodies is set.
+// entry finds the entry of a page in the view, with the frame of its blocks if
+// bodies is set.
 func (v *view) entry(ctx context.Context, identity string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
@@ -145,13 +145,13 @@ func (v *view) entry(ctx context.Context, identity string, bodies bool) (r row, 
 	return r, err
 }
 
-// gone is the error of a view that outlived what Compact keeps.
+// gone is the error of a view that is older than what Compact keeps.
 func (v *view) gone() error {
 	return fmt.Errorf("%w: the view of sequence number %d has been compacted away", millrace.ErrConflict, v.seq)
 }
 
-// whole gives an error if Compact may have taken something from the view: what
-// it does not find may then have been there.
+// whole returns an error if Compact may have dropped something from the view: a
+// missing row may then be such a row.
 func (v *view) whole(ctx context.Context) error {
 	var floor int64
 	err := v.log.store.read.row(ctx, "SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)
@@ -161,7 +161,7 @@ func (v *view) whole(ctx context.Context) error {
 	return err
 }
 
-// page makes the page of an entry that was read with bodies as it is here.
+// page returns the page of an entry that was read with bodies.
 func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, err error) {
 	if bodies && r.body != 0 {
 		if r.Blocks == nil {
