@@ -18,13 +18,13 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// additions are what an answer gets if it is a page.
+// additions are the links and elements that a page gets.
 type additions struct {
 	fields   []string // values of Link
-	vary     []string // fields of requests that choose between the page and a link's target
+	vary     []string // request fields that choose between the page and a link's target
 	elements []byte   // for the head of its HTML; nil = none
-	mark     string   // of the elements, "" when there are none
-	sum      string   // of everything
+	mark     string   // hash of the elements, "" if none
+	sum      string   // hash of everything
 }
 
 var nothing = new(additions)
@@ -74,12 +74,12 @@ func (a *additions) size() int {
 	return n
 }
 
-// additionsCache keeps the additions of the pages that are asked for, as long as
-// an edition stands: a page of the site then costs no look into the store. It
-// forgets in generations, so that its size is bounded.
+// additionsCache caches the additions of requested pages for one edition, so that a
+// page needs no read of the store. It drops entries in generations, so its size is
+// bounded.
 type additionsCache struct {
 	mu         sync.Mutex
-	at         *home // of which edition and home page the entries are
+	at         *home // the edition and home page of the entries
 	young, old map[string]*additions
 	bytes      int // of young
 }
@@ -111,7 +111,7 @@ func (c *additionsCache) put(at *home, page string, a *additions) {
 	c.add(page, a)
 }
 
-// add keeps an entry. The lock is held.
+// add adds an entry. The lock is held.
 func (c *additionsCache) add(page string, a *additions) {
 	n := len(page) + a.size()
 	if n > maxAdditions/64 {
@@ -127,7 +127,7 @@ func (c *additionsCache) add(page string, a *additions) {
 	c.bytes += n
 }
 
-// additions returns what one page gets; the path of r is relative to the base.
+// additions returns the additions of a page; the path of r is relative to the base.
 func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *additions {
 	page := r.URL.EscapedPath()
 	key := page
@@ -145,9 +145,8 @@ func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *addit
 	return a
 }
 
-// links returns the links of one page, those of the site first, and the JSON-LD
-// that goes into its head. With an error, some are missing, which has been
-// logged.
+// links returns the links of a page, those of the site first, and the JSON-LD for
+// its head. Errors are logged, and some links are then missing.
 func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	here := page
 	if p.front != nil && query != "" {
@@ -168,8 +167,8 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 		if err != nil {
 			failed = err
 			if ctx.Err() == nil {
-				// The page itself is worth more than its links.
-				p.o.Log.Error("links of a page", "page", access.Redact(page), "err", err)
+				// Serve the page without its links.
+				p.o.Log.Error("read links of page failed", "path", access.Redact(page), "err", err)
 			}
 		}
 		out = append(out, links...)
@@ -177,9 +176,8 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 	return out, data, failed
 }
 
-// pageLinks asks for the page with the query, then without: a file is the same
-// page under any query. What a server makes is not: a search or a draft is no
-// form of the home page.
+// pageLinks returns the links of the page with its query, then without: a file is
+// the same page under any query. A page of a server is not.
 func pageLinks(ctx context.Context, n millrace.Advertisement, identity, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, identity+"?"+query)
@@ -197,8 +195,8 @@ func pageLinks(ctx context.Context, n millrace.Advertisement, identity, query st
 	return links, err
 }
 
-// mayTransform reports whether an answer allows that others change it (RFC 9111,
-// section 5.2.2.6).
+// mayTransform reports whether a response may be changed (RFC 9111, section
+// 5.2.2.6).
 func mayTransform(h http.Header) bool {
 	for _, v := range h["Cache-Control"] {
 		if strings.Contains(strings.ToLower(v), "no-transform") {

@@ -27,17 +27,17 @@ import (
 // Files are a site's own pages and files, such as a folder.
 type Files interface {
 	fs.FS
-	// Lookup returns the file for a path, percent-encoded and relative to the
-	// site's base, or the path to go to instead. ErrNotFound: it has no file.
+	// Lookup returns the file for a path, percent-encoded and relative to the base,
+	// or a redirect. ErrNotFound: no file.
 	Lookup(urlPath string) (file, redirect string, err error)
-	// Peek returns the state of a file by its name, also of one that a link
-	// leads to which nothing may be served from: it is there to be compared.
+	// Peek returns the state of a file by its name, for comparison only. It follows
+	// links that must not be served.
 	Peek(name string) (fs.FileInfo, error)
 }
 
 // NewFiles serves files with ranges, conditions and redirects, and the site's
-// own /404.html for what is not there. base is the site's base URL, where
-// redirects lead. log may be nil.
+// /404.html for missing paths. base is the base URL of the site, for redirects. log
+// may be nil.
 func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) {
 	prefix, err := basepath.Of(base)
 	if err != nil {
@@ -55,7 +55,7 @@ type static struct {
 	log    *slog.Logger
 }
 
-// ServeHTTP answers with a file.
+// ServeHTTP serves a file.
 func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if reply.OnlyReads(w, r) {
 		return
@@ -78,12 +78,12 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, fs.ErrNotExist) {
 		s.missing(w, r)
 	} else if err != nil && r.Context().Err() == nil {
-		s.log.Error("file of the site", "path", r.URL.Path, "err", err)
+		s.log.Error("serve file failed", "path", r.URL.Path, "err", err)
 		reply.Error(w, r, millrace.Status(err), nil)
 	}
 }
 
-// missing answers with the site's own words for what is not there.
+// missing serves the site's 404 page.
 func (s *static) missing(w http.ResponseWriter, r *http.Request) {
 	if path.Ext(r.URL.Path) != ".json" {
 		if s.serve(w, r, "404.html", http.StatusNotFound) == nil {
@@ -93,7 +93,7 @@ func (s *static) missing(w http.ResponseWriter, r *http.Request) {
 	reply.NotFound(w, r)
 }
 
-// serve answers with one file. An error means that nothing has been answered.
+// serve serves one file. After an error, no response has begun.
 func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, status int) error {
 	f, err := s.files.Open(name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	}
 	content, ok := f.(io.ReadSeeker)
 	if !ok || !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w: no regular file", name, millrace.ErrNotFound)
+		return fmt.Errorf("%s: %w: not a regular file", name, millrace.ErrNotFound)
 	}
 	h := w.Header()
 	if isPage(name) {
@@ -124,13 +124,13 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
-			_, _ = io.Copy(w, content) // a client that is gone needs no answer
+			_, _ = io.Copy(w, content) // the client may be gone
 		}
 		return nil
 	}
 	tag := `"` + strconv.FormatInt(info.Size(), 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + `"`
 	if time.Since(info.ModTime()) < 2*time.Second {
-		tag = "W/" + tag // it may change again without a trace
+		tag = "W/" + tag // it may change again within the same time
 	}
 	h.Set("Etag", tag)
 	modified := info.ModTime()
@@ -141,12 +141,11 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	return nil
 }
 
-// maxPrepared is the size in bytes of the largest page that is answered from the
-// response cache.
+// maxPrepared is the size in bytes of the largest page in the response cache.
 const maxPrepared = 4 << 20
 
-// page answers a request for an HTML file with its links from the response cache.
-// It reports false, with nothing answered, for anything else.
+// page serves an HTML file with its links from the response cache. It reports
+// false, without a response, for anything else.
 func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request, press *edition.Press, adds *additions) (bool, error) {
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
@@ -192,8 +191,8 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	})
 }
 
-// preferred returns the file that Lookup gives for a path whenever it is there, ""
-// if that depends on other files.
+// preferred returns the file that Lookup prefers for a path, "" if that depends on
+// other files.
 func preferred(urlPath string) string {
 	name := strings.TrimPrefix(urlPath, "/")
 	switch base := path.Base(name); {
@@ -206,7 +205,7 @@ func preferred(urlPath string) string {
 	return ""
 }
 
-// read returns the bytes of a page, and when it was modified.
+// read returns the bytes of a page and its time of modification.
 func (s *static) read(file string) (html []byte, modified time.Time, err error) {
 	f, err := s.files.Open(file)
 	if err != nil {
@@ -233,9 +232,8 @@ func isPage(name string) bool {
 // typeLength is the number of bytes of a page that decide its media type.
 const typeLength = 1024
 
-// htmlType returns the media type of a page by its first bytes. The page's own
-// declaration of a character set wins: htmlType adds one only where it is
-// absent.
+// htmlType returns the media type of a page by its first bytes. It adds a character
+// set only if the page does not declare one.
 func htmlType(head []byte) string {
 	if n := len(head); n == typeLength {
 		head = head[:n-utf8.UTFMax] // a character may be cut at the end

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Hosts returns the hosts that a site goes by: those of its bases, with and without
+// Hosts returns the host names of a site: those of its base URLs, with and without
 // www, and more.
 func Hosts(more []string, bases ...string) []string {
 	var out []string

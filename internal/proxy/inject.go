@@ -2,27 +2,26 @@ package proxy
 
 import "io"
 
-// injector inserts bytes into the head of an HTML page that is written through
-// it: before the first thing that may end the head or that is more than a
-// simple element of it. That place is right for every page, with or without
-// head tags, and leaves a character set declared early where it is. Nothing
-// but the start of one tag is held back. A page whose characters are not
-// compatible with ASCII goes through as it is.
+// injector inserts bytes into the head of an HTML page while it streams: before the
+// first tag that may end the head or is not a simple element of it. That position
+// is valid with or without head tags, and after an early character set. It buffers
+// only the start of one tag. Pages in encodings incompatible with ASCII pass
+// unchanged.
 type injector struct {
 	w      io.Writer
 	insert []byte
 	state  state
 	offset int64
-	held   []byte // of the tag being read: its "<" and its name
-	raw    string // the element whose text is being read, "" for others
-	match  int    // how much of "</" and raw has just been seen
-	dashes int    // at the end of what was read of a comment
+	held   []byte // of the current tag: "<" and its name
+	raw    string // the element whose text is read, "" for others
+	match  int    // length of the match of "</" and raw
+	dashes int    // at the end of a comment so far
 	bang   bool   // after the dashes
 	quote  byte   // of an attribute value
 }
 
-// state is where in the page the reader stands; the names are those of the
-// HTML standard, section 13.2.5, several to one.
+// state is the state of the parser. The names are those of the HTML standard,
+// section 13.2.5, which has more states.
 type state uint8
 
 const (
@@ -35,11 +34,10 @@ const (
 	inDeclaration // <!DOCTYPE, <?xml, until ">"
 	inComment
 	inRaw // of title and style
-	over  // inserted, or given up
+	over  // inserted or given up
 )
 
-// longestName is the length of the longest start of a tag that is looked at,
-// "</title".
+// longestName is the length of the longest tag start that matters, "</title".
 const longestName = 7
 
 // Write passes bytes through.
@@ -50,7 +48,7 @@ func (in *injector) Write(p []byte) (int, error) {
 	from := 0 // p[:from] is written or held
 	for i, c := range p {
 		if c == 0 || in.offset == 0 && c >= 0xFE {
-			// UTF-16 or UTF-32, or no text at all.
+			// UTF-16, UTF-32 or binary.
 			return len(p), in.end(nil, p[from:])
 		}
 		switch in.state {
@@ -79,7 +77,7 @@ func (in *injector) Write(p []byte) (int, error) {
 				return len(p), in.end(in.insert, p[i:])
 			}
 			if in.state == inTagOpen {
-				from = i + 1 // held
+				from = i + 1 // buffered
 			} else {
 				from = i
 			}
@@ -106,8 +104,8 @@ func (in *injector) Close() error {
 	return in.end(insert, nil)
 }
 
-// end writes what is inserted, what was held, and the rest; from then on
-// everything passes.
+// end writes the insertion, the buffer and the rest. Everything later passes
+// unchanged.
 func (in *injector) end(insert, rest []byte) error {
 	in.state = over
 	for _, b := range [][]byte{insert, in.held, rest} {
@@ -120,9 +118,9 @@ func (in *injector) end(insert, rest []byte) error {
 	return nil
 }
 
-// tagOpen reads one byte after "<". It reports true when the links belong
-// before the tag. Else it has held the byte, or has moved to another state and
-// the byte is the caller's to write.
+// tagOpen reads one byte after "<". It reports true if the links belong before the
+// tag. Else it has buffered the byte, or has changed the state and the caller
+// writes the byte.
 func (in *injector) tagOpen(c byte) (bool, error) {
 	name := in.held[1:]
 	letter := 'a' <= c|0x20 && c|0x20 <= 'z'
@@ -173,7 +171,7 @@ func (in *injector) tagOpen(c byte) (bool, error) {
 	return false, err
 }
 
-// pass writes what was held and moves on.
+// pass writes the buffer and changes the state.
 func (in *injector) pass(to state) error {
 	in.state = to
 	_, err := in.w.Write(in.held)
@@ -181,7 +179,7 @@ func (in *injector) pass(to state) error {
 	return err
 }
 
-// skip reads one byte of something into which nothing is inserted.
+// skip reads one byte of a part without insertions.
 func (in *injector) skip(c byte) {
 	switch in.state {
 	case inAttributes:
@@ -238,7 +236,7 @@ func (in *injector) close() {
 	}
 }
 
-// rawText looks for the end tag of the element whose text it reads.
+// rawText reads text up to the end tag of its element.
 func (in *injector) rawText(c byte) {
 	end := len("</") + len(in.raw)
 	switch {

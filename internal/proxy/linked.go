@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// linked adds links to an answer that is a page.
+// linked adds links to a response with a page.
 type linked struct {
 	to    http.ResponseWriter
 	head  bool // the request is a HEAD
-	plain bool // nothing is inserted, whatever there is
+	plain bool // nothing is inserted
 	find  func() *additions
-	// without says why the page is no other form of it, if one was asked for.
+	// without adds the reason why the page has no other form, if one was requested.
 	without func(h http.Header)
 	adds    *additions // nil: find was not called
 	in      *injector
@@ -28,7 +28,7 @@ type linked struct {
 	wrote   bool
 }
 
-// load finds the links, at most once.
+// load finds the additions once.
 func (lw *linked) load() *additions {
 	if lw.adds == nil {
 		lw.adds = lw.find()
@@ -39,10 +39,10 @@ func (lw *linked) load() *additions {
 	return lw.adds
 }
 
-// prepare makes the conditions of a request those of the page without links:
-// a validator that the client holds of the page with the links of today counts
-// as the page's own, any other does not. It reports whether elements will be
-// inserted if the answer is a page, as far as the request made it look.
+// prepare rewrites the conditions of a request for the page without links. A
+// validator of the page with the current links becomes that of the plain page;
+// others never match. prepare reports whether a page will get elements, if it had
+// to find that out.
 func (lw *linked) prepare(r *http.Request) bool {
 	held := r.Header["If-None-Match"]
 	if held == nil && r.Header["Range"] == nil {
@@ -65,7 +65,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 		}
 	}
 	if own == nil {
-		// With a validator, a date does not count (RFC 9110, section 13.1.3).
+		// With a validator, a date is ignored (RFC 9110, section 13.1.3).
 		own = []string{`"~"`}
 	}
 	r.Header["If-None-Match"] = []string{strings.Join(own, ", ")}
@@ -75,7 +75,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 // Header returns the header of the answer.
 func (lw *linked) Header() http.Header { return lw.to.Header() }
 
-// WriteHeader adds the links.
+// WriteHeader adds the links to the header.
 func (lw *linked) WriteHeader(status int) {
 	h := lw.to.Header()
 	if status < 200 || lw.wrote {
@@ -105,7 +105,7 @@ func (lw *linked) WriteHeader(status int) {
 	lw.to.WriteHeader(status)
 }
 
-// change makes the header that of a page with inserted elements.
+// change adapts the header to the inserted elements.
 func (lw *linked) change(h http.Header, status int) {
 	if tag := h.Get("Etag"); tag != "" {
 		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)
@@ -124,8 +124,7 @@ func (lw *linked) change(h http.Header, status int) {
 	lw.in = &injector{w: lw.to, insert: lw.adds.elements}
 }
 
-// element returns a link as HTML in ASCII, whatever the page's character set
-// is. It reads the same in XHTML.
+// element returns a link as HTML in ASCII, valid in any character set and in XHTML.
 func element(l millrace.Link) string {
 	var b strings.Builder
 	b.WriteString(`<link rel="` + html.EscapeString(l.Rel) + `"`)
@@ -144,9 +143,8 @@ func element(l millrace.Link) string {
 	return b.String()
 }
 
-// script returns a JSON-LD object as an element in ASCII, whatever the page's
-// character set is: nothing in it can end the element, or start a comment. It
-// is "" for what is no JSON object.
+// script returns a JSON-LD object as a script element in ASCII, "" if it is not a
+// JSON object. Nothing in it can end the element or start a comment.
 func script(data json.RawMessage) string {
 	var flat bytes.Buffer
 	if json.Compact(&flat, data) != nil || flat.Bytes()[0] != '{' {
@@ -157,7 +155,7 @@ func script(data json.RawMessage) string {
 	for _, c := range flat.String() {
 		switch {
 		case c == '<' || c == '>' || c == '&' || c >= 0x7f && c <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, c) // in valid JSON all of these are inside strings
+			fmt.Fprintf(&b, `\u%04x`, c) // in valid JSON, these occur only in strings
 		case c > 0xffff:
 			high, low := utf16.EncodeRune(c)
 			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
@@ -169,11 +167,11 @@ func script(data json.RawMessage) string {
 	return b.String()
 }
 
-// IsHTML reports whether a media type is that of pages to insert into.
+// IsHTML reports whether pages of a media type can get elements.
 func IsHTML(contentType string) bool {
 	switch contentType {
 	case "text/html", "text/html; charset=utf-8", "text/html; charset=UTF-8":
-		return true // what most servers say, without a look at each letter
+		return true // fast path for the most common form
 	}
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "text/html" {
@@ -183,7 +181,7 @@ func IsHTML(contentType string) bool {
 	return !strings.HasPrefix(charset, "utf-16") && !strings.HasPrefix(charset, "utf-32")
 }
 
-// Write passes the page on, with the elements in its head.
+// Write writes the page with its elements.
 func (lw *linked) Write(b []byte) (int, error) {
 	if !lw.wrote {
 		if lw.Header().Get("Content-Type") == "" {
@@ -197,7 +195,7 @@ func (lw *linked) Write(b []byte) (int, error) {
 	return lw.to.Write(b)
 }
 
-// ReadFrom passes files on the short way when nothing is inserted.
+// ReadFrom copies files directly if nothing is inserted.
 func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
 	if lw.wrote && lw.in == nil {
 		return io.Copy(lw.to, r)
@@ -205,5 +203,5 @@ func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{lw}, r)
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap implements [http.ResponseController].
 func (lw *linked) Unwrap() http.ResponseWriter { return lw.to }

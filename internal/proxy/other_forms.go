@@ -9,18 +9,18 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// maxLogged is how many pages of an edition are logged as having no other form.
+// maxLogged is the most pages of an edition that are logged without another form.
 const maxLogged = 1000
 
-// otherFormsLog keeps which pages were logged as having no other form: each once in an
-// edition, and not more than anybody reads.
+// otherFormsLog records which pages of an edition were logged without another form,
+// each once.
 type otherFormsLog struct {
 	mu    sync.Mutex
 	of    *edition.Edition
 	pages map[string]bool
 }
 
-// first reports whether a page is to be logged.
+// first reports whether to log a page.
 func (t *otherFormsLog) first(ed *edition.Edition, page string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,8 +34,8 @@ func (t *otherFormsLog) first(ed *edition.Edition, page string) bool {
 	return true
 }
 
-// otherForms says in the header of a page why the request, which asks for another
-// form of it, gets the page as it is. The path of r is relative to the base.
+// otherForms adds a header field with the reason why a page has no other form, if
+// one was requested. The path of r is relative to the base.
 func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) {
 	for _, n := range ed.Advertisements {
 		if n.Without == nil {
@@ -45,20 +45,19 @@ func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) 
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {
-				p.o.Log.Error("other forms of a page", "page", access.Redact(r.URL.Path), "err", err)
+				p.o.Log.Error("read other forms of page failed", "path", access.Redact(r.URL.Path), "err", err)
 			}
 		case field != "":
 			h.Set(field, why)
 			addVary(h, "Accept")
 			if p.without.first(ed, r.URL.EscapedPath()) {
-				p.o.Log.Info("a page has no other form", "page", access.Redact(r.URL.Path), "field", field, "why", why)
+				p.o.Log.Info("page has no other form", "path", access.Redact(r.URL.Path), "field", field, "why", why)
 			}
 		}
 	}
 }
 
-// lacks reports whether a request asks for a form of a page that the page does not
-// have.
+// lacks reports whether a request is for a form that the page does not have.
 func (p *Pages) lacks(ed *edition.Edition, r *http.Request) bool {
 	h := make(http.Header)
 	if r.Header["Accept"] != nil {
@@ -67,7 +66,7 @@ func (p *Pages) lacks(ed *edition.Edition, r *http.Request) bool {
 	return len(h) > 0
 }
 
-// addVary adds a field to those that an answer depends on.
+// addVary adds a field to Vary.
 func addVary(h http.Header, field string) {
 	for _, value := range h["Vary"] {
 		for token := range strings.SplitSeq(value, ",") {

@@ -23,21 +23,20 @@ import (
 // PagesOptions configure [Pages].
 type PagesOptions struct {
 	Base string // URL of the site's pages; "" = the root, without a host
-	// Origin answers for the site's own pages and files, by paths relative to Base, or,
-	// if it is a [Proxy], by those of the host; nil = the site has none here.
+	// Origin serves the site's own pages and files, with paths relative to Base; a
+	// [Proxy] gets the paths of the host. nil = none.
 	Origin http.Handler
-	// Welcome answers for what the site has not, such as a home page.
+	// Welcome serves what the site does not have, such as a home page.
 	Welcome http.Handler
-	// Home returns more links of the home page, of an edition.
+	// Home returns additional links of the home page.
 	Home func(ed *edition.Edition) []millrace.Link
-	// Signed reports whether a request has a signature, which header fields that
-	// change here would break.
+	// Signed reports whether a request has a signature, which changed header fields
+	// would break.
 	Signed func(r *http.Request) bool
 	Log    *slog.Logger
 }
 
-// Pages answers for the site's own pages and files. Pages get the links by which
-// their documents are discovered.
+// Pages serves the site's own pages and files, with links to the machine documents.
 type Pages struct {
 	press     *edition.Press
 	o         PagesOptions
@@ -45,14 +44,14 @@ type Pages struct {
 	front     *Proxy // the origin, if it is one
 	ending    context.Context
 	home      atomic.Pointer[home]
-	homing    sync.Mutex // of a search for home
+	homing    sync.Mutex // guards a search for home
 	without   otherFormsLog
 	added     additionsCache
 	recodings recodings
 }
 
-// NewPages returns the pages of a site. The context ends what is done in the background.
-// An error wraps [millrace.ErrInvalid].
+// NewPages returns the pages of a site. ctx ends background work. An error wraps
+// [millrace.ErrInvalid].
 func NewPages(ctx context.Context, press *edition.Press, o *PagesOptions) (*Pages, error) {
 	p := &Pages{press: press, o: *o, ending: ctx}
 	p.front, _ = o.Origin.(*Proxy)
@@ -61,14 +60,14 @@ func NewPages(ctx context.Context, press *edition.Press, o *PagesOptions) (*Page
 	return p, err
 }
 
-// Serve answers a request, whose path is relative to the base in inner. An error means
-// that nothing has been answered, unless it wraps [edition.ErrBroken].
+// Serve serves a request; the path of inner is relative to the base. After an
+// error, no response has begun, unless the error wraps [edition.ErrBroken].
 func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) error {
 	ed := p.press.Current()
 	origin, whole := p.o.Origin, inner
 	switch {
 	case p.front != nil:
-		origin, whole = http.HandlerFunc(p.front.Pass), r // its server gets the request as it has come
+		origin, whole = http.HandlerFunc(p.front.Pass), r // the server gets the original request
 	case origin == nil:
 		origin = p.o.Welcome
 	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
@@ -93,7 +92,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 		}
 	}
 	if p.o.Signed(inner) {
-		// Fields are changed here, and what they were is verified afterwards.
+		// Header fields are changed, and signatures need the original ones.
 		changed, outer := *inner, *whole
 		changed.Header = inner.Header.Clone()
 		outer.Header = changed.Header
@@ -103,12 +102,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	if inner.Header["Accept"] != nil {
 		lw.without = func(h http.Header) { p.otherForms(h, ed, inner) }
 	}
-	// To a client that takes the end of the connection for the end of the page,
-	// one of unknown length that is cut off would look whole.
+	// HTTP/1.0 clients would take an interrupted page for a complete one.
 	lw.plain = p.front != nil && !inner.ProtoAtLeast(1, 1)
 	if lw.prepare(inner) {
-		// A range of a page that is served with links would be cut from other
-		// bytes than the whole.
+		// A range would be cut from the page without links.
 		inner.Header.Del("Range")
 		inner.Header.Del("If-Range")
 	}
@@ -132,8 +129,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	return nil
 }
 
-// MayBePage reports whether a path may name an HTML page: other files cost no
-// lookup.
+// MayBePage reports whether a path may be an HTML page: other files need no lookup.
 func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf",
@@ -143,8 +139,8 @@ func MayBePage(p string) bool {
 	return true
 }
 
-// identity returns the identity that a page of the site has by the path and
-// query of a request, relative to the base.
+// identity returns the path of a page in the store for a request, relative to the
+// base.
 func (p *Pages) identity(r *http.Request, query bool) string {
 	name := r.URL.EscapedPath()
 	if query && r.URL.RawQuery != "" {
@@ -158,19 +154,19 @@ func (p *Pages) identity(r *http.Request, query bool) string {
 	return canon.Relative(base, u)
 }
 
-// home says where a client of "/" ends up.
+// home is the final target of "/".
 type home struct {
 	ed   *edition.Edition
 	path string // percent-encoded, after redirects; in front of a server, with the query
-	none bool   // there is nothing
+	none bool   // there is no home page
 }
 
-// homeTime is how long the way to the home page of the site's server may take.
+// homeTime is the time limit of finding the home page of a server.
 const homeTime = 30 * time.Second
 
-// homeOf follows "/" through redirects, once per edition: the site's links belong on
-// the final response (TCT draft-01, section 1.4.1). In front of a server that is done
-// in the background; until then, it is as it was, and at first "/".
+// homeOf follows the redirects of "/" once per edition: the site's links belong on
+// the final response (TCT draft-01, section 1.4.1). For a server, it works in the
+// background; until then the previous result counts, at first "/".
 func (p *Pages) homeOf(ed *edition.Edition) *home {
 	if at := p.home.Load(); at != nil && at.ed == ed {
 		return at
@@ -201,7 +197,7 @@ func (p *Pages) homeOf(ed *edition.Edition) *home {
 	return first
 }
 
-// follow asks for "/" and where that leads.
+// follow requests "/" and follows redirects.
 func (p *Pages) follow(ctx context.Context, ed *edition.Edition) *home {
 	at, target := &home{ed: ed, path: "/"}, &url.URL{Path: "/"}
 	for range 5 {

@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace/internal/conns"
 )
 
-// rewrite makes of a request the one that the site's server gets.
+// rewrite makes the request for the site's server.
 func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	in, out := pr.In, pr.Out
 	out.URL.Scheme, out.URL.Host, out.URL.User = p.target.Scheme, p.target.Host, nil
-	out.URL.RawQuery = in.URL.RawQuery // as it has come
+	out.URL.RawQuery = in.URL.RawQuery // unchanged
 	out.Host = in.Host
-	out.Trailer = in.Trailer // it is filled as the body is read
+	out.Trailer = in.Trailer // filled while the body is read
 	from := access.ParseAddress(in.RemoteAddr)
 	trusted := p.trusts(from)
 	for name := range out.Header {
@@ -30,7 +30,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			delete(out.Header, name)
 		}
 	}
-	// What the proxy in front of this one says is not the client's to say.
+	// Only the proxy in front may set these fields.
 	proto, host := p.scheme, in.Host
 	chain := from.String()
 	switch {
@@ -55,9 +55,8 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
 }
 
-// forwarding reports whether a field describes the client and its request to a
-// server behind a proxy. Only a proxy may set such a field. Servers that make
-// variables of fields take "_" for "-".
+// forwarding reports whether a field is one that only proxies may set. Servers may
+// treat "_" like "-".
 func forwarding(name string) bool {
 	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
 		return false
@@ -70,11 +69,11 @@ func forwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// modify mends in an answer what the site's server cannot know: by which
-// address it is reached. It says so when the server answers again.
+// modify rewrites internal addresses in a response. It logs when the server works
+// again.
 func (p *Proxy) modify(resp *http.Response) error {
 	if p.failing.Load() && p.failing.CompareAndSwap(true, false) {
-		p.log.Info("the site's own server answers", "origin", p.target.Host)
+		p.log.Info("origin server responds again", "origin", p.target.Host)
 	}
 	insert(resp)
 	for _, name := range []string{"Location", "Content-Location"} {
@@ -87,8 +86,8 @@ func (p *Proxy) modify(resp *http.Response) error {
 	return nil
 }
 
-// public returns the address by which visitors reach one of the site's server
-// itself, such as one with its port, which many put into their redirects.
+// public returns the public URL for an internal URL of the site's server, such as
+// in redirects.
 func (p *Proxy) public(raw string, r *http.Request) (string, bool) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok || !strings.EqualFold(scheme, p.target.Scheme) {
@@ -117,18 +116,18 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// deadlineWriter is a response that may take any time as long as it moves: each piece
-// has a limit of its own, and waiting for the site's server has none.
+// deadlineWriter is a response without a total time limit. Each piece has a limit,
+// and waiting for the site's server has none.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	each    time.Duration
-	until   time.Time   // of the deadline that is set
-	strict  bool        // a deadline that passes ends an idle response, too
-	slow    bool        // the client takes long
-	kept    http.Header // what was set before; interim answers clear it
+	until   time.Time   // the current deadline
+	strict  bool        // an expired deadline ends an idle response, too
+	slow    bool        // the client is slow
+	kept    http.Header // header set before; interim responses clear it
 	body    *upload
-	conn    *conns.Conn // of the client; nil = pieces go out as the server writes them
+	conn    *conns.Conn // of the client; nil = pieces are sent as the server writes them
 }
 
 func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duration) *deadlineWriter {
@@ -136,14 +135,14 @@ func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duratio
 	if h := w.Header(); len(h) > 0 {
 		to.kept = h.Clone()
 	}
-	// Without a body to read, a deadline for reading would end the request.
-	// Where there are no deadlines, as in memory, none are needed.
+	// Without a body, a read deadline would end the request. Connections in memory
+	// have no deadlines and need none.
 	_ = to.control.SetReadDeadline(time.Time{})
 	to.rests()
 	return to
 }
 
-// moves begins something that the client has to take. It returns the time.
+// moves starts the time limit of a piece. It returns the time.
 func (to *deadlineWriter) moves() (now time.Time) {
 	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
@@ -153,15 +152,14 @@ func (to *deadlineWriter) moves() (now time.Time) {
 	return now
 }
 
-// rests ends it.
+// rests ends the time limit.
 func (to *deadlineWriter) rests() {
 	if to.strict {
 		_ = to.control.SetWriteDeadline(time.Time{})
 	}
 }
 
-// WriteHeader keeps what was set before out of interim answers, and in the
-// final one.
+// WriteHeader adds the earlier header to the final response only.
 func (to *deadlineWriter) WriteHeader(status int) {
 	if to.kept != nil {
 		h := to.Header()
@@ -175,18 +173,18 @@ func (to *deadlineWriter) WriteHeader(status int) {
 		}
 	}
 	if h := to.Header(); status >= 200 && h["Content-Type"] == nil {
-		h["Content-Type"] = nil // do not guess what the site's server omits
+		h["Content-Type"] = nil // do not guess the type
 	}
 	to.moves()
 	to.ResponseWriter.WriteHeader(status)
 	to.rests()
 }
 
-// slowPiece is how many bytes a client that is slow is given at once.
+// slowPiece is the most bytes per piece for a slow client.
 const slowPiece = 16 << 10
 
 // Write gives the client time for each piece. A slow client gets smaller pieces
-// from then on, so that it is not cut off.
+// from then on.
 func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:]
@@ -204,7 +202,7 @@ func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 	}
 }
 
-// send writes a piece. A large one takes with it what the server has collected.
+// send writes a piece. A large one also flushes the server's buffer.
 func (to *deadlineWriter) send(piece []byte) (int, error) {
 	if to.conn == nil || len(piece) <= conns.MostHeld {
 		return to.ResponseWriter.Write(piece)
@@ -214,7 +212,7 @@ func (to *deadlineWriter) send(piece []byte) (int, error) {
 	return n, errors.Join(err, to.conn.Release())
 }
 
-// FlushError serves [http.ResponseController].
+// FlushError implements [http.ResponseController].
 func (to *deadlineWriter) FlushError() error {
 	to.moves()
 	err := to.control.Flush()
@@ -222,11 +220,11 @@ func (to *deadlineWriter) FlushError() error {
 	return err
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap implements [http.ResponseController].
 func (to *deadlineWriter) Unwrap() http.ResponseWriter { return to.ResponseWriter }
 
-// close leaves the end of the response, which the server still holds, as much
-// time as any piece.
+// close gives the end of the response, which the server still buffers, the time of
+// one piece.
 func (to *deadlineWriter) close() {
 	if to.body != nil {
 		to.body.end()
@@ -234,20 +232,19 @@ func (to *deadlineWriter) close() {
 	to.moves()
 }
 
-// late reports whether the client has not sent the request's body in time.
+// late reports whether the client sent the body too slowly.
 func (to *deadlineWriter) late() bool { return to.body != nil && to.body.late.Load() }
 
-// broken reports whether the request's body has ended too early, or in no end
-// that its header allows.
+// broken reports whether the request's body is incomplete or malformed.
 func (to *deadlineWriter) broken() bool { return to.body != nil && to.body.broken.Load() }
 
-// reading wraps the request's body, so that the client has time for each piece.
+// reading wraps the request's body with a time limit for each piece.
 func (to *deadlineWriter) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
 	return to.body
 }
 
-// upload is the body of a request that is passed on.
+// upload is the body of a proxied request.
 type upload struct {
 	io.ReadCloser
 	to     *deadlineWriter
@@ -258,7 +255,7 @@ type upload struct {
 	ended bool
 }
 
-// Read waits for the next piece.
+// Read reads the next piece.
 func (u *upload) Read(b []byte) (int, error) {
 	u.limit(time.Now().Add(u.to.each))
 	n, err := u.ReadCloser.Read(b)
@@ -274,8 +271,8 @@ func (u *upload) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// limit sets when the next piece has to be there. Once the request has ended,
-// the connection belongs to the next one.
+// limit sets the deadline of the next piece. After the end of the request, the
+// connection belongs to the next one.
 func (u *upload) limit(until time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -24,38 +24,36 @@ import (
 
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site: its path is put before that of the
-	// requests that the proxy gets by itself, its scheme is what a trusted proxy
-	// in front is taken to have been asked by. "" = the root, by http.
+	// Base is the base URL of the site. Its path precedes the paths of requests,
+	// and its scheme is that of requests by a trusted proxy. If empty, the root, by
+	// http.
 	Base string
-	// Hosts are the names that the site goes by, with their ports if these are not
-	// the usual ones; requests for others are refused (421), since who asks would
-	// choose what the site's server takes for its own name. nil = any.
+	// Hosts are the host names of the site, with unusual ports; requests for others
+	// get 421, because the server may trust the name. nil = any.
 	Hosts []string
-	// Timeout is how long the site's server may take to begin an answer, else
-	// the client gets 504; 0 = 1 min. How long the rest takes is not limited.
+	// Timeout is the time limit for the start of the server's response; then the
+	// client gets 504. 0 = 1 min. The rest has no limit.
 	Timeout time.Duration
-	// ClientTimeout is how long a client may take for each piece of an answer, and
-	// between two pieces of what it sends; 0 = 1 min.
+	// ClientTimeout is the time limit of a client for each piece of a response or a
+	// request's body; 0 = 1 min.
 	ClientTimeout time.Duration
-	// MaxOpen is how many requests pass at once, others get 503, or 429 who has
-	// many; 0 = 4096.
+	// MaxOpen is the most concurrent requests; others get 503, or 429 for a client
+	// with many. 0 = 4096.
 	MaxOpen int
-	// Proxies are the addresses whose X-Forwarded fields are trusted and passed
-	// on; nil if none.
+	// Proxies are the trusted proxies, whose X-Forwarded fields are passed on; nil
+	// = none.
 	Proxies []netip.Prefix
-	// Transport sends the requests; nil = what [fetch.Upstream] makes.
+	// Transport sends the requests; nil = [fetch.Upstream].
 	Transport http.RoundTripper
-	// Log receives an entry when the site's server stops answering and when it
-	// answers again; nil = slog.Default().
+	// Log receives an entry when the server fails and when it works again; nil =
+	// slog.Default().
 	Log *slog.Logger
 }
 
-// Proxy passes requests on to the site's own server, and its answers back as
-// they come: methods, bodies, codings, ranges, cookies, trailers, interim
-// answers and WebSockets. A path goes there exactly as it has come,
-// however it is spelled. As [Options.Origin] it stands in front of the whole
-// host, and [Options.Base] only says which of its paths are pages.
+// Proxy passes requests to the site's own server and streams its responses:
+// methods, bodies, codings, ranges, cookies, trailers, interim responses and
+// WebSockets. Paths stay byte for byte. As an Origin, it serves the whole host, and
+// Base only says which paths are pages.
 type Proxy struct {
 	target        *url.URL
 	base          string
@@ -63,12 +61,12 @@ type Proxy struct {
 	hosts         []string
 	clientTimeout time.Duration
 	proxies       []netip.Prefix
-	loop          string // this proxy in CDN-Loop (RFC 8586)
+	loop          string // name of this proxy in CDN-Loop (RFC 8586)
 	log           *slog.Logger
 	reverse       httputil.ReverseProxy
 	slots         *access.Slots
 	failing       atomic.Bool
-	loggedAt      atomic.Int64 // when failures were last told of, in seconds
+	loggedAt      atomic.Int64 // last log of a failure, in seconds
 	idle          func()
 }
 
@@ -83,7 +81,7 @@ func New(target string, o *Options) (*Proxy, error) {
 		return nil, fmt.Errorf("origin: %w: %w", millrace.ErrInvalid, err)
 	}
 	if at.Path != "" && at.Path != "/" || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fmt.Errorf("origin %s: %w: paths go to it as they come, so that it has none itself", at.Redacted(), millrace.ErrInvalid)
+		return nil, fmt.Errorf("origin %s: %w: the URL must not have a path", at.Redacted(), millrace.ErrInvalid)
 	}
 	base, err := url.Parse(o.Base)
 	if err != nil {
@@ -119,14 +117,14 @@ func New(target string, o *Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the connections to the site's server that no request uses.
+// Close closes idle connections to the server.
 func (p *Proxy) Close() {
 	if p.idle != nil {
 		p.idle()
 	}
 }
 
-// ServeHTTP passes a request on whose path is relative to the base.
+// ServeHTTP passes on a request whose path is relative to the base.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.base != "" {
 		inner, u := *r, *r.URL
@@ -153,14 +151,14 @@ var (
 	errLoop    = &millrace.RequestError{Status: http.StatusLoopDetected, Text: "the request has been here before: this server stands in front of itself"}
 	errPassing = &millrace.RequestError{Status: http.StatusServiceUnavailable, Text: "too many requests at once"}
 	errOpen    = &millrace.RequestError{Status: http.StatusTooManyRequests, Text: "too many requests of one client at once"}
-	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "the site's own server does not answer"}
+	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "origin server failed"}
 	errSlow    = &millrace.RequestError{Status: http.StatusGatewayTimeout, Text: "the site's own server did not answer in time"}
 	errBroken  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "the request's body is broken"}
 	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request's body did not come in time"}
 )
 
-// Misdirected returns the error of a request for a host that the site does not go
-// by, nil if it does.
+// Misdirected returns the error of a request for an unknown host, nil for a known
+// one.
 func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
 	if p.hosts == nil || slices.Contains(p.hosts, r.Host) || slices.Contains(p.hosts, authority(r.Host)) {
 		return nil
@@ -168,7 +166,7 @@ func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
 	return errHost
 }
 
-// authority returns a host and port as they are compared.
+// authority returns a host and port in canonical form.
 func authority(host string) string {
 	host = strings.ToLower(host)
 	for _, port := range []string{":80", ":443"} {
@@ -179,7 +177,7 @@ func authority(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// refused returns the error of a request that is no site's to answer, nil for
+// refused returns the error of a request that no proxy should pass on, nil for
 // others.
 func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	switch {
@@ -196,7 +194,7 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	return nil
 }
 
-// Pass passes a request on as it has come.
+// Pass passes on a request unchanged.
 func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 	if said := cmp.Or(p.Misdirected(r), p.refused(r)); said != nil {
 		reply.Error(w, r, said.Status, said)
@@ -233,7 +231,7 @@ func (p *Proxy) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// trouble answers for a server that has not.
+// trouble responds after a failure of the server.
 func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := w.(*deadlineWriter)
 	switch {
@@ -243,7 +241,7 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client is gone
-	case to != nil && to.broken(): // which is no fault of the site's server
+	case to != nil && to.broken(): // the client's fault
 		w.Header().Set("Connection", "close")
 		reply.Error(w, r, errBroken.Status, errBroken)
 		return
@@ -257,20 +255,20 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	reply.Error(w, r, said.Status, said)
 }
 
-// logInterval is how many seconds lie between two lines about a server that fails.
+// logInterval is the least number of seconds between two logs of failures.
 const logInterval = 30
 
-// logFailure logs that the server fails, now and then.
+// logFailure logs a failure of the server, at intervals.
 func (p *Proxy) logFailure(r *http.Request, err error) {
 	p.failing.Store(true)
 	now := time.Now().Unix()
 	if last := p.loggedAt.Load(); now-last >= logInterval && p.loggedAt.CompareAndSwap(last, now) {
-		p.log.Warn("the site's own server does not answer", "origin", p.target.Host, "path", access.Redact(r.URL.Path), "err", err)
+		p.log.Warn("origin server failed", "origin", p.target.Host, "path", access.Redact(r.URL.Path), "err", err)
 	}
 }
 
-// buffers are what answers are copied through. As long as few pass at once, they
-// are large: each piece costs a read and a write, and most pages are one.
+// buffers are buffers for copying responses. They are large while few are in use,
+// because most pages then need one read and one write.
 type buffers struct {
 	large, small sync.Pool
 	out          atomic.Int64 // large ones in use

@@ -18,57 +18,55 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// recoding is a page of the site's server that gets elements. One that is short is
-// made whole before it is sent, and if it comes compressed, the result is kept in
-// the response cache. Others stream: they are decoded and compressed again piece by
-// piece. A page that may not be kept is requested without coding the next time, from
-// a server by plain HTTP: that one is near, so that to decode takes longer than to
-// read more bytes.
+// recoding is a page of the site's server that gets elements. A short page is
+// completed before it is sent; if it came compressed, the result is cached. Others
+// stream: each piece is decoded and compressed again. The next request for a page
+// that must not be cached asks for no compression, if the server is near (plain
+// HTTP): decoding costs more than reading more bytes.
 type recoding struct {
 	p     *Pages
 	adds  *additions
 	name  string // of the page in the response cache
-	keep  bool   // the request allows that its answer is stored
-	state string // what the response cache has
+	keep  bool   // the request allows to store the response
+	state string // state in the response cache
 	kept  []byte
-	plain bool // the page was requested without coding to be compressed here
-	zip   bool // the page has come compressed
+	plain bool // requested uncompressed, to be compressed here
+	zip   bool // the page came compressed
 	coded bool // the client gets the page compressed
-	whole bool // the body has its elements, and is in the coding that the client gets
+	whole bool // the body is complete, in the client's coding
 	out   *gzip.Writer
 }
 
-// Held returns how many bytes of memory the pages take that are changed now.
+// Held returns the bytes of memory of the pages in work.
 func (p *Pages) Held() int64 { return p.recodings.held.Load() }
 
-// plainState is the state in the response cache of a page to request without
-// coding. No validator equals it: each ends with a space or a sum.
+// plainState is the state in the response cache of a page to request uncompressed.
+// No validator equals it: each ends with a space or a sum.
 const plainState = "identity"
 
-// recodings bounds the memory of the pages that are recoded at once. Others are
-// requested without coding, or stream.
+// recodings limits the memory of recoded pages. Beyond it, pages are requested
+// uncompressed, or stream.
 type recodings struct {
 	open    atomic.Int64 // pages that may come compressed
-	held    atomic.Int64 // bytes of the pages that were made whole
-	writers sync.Pool    // for pages that are not kept
-	best    sync.Pool    // for those that are
+	held    atomic.Int64 // bytes of completed pages
+	writers sync.Pool    // for pages that are not cached
+	best    sync.Pool    // for cached pages
 	readers sync.Pool
 	buffers sync.Pool
 }
 
 const (
 	maxRecodings = 32
-	maxWhole     = 1 << 20  // bytes of a page that is made whole, as it comes
-	maxDecoded   = 8 << 20  // bytes of it without coding
+	maxWhole     = 1 << 20  // compressed bytes of a page that is completed
+	maxDecoded   = 8 << 20  // uncompressed bytes of it
 	maxHeld      = 64 << 20 // bytes of all of them
 	keptLevel    = 6        // of gzip
 )
 
 type recodingKey struct{}
 
-// recode requests a page in a form that elements can be inserted into. whole is
-// the request that goes to the site's server, whose header r shares. Call done
-// at the end.
+// recode requests a page in a form that can get elements. whole is the request for
+// the server, and shares its header with r. Call done at the end.
 func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
 	if lw.load().mark == "" {
@@ -98,7 +96,7 @@ var (
 	gzipped = []string{"gzip"}
 )
 
-// acceptsGzip reports whether a client takes gzip (RFC 9110, section 12.5.3).
+// acceptsGzip reports whether a client accepts gzip (RFC 9110, section 12.5.3).
 func acceptsGzip(fields []string) bool {
 	any := false
 	for _, f := range fields {
@@ -117,8 +115,8 @@ func acceptsGzip(fields []string) bool {
 	return any
 }
 
-// insert inserts elements into a page of the site's server, or decodes it if that
-// has to be done while it streams.
+// insert inserts elements into a page of the server, or decodes a page that
+// streams.
 func insert(resp *http.Response) {
 	a, _ := resp.Request.Context().Value(recodingKey{}).(*recoding)
 	if a == nil || resp.StatusCode != http.StatusOK {
@@ -152,8 +150,8 @@ func insert(resp *http.Response) {
 	}
 }
 
-// complete makes a page whole, if its length is known, or if the last page with its
-// validator was whole. It reports false for others, whose body stays as it was.
+// complete completes a page if its length is known, or if the last page with its
+// validator was complete. Else it reports false and leaves the body unchanged.
 func (a *recoding) complete(resp *http.Response) bool {
 	all, h, from := &a.p.recodings, resp.Header, resp.Body
 	keep := a.zip && a.keep && storable(h)
@@ -177,7 +175,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 	in, out := all.buffer(), all.buffer()
 	resp.Body = &buffered{out, from, func() { all.held.Add(-held); all.free(in); all.free(out) }}
 	_, err := in.ReadFrom(io.LimitReader(from, maxWhole+1))
-	if err != nil || in.Len() > maxWhole { // the rest, or what is wrong with it, streams
+	if err != nil || in.Len() > maxWhole { // the rest or the error streams
 		resp.Body.(*buffered).Reader = io.MultiReader(in, failing{err}, from)
 		return false
 	}
@@ -197,8 +195,8 @@ func (a *recoding) complete(resp *http.Response) bool {
 	return true
 }
 
-// storable reports whether a response may be stored for other clients (RFC 9111,
-// section 3), and depends on nothing but its URL and the coding.
+// storable reports whether a shared cache may store a response (RFC 9111, section
+// 3), which depends only on URL and coding.
 func storable(h http.Header) bool {
 	if h["Set-Cookie"] != nil {
 		return false
@@ -219,12 +217,12 @@ func storable(h http.Header) bool {
 	return true
 }
 
-// make writes a page with its elements, in the coding that the client gets.
+// make writes a page with its elements, in the client's coding.
 func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 	all := &a.p.recodings
 	in := &injector{w: out, insert: a.adds.elements}
 	if !a.coded {
-		_, _ = in.Write(page) // a buffer takes everything
+		_, _ = in.Write(page) // a buffer never fails
 		return in.Close()
 	}
 	z := all.writer(best)
@@ -248,7 +246,7 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 	return err
 }
 
-// buffered is the body of a page that was read before it is sent.
+// buffered is the body of a page in memory.
 type buffered struct {
 	io.Reader
 	from  io.Closer
@@ -265,21 +263,21 @@ func (b *buffered) Close() error {
 	return b.from.Close()
 }
 
-// failing ends a body with an error; nil = it goes on with the next one.
+// failing is an error at the end of a body; nil = the next one follows.
 type failing struct{ err error }
 
 // Read returns the error.
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
-// seeds make sums unpredictable to clients.
+// seeds make sums unpredictable for clients.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// sum tells pages apart, as long as this process lives.
+// sum identifies pages within this process.
 func (*recodings) sum(page []byte) string {
 	return strconv.FormatUint(maphash.Bytes(seeds[0], page), 36) + "-" + strconv.FormatUint(maphash.Bytes(seeds[1], page), 36) + "-" + strconv.Itoa(len(page))
 }
 
-// writer returns an encoder: the best one for pages that are kept, else a fast one.
+// writer returns an encoder: the best one for cached pages, else a fast one.
 func (all *recodings) writer(best bool) *gzip.Writer {
 	pool, level := &all.writers, gzip.BestSpeed
 	if best {
@@ -314,14 +312,14 @@ func (all *recodings) free(b *bytes.Buffer) {
 	}
 }
 
-// decoded is a body without its compression.
+// decoded is a decompressed body.
 type decoded struct {
 	from io.ReadCloser
 	all  *recodings
 	z    *gzip.Reader // nil: nothing was read
 }
 
-// Read decodes what has come so far.
+// Read decodes the data received so far.
 func (d *decoded) Read(b []byte) (int, error) {
 	if d.z == nil {
 		z, _ := d.all.readers.Get().(*gzip.Reader)
@@ -329,7 +327,7 @@ func (d *decoded) Read(b []byte) (int, error) {
 			z = new(gzip.Reader)
 		}
 		if err := z.Reset(d.from); err != nil {
-			return 0, err // nothing at all is an empty page
+			return 0, err // an empty body is an empty page
 		}
 		d.z = z
 	}
@@ -345,20 +343,19 @@ func (d *decoded) Close() error {
 	return d.from.Close()
 }
 
-// encode compresses a page again, from the header on.
+// encode compresses a page again, and sets its header.
 func (lw *linked) encode(h http.Header) {
 	h["Content-Encoding"] = gzipped
 	addVary(h, "Accept-Encoding")
 	if lw.in == nil {
-		return // it is a HEAD, or whole
+		return // a HEAD, or complete
 	}
 	z := lw.again.p.recodings.writer(false)
 	z.Reset(lw.to)
 	lw.again.out, lw.in.w = z, z
 }
 
-// FlushError serves [http.ResponseController]: what has come of a page so far
-// goes out.
+// FlushError implements [http.ResponseController].
 func (lw *linked) FlushError() error {
 	if !lw.wrote {
 		lw.WriteHeader(http.StatusOK)

@@ -9,13 +9,12 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// The catalogue of what an origin has for machines (RFC 9727), in the form of
-// RFC 9264.
+// The catalogue of machine documents (RFC 9727), in the format of RFC 9264.
 const (
 	catalogRel     = "api-catalog"
 	catalogProfile = "https://www.rfc-editor.org/info/rfc9727"
 	linksetType    = "application/linkset+json"
-	maxCatalog     = 1 << 20 // bytes of a site's own that are taken in
+	maxCatalog     = 1 << 20 // most bytes of the site's own
 )
 
 // linkTarget is the target of a link in a link set.
@@ -24,7 +23,7 @@ type linkTarget struct {
 	Type string `json:"type,omitempty"`
 }
 
-// linkContext is what links in a link set are of.
+// linkContext is the links of one document in a link set.
 type linkContext struct {
 	Anchor  string       `json:"anchor"`
 	Item    []linkTarget `json:"item,omitempty"`
@@ -33,9 +32,8 @@ type linkContext struct {
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
-// catalog answers with the catalogue: that of the site, if it has one, and the
-// documents with which clients of the protocols begin. It reports false when there
-// are none, or when it is for the site to answer.
+// catalog serves the catalogue: that of the site, if any, plus the entry points of
+// the protocols. It reports false if there are none, or if the site serves its own.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)
 	if len(entries) == 0 {
@@ -49,7 +47,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 			Linkset []json.RawMessage `json:"linkset"`
 		}
 		if json.Unmarshal(own.Body.Bytes(), &have) != nil {
-			return false, nil //nolint:nilerr // the site answers with its own
+			return false, nil //nolint:nilerr // the site serves its own
 		}
 		set = have.Linkset
 	default:
@@ -66,8 +64,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
-// contexts returns the catalogue and each of its documents as contexts of
-// links.
+// contexts returns the catalogue and its documents as link contexts.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
 	root := originOf(d.o.Docs)
 	all := linkContext{Anchor: root + catalogPath}
@@ -95,7 +92,7 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 	return append([]linkContext{all}, each...)
 }
 
-// CatalogLink leads to the catalogue.
+// CatalogLink returns the link to the catalogue.
 func (d *Documents) CatalogLink() millrace.Link {
 	return millrace.Link{URL: originOf(d.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
 }

@@ -1,4 +1,4 @@
-// Package sites answers for the documents that belong to a site and to no single
-// protocol: robots.txt, sitemap.xml and the catalogue of APIs. A site may have its
-// own; what is served then is composed of that and of what the protocols announce.
+// Package sites serves the site-wide documents, which belong to no single protocol:
+// robots.txt, sitemap.xml and the catalogue of APIs. It merges the site's own
+// document, if any, with what the protocols announce.
 package sites

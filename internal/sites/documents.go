@@ -20,15 +20,13 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Some documents have names that are the same for all who make them, so that a
-// site may have its own: they are composed of that and of what the protocols
-// announce. All of them but the sitemap are at the root of the host.
+// Names of site-wide documents, which a site may have, too. All but the sitemap are
+// at the root of the host.
 const (
 	RobotsPath  = "/robots.txt"
 	catalogPath = "/.well-known/api-catalog"
 	sitemapPath = "/sitemap.xml"
-	// ownSitemapPath is where the site's own sitemap is, when it could not become
-	// a part of the one at its place.
+	// ownSitemapPath serves the site's own sitemap if it cannot be merged.
 	ownSitemapPath = "/sitemap-own.xml"
 )
 
@@ -36,18 +34,18 @@ const (
 type Options struct {
 	Base string // path of the site's pages, without "/" at its end
 	Docs string // URL of the machine documents
-	// Origin answers for the site's own files, by paths relative to Base; nil = it has
-	// none here. Host does so by paths of the host, if the site has all of it; nil = it
-	// does not, and only what is below Base is the site's.
+	// Origin serves the site's own files, with paths relative to Base; nil = none.
+	// Host serves paths of the host, if the site has all of it; nil = the site has
+	// only what is below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
-	Robots       *policy.Robots // what robots.txt says of the policy; nil = nothing
+	Robots       *policy.Robots // policy in robots.txt; nil = none
 	Visibility   millrace.Visibility
-	Signer       edition.Signer // nil = documents are not signed
+	Signer       edition.Signer // nil = unsigned
 	Log          *slog.Logger
 }
 
-// Documents answers for the documents of a site. Its methods are safe for concurrent
+// Documents serves the site-wide documents. Its methods are safe for concurrent
 // use.
 type Documents struct {
 	press *edition.Press
@@ -58,7 +56,7 @@ type Documents struct {
 	seals seals
 }
 
-// New returns the documents of a site whose editions the press publishes. An error
+// New returns the site-wide documents of the editions of a publisher. An error
 // wraps [millrace.ErrInvalid].
 func New(press *edition.Press, o *Options) (*Documents, error) {
 	u, err := url.Parse(o.Docs)
@@ -72,16 +70,15 @@ func New(press *edition.Press, o *Options) (*Documents, error) {
 	return d, nil
 }
 
-// Serve answers for a composed document. It reports false, with nothing answered, if
-// the path is none, or there is nothing to add to the site's own. inner is r with its
-// path relative to the documents' base, nil if it is elsewhere. An error means that
-// nothing has been answered.
+// Serve serves a site-wide document. It reports false, without a response, if the
+// path names none, or the site's own needs no additions. The path of inner is
+// relative to Docs, nil if outside. After an error, no response has begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
 	ed := d.press.Current()
 	if ed == nil {
 		return false, nil
 	}
-	root := d.o.Base == "" || d.o.Host != nil // the host is the site's
+	root := d.o.Base == "" || d.o.Host != nil // the host belongs to the site
 	switch {
 	case root && r.URL.Path == RobotsPath:
 		return d.robots(d.response(w, r, q), r, ed)
@@ -101,14 +98,14 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 	return false, nil
 }
 
-// response returns what a composed document is written to.
+// response returns the writer of a site-wide document.
 func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.Request) *response {
 	q.Of = access.Subject{Protocol: access.SiteProtocol}
 	return &response{ResponseWriter: w, d: d, r: r, q: q}
 }
 
-// SiteWidePaths lists the documents that are composed and that the site need not have
-// itself, by their paths under the base of pages and documents, which is one.
+// SiteWidePaths lists the site-wide documents that the site does not have itself,
+// by their paths under the common base of pages and documents.
 func (d *Documents) SiteWidePaths(ctx context.Context) []string {
 	ed := d.press.Current()
 	if ed == nil || d.docs != d.o.Base {
@@ -128,17 +125,17 @@ func (d *Documents) SiteWidePaths(ctx context.Context) []string {
 	return out
 }
 
-// ownAt asks the host for a file of the site's own, by its path from the root.
+// ownAt requests a file of the site by its path on the host.
 func (d *Documents) ownAt(r *http.Request, path string, most int) *subrequest.Response {
 	return subrequest.File(cmp.Or(d.o.Host, d.o.Origin), r, http.MethodGet, path, most)
 }
 
-// own asks the site for a file of its own, by its path under the base.
+// own requests a file of the site by its path under the base.
 func (d *Documents) own(r *http.Request, path string, most int) *subrequest.Response {
 	return subrequest.File(d.o.Origin, r, http.MethodGet, path, most)
 }
 
-// small answers with a document that was made for the request, whatever its query.
+// small sends a document made for the request.
 func (w *response) small(r *http.Request, contentType, maxAge string, body []byte) (bool, error) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -158,20 +155,20 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 	return true, nil
 }
 
-// ownMap says what a site has at the place of its sitemap, beside ours.
+// ownMap describes the site's own sitemap.
 type ownMap struct {
 	ed       *edition.Edition
-	separate bool   // a sitemap that could not become a part of ours
-	moved    string // where it is, "" = there
+	separate bool   // it could not be merged
+	moved    string // its redirect target, "" = none
 }
 
-// siteMaps remembers what was found, and what was made of it last.
+// siteMaps caches the site's own sitemap and the merged one.
 type siteMaps struct {
 	own  atomic.Pointer[ownMap]
 	last atomic.Pointer[mergedMap]
 }
 
-// origin returns scheme and host of the documents, "" if they are not known.
+// originOf returns scheme and host of the documents, "" if unknown.
 func originOf(base string) string {
 	i := strings.Index(base, "://")
 	if i < 0 {
@@ -183,7 +180,7 @@ func originOf(base string) string {
 	return base
 }
 
-// Entries returns the documents of an edition with which clients begin.
+// Entries returns the entry points of an edition.
 func Entries(ed *edition.Edition) []millrace.Entry {
 	var out []millrace.Entry
 	for _, n := range ed.Advertisements {

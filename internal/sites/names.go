@@ -13,22 +13,21 @@ import (
 	"github.com/millrace/millrace/internal/subrequest"
 )
 
-// Names that many make documents at, so that a site may have its own, which then
-// is what its owner wants there: lists for language models, feeds, and Markdown.
-// Unlike a sitemap they cannot be composed.
+// Names that a site may use itself and that are not merged: lists for language
+// models, feeds, and Markdown. The site's own file takes precedence.
 const (
-	ownNameAge  = time.Minute      // how long it is remembered whether there is one
-	ownNameTime = 2 * time.Second  // that the site has to say so
-	ownNameRest = 10 * time.Second // that it is left alone if it did not
-	maxOwnNames = 10_000           // that are remembered
+	ownNameAge  = time.Minute      // lifetime of a result
+	ownNameTime = 2 * time.Second  // time limit of the request
+	ownNameRest = 10 * time.Second // pause after a failure
+	maxOwnNames = 10_000           // most cached names
 )
 
-// ownNames remembers which names the site uses itself.
+// ownNames caches which names the site uses itself.
 type ownNames struct {
 	mu    sync.Mutex
 	known map[string]ownName // by path
-	rest  time.Time          // no request before
-	said  map[string]bool    // what was logged, by kind
+	rest  time.Time          // no request before this time
+	said  map[string]bool    // logged kinds
 }
 
 type ownName struct {
@@ -36,8 +35,8 @@ type ownName struct {
 	until time.Time
 }
 
-// Own reports whether a request is for a file of the site's own, at a name
-// that a document of ours may have as well. r is relative to the base.
+// Own reports whether a request is for a file of the site at a name that a machine
+// document may have, too. r is relative to the base.
 func (d *Documents) Own(r *http.Request) bool {
 	if d.o.Origin == nil || d.docs != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -53,16 +52,16 @@ func (d *Documents) Own(r *http.Request) bool {
 	return d.names.there(r.URL.Path, func(was bool) (there, known bool) {
 		there, known = d.hasFile(r)
 		if there && !was && d.names.first(kind) {
-			d.o.Log.Info("the site has a file of its own at a name of ours, and it is served", "path", access.Redact(r.URL.Path), "kind", kind)
+			d.o.Log.Info("site's own file takes precedence over a document", "path", access.Redact(r.URL.Path), "kind", kind)
 		}
 		return there, known
 	})
 }
 
-// hasFile asks the site for a file by its head. A page, such as one that stands
-// for all that is not there, is none. It is not known if the site does not say.
+// hasFile requests a file of the site by HEAD. HTML does not count, because a site
+// may send a page for every path. An error means unknown.
 func (d *Documents) hasFile(r *http.Request) (there, known bool) {
-	// What is learned is for all, not only for the client of this request.
+	// The result is for all clients, so the request must not end with this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), ownNameTime)
 	defer cancel()
 	own := subrequest.File(d.o.Origin, r.WithContext(ctx), http.MethodHead, r.URL.Path, 0)
@@ -71,7 +70,7 @@ func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 	return there, ctx.Err() == nil && own.Status != 0 && own.Status < 500 && own.Status != http.StatusTooManyRequests
 }
 
-// there returns what is known of a path, else what ask says. ask receives the
+// there returns the cached result of a path, else that of ask. ask gets the
 // previous value, which stays valid if ask fails.
 func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool {
 	now := time.Now()

@@ -10,8 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// response is the response with a document that was composed for its request: it has
-// a digest of its bytes (RFC 9530), and is signed like other documents.
+// response writes a site-wide document with a digest (RFC 9530) and a signature.
 type response struct {
 	http.ResponseWriter
 	d    *Documents
@@ -20,7 +19,7 @@ type response struct {
 	body []byte
 }
 
-// WriteHeader adds the digest, and to a whole answer the signature.
+// WriteHeader adds the digest, and the signature to a complete response.
 func (w *response) WriteHeader(status int) {
 	if w.body == nil {
 		w.ResponseWriter.WriteHeader(status)
@@ -31,7 +30,7 @@ func (w *response) WriteHeader(status int) {
 	case status == http.StatusOK && w.r.Method == http.MethodGet:
 		h.Set("Content-Digest", digest)
 		if err := w.d.seals.add(w, digest); err != nil {
-			w.d.o.Log.Error("a document is not signed", "path", access.Redact(w.r.URL.Path), "err", err)
+			w.d.o.Log.Error("sign document failed", "path", access.Redact(w.r.URL.Path), "err", err)
 		}
 	case status == http.StatusOK, status == http.StatusPartialContent:
 		h.Set("Repr-Digest", digest)
@@ -39,10 +38,10 @@ func (w *response) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap implements [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// seals remembers the last signature of each composed document.
+// seals caches the last signature of each site-wide document.
 type seals struct {
 	mu   sync.Mutex
 	last map[string]seal // by path
@@ -53,7 +52,7 @@ type seal struct {
 	again                    time.Time
 }
 
-// add signs an answer, if somebody signs here.
+// add signs a response, if there is a Signer.
 func (s *seals) add(w *response, digest string) error {
 	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.docs)
 	if w.d.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
@@ -62,7 +61,7 @@ func (s *seals) add(w *response, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.last[target]
-	// A path can be percent-encoded in more ways than there is room for.
+	// A path has too many percent-encoded forms to cache.
 	if plain := w.r.URL.RawQuery == "" && w.r.URL.RawPath == ""; !known || !plain || last.digest != digest || !time.Now().Before(last.again) {
 		full := target
 		if w.r.URL.RawQuery != "" {
@@ -73,7 +72,7 @@ func (s *seals) add(w *response, digest string) error {
 		if last.input, last.signature, last.again, err = w.d.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
 			return err
 		}
-		if plain { // there are a handful of those
+		if plain { // only a few paths
 			if s.last == nil {
 				s.last = make(map[string]seal)
 			}

@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// maxRobots is how much of a site's own robots.txt is passed on: as much as
-// crawlers read (RFC 9309, section 2.5).
+// maxRobots is the most bytes of a site's own robots.txt: as much as crawlers read
+// (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines returns the lines that the protocols want in a robots.txt with a
-// text. A comment permits what rules refuse, so a protocol whose documents the text
-// still refuses, by a rule about them, has none.
+// robotsLines returns the lines that the protocols add to a robots.txt. A protocol
+// whose documents the text disallows adds none, because a comment must not permit
+// them.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")
@@ -27,11 +27,10 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	return lines
 }
 
-// robots answers with the site's own robots.txt, or with one that disallows
-// nothing if it has none: with what the policy says in each of its groups, with
-// what lets machines at the documents of the protocols (see allowing), and with
-// the lines that the protocols want in it. It reports false when there is
-// nothing to add: then the site answers by itself.
+// robots serves the site's own robots.txt, or one that disallows nothing. It adds
+// the policy to each group, allows the documents of the protocols (see allowing),
+// and adds the lines of the protocols. It reports false if there is nothing to add:
+// then the site serves its own.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)
 	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Robots == nil {
@@ -39,7 +38,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	}
 	text := ""
 	own := d.ownAt(r, RobotsPath, maxRobots)
-	// Some sites answer with a page to whatever is asked for.
+	// Some sites send a page for every path.
 	page := own.Status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.Body.Bytes()), "text/html")
 	switch {
 	case own.Missing() || page:
@@ -49,7 +48,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	case own.Status == http.StatusOK && !own.Cut:
 		text = strings.TrimPrefix(own.Body.String(), "\uFEFF")
 	default:
-		return false, nil // the site answers by itself
+		return false, nil // the site serves its own
 	}
 	text = d.o.Robots.Allow(d.o.Robots.Write(text), patterns)
 	lines := d.robotsLines(ed, text)
@@ -59,8 +58,8 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	return w.small(r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
 }
 
-// withLines adds the lines that are not there yet. A License line that stands
-// for the whole site stands before all groups (RSL 1.0, section 4.4.2).
+// withLines adds missing lines. A License line for the whole site comes before all
+// groups (RSL 1.0, section 4.4.2).
 func withLines(text string, lines []string) string {
 	have := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
 	for i := range have {
@@ -87,8 +86,7 @@ func withLines(text string, lines []string) string {
 	return text
 }
 
-// patterns returns the patterns of what the protocols' clients fetch, as paths of
-// the host.
+// patterns returns the path patterns that clients of the protocols fetch.
 func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
 	if d.o.Policy.Refuses(millrace.AIInput) && d.o.Policy.Refuses(millrace.AITrain) {
 		return nil

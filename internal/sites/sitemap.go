@@ -15,27 +15,26 @@ import (
 )
 
 const (
-	maxOwnMap  = 4 << 20 // bytes of a site's own sitemap that can be composed in a request
-	maxMapHead = 1 << 20 // bytes of ours that are looked at for elements of protocols
+	maxOwnMap  = 4 << 20 // most bytes of a site's own sitemap that is merged
+	maxMapHead = 1 << 20 // bytes of ours that are searched for elements
 )
 
-// sitemap answers with the site's own sitemap and the elements that protocols
-// want in it, without the pages that the visibility rule hides. It reports false
-// when ours is to be served as it is: the site has none, or one that is no list
-// of pages; see mapOf.
+// sitemap serves the site's own sitemap, with the elements of the protocols and
+// without hidden pages. It reports false if ours is served unchanged: the site has
+// none, or one that is not a list of pages; see mapOf.
 func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	ours, there, err := d.ours(r, w.q)
 	if !there && err == nil {
-		return false, nil // the site's own is the only one
+		return false, nil // only the site has one
 	}
 	own := d.own(r, sitemapPath, maxOwnMap)
 	if own.Status != http.StatusOK {
 		return false, nil
 	}
-	if err != nil { // ours needs a key: theirs does not
+	if err != nil { // ours needs a key, theirs does not
 		w.q.Of = access.Subject{Protocol: access.SiteProtocol}
 		d.o.Origin.ServeHTTP(w.ResponseWriter, r)
-		return true, nil //nolint:nilerr // the site has answered
+		return true, nil //nolint:nilerr // the site has responded
 	}
 	body, ok := d.merged(ed, own, ours)
 	if !ok {
@@ -44,8 +43,7 @@ func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
 }
 
-// ours returns how our sitemap begins, for a request whose path is relative to
-// the documents' base.
+// ours returns the start of our sitemap; the path of r is relative to Docs.
 func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
@@ -54,14 +52,14 @@ func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, 
 	return resp.Body.Bytes(), there, err
 }
 
-// mergedMap is the last sitemap that was composed.
+// mergedMap is the last merged sitemap.
 type mergedMap struct {
 	ed   *edition.Edition
 	sum  [sha256.Size]byte // of the site's own
 	body []byte
 }
 
-// merged composes a sitemap, unless it did so before.
+// merged returns a merged sitemap, cached if unchanged.
 func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours []byte) ([]byte, bool) {
 	if own.Cut {
 		return nil, false
@@ -78,7 +76,7 @@ func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours [
 	return body, ok
 }
 
-// hides reports whether the visibility rule hides a URL of the site by its path.
+// hides reports whether the visibility rule hides a URL by its path.
 func (d *Documents) hides(loc string) bool {
 	u, err := url.Parse(strings.TrimSpace(loc))
 	if err != nil {
@@ -94,8 +92,8 @@ func (d *Documents) hides(loc string) bool {
 	return d.o.Visibility.Excluded(identity)
 }
 
-// mapHead returns the namespaces that the root of a sitemap of ours declares
-// beside its own, and the elements that stand before its pages.
+// mapHead returns the extra namespaces of our sitemap, and the elements before its
+// pages.
 func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	d := xml.NewDecoder(bytes.NewReader(ours))
 	for {
@@ -121,21 +119,20 @@ func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	}
 }
 
-// mergeMap returns a list of pages (sitemaps.org) with elements of others
-// before them, without the pages that are hidden, and else byte by byte as it
-// is. It reports false if it is no such list in UTF-8, or has elements with one
-// of the prefixes already.
+// mergeMap returns a list of pages (sitemaps.org) with additional elements before
+// them and without hidden pages; all other bytes are unchanged. It reports false if
+// it is not such a list in UTF-8, or if an element has one of the prefixes.
 func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
 	d := xml.NewDecoder(bytes.NewReader(own))
 	var out bytes.Buffer
-	var from int64  // what is before is written, or left out
-	var start int64 // of the entry at hand
+	var from int64  // everything before is written or dropped
+	var start int64 // of the current entry
 	var loc strings.Builder
 	depth, inLoc := 0, false
 	for {
 		before := d.InputOffset()
 		t, err := d.Token()
-		if err == io.EOF && depth == 0 && out.Len() > 0 { //nolint:errorlint // the decoder gives it as it is
+		if err == io.EOF && depth == 0 && out.Len() > 0 { //nolint:errorlint // the decoder returns it unchanged
 			out.Write(own[from:])
 			return out.Bytes(), true
 		}
@@ -154,7 +151,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 				out.Write(own[:end-1])
 				for _, n := range namespaces {
 					out.WriteString(" xmlns:" + n.Name.Local + `="`)
-					_ = xml.EscapeText(&out, []byte(n.Value)) // a buffer takes everything
+					_ = xml.EscapeText(&out, []byte(n.Value)) // a buffer never fails
 					out.WriteString(`"`)
 				}
 				out.WriteString(">")
@@ -166,7 +163,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 				start = before
 				loc.Reset()
 			case 3:
-				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not those of images and videos
+				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not the loc of images and videos
 			}
 		case xml.EndElement:
 			if depth == 2 && t.Name.Local == "url" && hidden(loc.String()) {
@@ -185,8 +182,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 	}
 }
 
-// isMap reports whether what the site has is a sitemap of any kind, and not a
-// page that is there whatever is asked for.
+// isMap reports whether a response is a sitemap, not a page sent for every path.
 func isMap(own *subrequest.Response) bool {
 	if own.Header.Get("Content-Encoding") != "" {
 		return strings.Contains(own.Header.Get("Content-Type"), "xml")
@@ -203,7 +199,7 @@ func isMap(own *subrequest.Response) bool {
 	}
 }
 
-// binds reports whether an element uses one of the prefixes already.
+// binds reports whether an element uses one of the prefixes.
 func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 	for _, a := range root.Attr {
 		for _, n := range namespaces {
@@ -215,9 +211,8 @@ func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 	return false
 }
 
-// mapOf looks what the site has at the place of its sitemap, once per edition.
-// One that leads elsewhere, or that is no list of pages, as an index is none,
-// stays where it leads to, or gets a name of its own: robots.txt tells.
+// mapOf finds the site's own sitemap once per edition. A redirect, or an index, is
+// not merged: robots.txt names its target, or a separate path.
 func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	if at := d.maps.own.Load(); at != nil && at.ed == ed {
 		return at
@@ -233,13 +228,13 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	case own.Status >= 300 && own.Status <= 399:
 		at.moved = own.Header.Get("Location")
 	case !own.Missing():
-		return at // it may be there the next time
+		return at // it may exist the next time
 	}
 	d.maps.own.Store(at)
 	return at
 }
 
-// lines returns the lines of robots.txt that lead to the site's own sitemap.
+// lines returns the lines of robots.txt for the site's own sitemap.
 func (m *ownMap) lines(d *Documents, r *http.Request) []string {
 	docs := strings.TrimSuffix(d.o.Docs, "/")
 	if docs == "" {
