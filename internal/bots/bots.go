@@ -23,14 +23,14 @@ import (
 // Purpose is what a bot fetches pages for.
 type Purpose string
 
-// The purposes that operators tell apart.
+// Purposes of bots.
 const (
-	Training Purpose = "training" // to make a model of them, or to sell them to those who do
-	Search   Purpose = "search"   // to find them again
-	User     Purpose = "user"     // because somebody has asked for this page, or about it
+	Training Purpose = "training" // to train a model, or to sell the pages for that
+	Search   Purpose = "search"   // to index the pages
+	User     Purpose = "user"     // because a user asked for the page, or about it
 )
 
-// Of returns the purposes of the policy that a bot's purpose stands for.
+// Of returns the purpose of the policy for a bot's purpose.
 func (p Purpose) Of() millrace.Purpose {
 	switch p {
 	case Training:
@@ -43,25 +43,25 @@ func (p Purpose) Of() millrace.Purpose {
 	return ""
 }
 
-// Bot is one machine, or one name that robots.txt knows.
+// Bot is one machine, or one name in robots.txt.
 type Bot struct {
-	Token   string // its word in user agents and in robots.txt, such as "GPTBot"
-	Name    string // as people write it; mostly the token
-	Family  string // who operates it, such as "openai"
+	Token   string // its product token, in User-Agent and robots.txt, such as "GPTBot"
+	Name    string // display name; mostly the token
+	Family  string // its operator, such as "openai"
 	Purpose Purpose
-	Agents  []string // hosts that it names in Signature-Agent when it signs its requests
-	Ranges  string   // URL where its operator publishes its addresses; "" = nowhere
-	// RobotsOnly: no request ever has this token. It is for robots.txt, where it
-	// says what may become of pages that another bot fetches.
+	Agents  []string // hosts in Signature-Agent of its signed requests
+	Ranges  string   // URL of its published addresses; "" = none
+	// RobotsOnly: the token is only for robots.txt, where it controls the use of
+	// pages that another bot fetches.
 	RobotsOnly bool
-	// People: what it fetches is shown to somebody, as it is or as a preview of a
-	// link, and no model has a part in it.
+	// People: the pages are shown to people, as they are or as a link preview,
+	// without a model.
 	People bool
 
 	index int // in the table
 }
 
-// Of returns the purpose of the policy that a bot comes for, "" if it is none.
+// Of returns the purpose of the policy for a bot, "" if none.
 func (b *Bot) Of() millrace.Purpose {
 	if b.People {
 		return ""
@@ -69,34 +69,34 @@ func (b *Bot) Of() millrace.Purpose {
 	return b.Purpose.Of()
 }
 
-// Other stands for every bot that says that it is one, and that no table names.
+// Other is every bot that declares itself and is in no table.
 var Other = &Bot{Name: "other", index: -1}
 
 // Options configure a [Table].
 type Options struct {
-	Files  []string    // more bots, or others of the same token; see [Read] for what is in them
-	Ranges []RangeFile // the addresses of bots
+	Files  []string    // additional bots, or replacements by token; see [Read]
+	Ranges []RangeFile // addresses of bots
 	Log    *slog.Logger
 }
 
-// Table knows bots. It is safe for concurrent use.
+// Table identifies bots. It is safe for concurrent use.
 type Table struct {
 	bots   []*Bot
-	tokens map[string]*Bot // in lower case, without those for robots.txt alone
-	// lengths has a bit for each length of a token, since most words are none.
+	tokens map[string]*Bot // in lower case, without robots-only tokens
+	// lengths has a bit for each length of a token, to reject most words fast.
 	lengths uint64
-	agents  map[string]*Bot // by the hosts of signatures
+	agents  map[string]*Bot // by host of the signature
 	log     *slog.Logger
 
 	seed  maphash.Seed
 	known [remembered]atomic.Pointer[known] // by a hash of the user agent
 
-	ranges []atomic.Pointer[spans] // by the index of a bot; nil = not known
+	ranges []atomic.Pointer[spans] // by index of the bot; nil = unknown
 	files  []*rangeFile
 }
 
-// New returns the table of the bots that are built in and those of the files.
-// Errors wrap [millrace.ErrInvalid] and say where.
+// New returns the table of the built-in bots and those of the files. Errors wrap
+// [millrace.ErrInvalid] and name the line.
 func New(o *Options) (*Table, error) {
 	if o == nil {
 		o = new(Options)
@@ -160,8 +160,8 @@ func readFile(name string) ([]*Bot, error) {
 // All returns every bot, in the order of the table.
 func (t *Table) All() iter.Seq[*Bot] { return slices.Values(t.bots) }
 
-// Crawlers returns the tokens of those that come for a purpose of the policy,
-// as robots.txt names them, those for robots.txt alone included.
+// Crawlers returns the tokens of the bots of a purpose of the policy for
+// robots.txt, with robots-only tokens.
 func (t *Table) Crawlers(p millrace.Purpose) []string {
 	var tokens []string
 	for _, b := range t.bots {
@@ -172,8 +172,8 @@ func (t *Table) Crawlers(p millrace.Purpose) []string {
 	return tokens
 }
 
-// Named returns the bots that a name stands for, in any case: a token, a bot's
-// name, a family or a purpose. It returns nil if no bot has the name.
+// Named returns the bots with a name: a token, a bot's name, a family or a purpose.
+// Case does not matter. It returns nil if no bot has the name.
 func (t *Table) Named(name string) []*Bot {
 	for _, is := range []func(b *Bot) bool{
 		func(b *Bot) bool { return strings.EqualFold(b.Token, name) },
@@ -194,28 +194,26 @@ func (t *Table) Named(name string) []*Bot {
 	return nil
 }
 
-// Agent returns the bot that signs its requests with a host's keys, nil if none
-// is known to.
+// Agent returns the bot that signs with the keys of a host, nil if unknown.
 func (t *Table) Agent(host string) *Bot { return t.agents[strings.ToLower(host)] }
 
 const (
-	longestAgent = 1 << 10 // bytes of a user agent that are looked at
+	longestAgent = 1 << 10 // most bytes of a user agent that are read
 	longestToken = 48      // bytes of a token
 )
 
-// known is what is remembered of a user agent.
+// known is a cached result.
 type known struct {
 	agent string
 	bot   *Bot
 }
 
-// remembered is how many user agents are remembered: a site has few at a time.
+// remembered is the size of the cache: a site has few user agents at a time.
 const remembered = 1024
 
-// Identify returns the bot that a user agent names, [Other] for one that says
-// in another way that it is no browser of a person's, nil for everybody else.
-// Of several the first counts, but not one that somebody says to be like. What
-// a device with Android is called says nothing. It remembers some of the last.
+// Identify returns the bot that a user agent names, [Other] if it declares another
+// bot, nil for a browser. The first name counts, except after "like". Names of
+// Android devices do not count. Identify caches results.
 func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
 		return nil
@@ -226,11 +224,11 @@ func (t *Table) Identify(userAgent string) *Bot {
 		return k.bot
 	}
 	b := t.identify(userAgent)
-	at.Store(&known{strings.Clone(userAgent), b}) // else it keeps a whole request
+	at.Store(&known{strings.Clone(userAgent), b}) // a substring would keep the whole request in memory
 	return b
 }
 
-// identify is Identify without memory.
+// identify is Identify without the cache.
 func (t *Table) identify(userAgent string) *Bot {
 	var found *Bot
 	var word [longestToken]byte
@@ -238,7 +236,7 @@ func (t *Table) identify(userAgent string) *Bot {
 	for at := 0; at < len(userAgent); {
 		if lower[userAgent[at]] == 0 {
 			if userAgent[at] == '+' && strings.HasPrefix(userAgent[at:], "+http") {
-				found = Other // where to read about it
+				found = Other // a URL with information
 			}
 			if userAgent[at] == ')' {
 				device = false
@@ -261,7 +259,7 @@ func (t *Table) identify(userAgent string) *Bot {
 		resembles := like
 		like = false
 		for n > 0 && userAgent[start+n-1] == '.' {
-			n-- // of a sentence
+			n-- // the end of a sentence
 		}
 		if n > longestToken || n == 0 || start > 0 && inAddress(userAgent[start-1]) {
 			continue
@@ -289,7 +287,7 @@ func (t *Table) identify(userAgent string) *Bot {
 	return found
 }
 
-// lower returns the bytes of tokens in lower case, 0 for all others.
+// lower maps the bytes of tokens to lower case, all others to 0.
 var lower = func() (table [256]byte) {
 	for c := range len(table) {
 		if b := byte(c); tokenByte(b) {
@@ -301,20 +299,20 @@ var lower = func() (table [256]byte) {
 	return table
 }()
 
-// tokenByte reports whether a byte may be one of a token's.
+// tokenByte reports whether a token may contain a byte.
 func tokenByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// inAddress reports whether what follows a byte is part of a URL or a mail
-// address, which names no bot.
+// inAddress reports whether a byte continues a URL or a mail address, which names
+// no bot.
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
-// declares reports whether a word in lower case names a machine: it has "bot"
-// or "er" in it.
+// declares reports whether a word in lower case declares a bot: it contains "bot"
+// or "er".
 func declares(word string) bool {
 	if strings.HasPrefix(word, "cubot") {
-		return false // a brand of telephones
+		return false // a brand of phones
 	}
 	if strings.HasSuffix(word, "bot") {
 		return true
@@ -327,5 +325,5 @@ func declares(word string) bool {
 	return false
 }
 
-// errNobody says that a name stands for no bot.
+// errNobody is the error of an unknown name.
 var errNobody = millrace.Coded("unknown-bot", errors.New("names no bot, family or purpose of the table"))

@@ -16,24 +16,24 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// RangeFile lists the addresses of a bot, or of each bot of a family.
+// RangeFile is a file of addresses of a bot, or of each bot of a family.
 type RangeFile struct {
 	Name string // a token, a name or a family
-	File string // with the addresses, as [ReadRanges] reads them
+	File string // in a format of [ReadRanges]
 }
 
-// Identity is what is known of who claims a name.
+// Identity is the result of checking a bot's name.
 type Identity int
 
-// The verdicts.
+// Values of Identity.
 const (
-	Unknown  Identity = iota // nothing shows whether it is true
-	Verified                 // it is who it says
-	Forged                   // it is somebody else
+	Unknown  Identity = iota // no proof
+	Verified                 // the name is genuine
+	Forged                   // the name is another's
 )
 
-// Verify holds a claim against the addresses of the bot: Unknown when they are
-// not known. It allocates nothing.
+// Verify checks an address against those of the bot. It returns Unknown if these
+// are unknown. It allocates nothing.
 func (t *Table) Verify(b *Bot, from netip.Addr) Identity {
 	if b == nil || b == Other {
 		return Unknown
@@ -51,17 +51,16 @@ func (t *Table) Verify(b *Bot, from netip.Addr) Identity {
 // Located reports whether the addresses of a bot are known.
 func (t *Table) Located(b *Bot) bool { return t.ranges[b.index].Load() != nil }
 
-// Bounds of a file of addresses.
+// Limits of a file of addresses.
 const (
 	maxRangeFile = 16 << 20
 	maxPrefixes  = 500_000
 )
 
-// ReadRanges reads addresses in the forms in which operators publish them: an
-// object of JSON with an array of prefixes, each with an ipv4Prefix, an
-// ipv6Prefix or an ip_prefix, or a network or an address a line, of which what follows a comma
-// (RFC 8805) or # means nothing here. An error wraps [millrace.ErrInvalid] and
-// says where.
+// ReadRanges parses the formats in which operators publish addresses: a JSON object
+// with an array of prefixes, each with an ipv4Prefix, an ipv6Prefix or an
+// ip_prefix; or one network or address per line, up to a comma (RFC 8805) or #. An
+// error wraps [millrace.ErrInvalid] and names the line.
 func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxRangeFile+1))
 	if err != nil {
@@ -93,7 +92,7 @@ func jsonRanges(b []byte) ([]netip.Prefix, error) {
 		Prefixes []struct {
 			V4 string `json:"ipv4Prefix"`
 			V6 string `json:"ipv6Prefix"`
-			IP string `json:"ip_prefix"` // of either version, as Amazon writes it
+			IP string `json:"ip_prefix"` // of either version, by Amazon
 		} `json:"prefixes"`
 	}
 	if err := jsonio.Unmarshal(b, nil, &doc); err != nil {
@@ -158,8 +157,7 @@ func network(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// spans are networks as the first and the last of their addresses, in order,
-// and without overlaps.
+// spans are sorted, disjoint ranges of addresses.
 type spans []span
 
 type span struct{ from, to netip.Addr }
@@ -201,7 +199,7 @@ func (s *spans) contain(a netip.Addr) bool {
 	return i > 0 && a.BitLen() == all[i-1].to.BitLen() && !all[i-1].to.Less(a)
 }
 
-// rangeFile is a file of addresses as it was read.
+// rangeFile is a file of addresses with its content.
 type rangeFile struct {
 	RangeFile
 	bots     []*Bot
@@ -210,7 +208,7 @@ type rangeFile struct {
 	networks []netip.Prefix
 }
 
-// reread is the time between two looks at the files of addresses.
+// reread is the interval of checking the files of addresses.
 const reread = 10 * time.Second
 
 // add reads a file of addresses.
@@ -232,7 +230,7 @@ func (t *Table) add(r RangeFile) error {
 	return nil
 }
 
-// read reads the file if it is another than it was.
+// read reads the file if it has changed.
 func (f *rangeFile) read() (changed bool, err error) {
 	file, err := os.Open(f.File)
 	if err != nil {
@@ -246,7 +244,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	if info.Size() == f.size && info.ModTime().Equal(f.modified) && f.networks != nil {
 		return false, nil
 	}
-	// An error of the file is logged once.
+	// Log an error of the file once.
 	f.size, f.modified = info.Size(), info.ModTime()
 	networks, err := ReadRanges(file)
 	if err != nil {
@@ -256,7 +254,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	return true, nil
 }
 
-// publish makes the addresses of some bots those of the files.
+// publish applies the addresses of the files to some bots.
 func (t *Table) publish(some []*Bot) {
 	for _, b := range some {
 		var networks []netip.Prefix
@@ -269,9 +267,8 @@ func (t *Table) publish(some []*Bot) {
 	}
 }
 
-// Run reads the files of addresses again whenever they have changed, until the
-// context ends. One that cannot be read any more, or has become wrong, is
-// logged, and what it has said before goes on.
+// Run reloads the files of addresses when they change, until the context ends. If a
+// file is unreadable or invalid, it logs that and keeps the previous addresses.
 func (t *Table) Run(ctx context.Context) {
 	if len(t.files) == 0 {
 		return
@@ -289,7 +286,7 @@ func (t *Table) Run(ctx context.Context) {
 	}
 }
 
-// reload is one look at the files; lost are those that could not be read before.
+// reload checks the files once; lost are those with a logged error.
 func (t *Table) reload(lost map[string]bool) {
 	for _, f := range t.files {
 		changed, err := f.read()

@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Bounds of a file of bots.
+// Limits of a file of bots.
 const (
 	maxLine = 4 << 10
 	maxBots = 10_000
 )
 
-// Words that rules have a meaning of their own for.
+// Words with a meaning of their own in rules.
 var reserved = []string{string(Training), string(Search), string(User), "bots", "unverified", "other", "all"}
 
 // Read reads bots, one a line: token, family and purpose (training, search or
@@ -112,7 +112,8 @@ func readBot(words []string) (*Bot, error) {
 	return b, nil
 }
 
-// word refuses what could not stand in a user agent, in robots.txt or in a rule.
+// word returns an error for a word that is invalid in a user agent, in robots.txt
+// or in a rule.
 func word(s string) error {
 	for i := range len(s) {
 		if !tokenByte(s[i]) {

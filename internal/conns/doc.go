@@ -1,3 +1,3 @@
-// Package conns limits the connections of a server, and lets the pieces of a response
-// go out together.
+// Package conns limits the connections of a server, and combines the pieces of a
+// response into fewer writes.
 package conns

@@ -7,14 +7,15 @@ import (
 	"strconv"
 )
 
-// MostHeld is how much a connection holds back: what the server collects before
-// it writes.
+// MostHeld is the most bytes that a connection buffers: the size of the server's
+// own buffer.
 const MostHeld = 4 << 10
 
 type connKey struct{}
 
-// Context lets the requests of a connection find it, as [http.Server.ConnContext]
-// does. One with TLS has records of its own, which nothing may join.
+// Context makes a connection available to its requests, as
+// [http.Server.ConnContext]. TLS connections are excluded, because records cannot
+// be joined.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(*Conn); ok {
 		return context.WithValue(ctx, connKey{}, c)
@@ -22,19 +23,18 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of returns the connection of a request, nil if it is not ours.
+// Of returns the connection of a request, nil if absent.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }
 
-// Hold begins a piece of an answer that is written at once: until release, what
-// is small waits for what comes next, and goes out together with that. The server
-// sends the start of a large piece by itself, as much of it as fits beside the
-// header, and a write costs as much as some tens of kilobytes.
+// Hold begins a write of one piece: until Release, small writes are buffered and
+// sent with the next. The server sends the start of a large piece separately, and a
+// write costs as much as some tens of kilobytes.
 func (c *Conn) Hold() { c.holding = true }
 
-// Release sends what is still held.
+// Release sends the buffer.
 func (c *Conn) Release() error {
 	c.holding = false
 	if len(c.held) == 0 {
@@ -45,7 +45,7 @@ func (c *Conn) Release() error {
 	return err
 }
 
-// Write sends b, after what is held.
+// Write sends the buffer and b.
 func (c *Conn) Write(b []byte) (int, error) {
 	if n := len(c.held); n > 0 {
 		both := net.Buffers{c.held, b}
@@ -64,18 +64,18 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// letGo gives the memory of what was held to other connections.
+// letGo returns the memory of the buffer to the pool.
 func (c *Conn) letGo() {
 	c.l.spare.Put((*[MostHeld]byte)(c.held[:MostHeld]))
 	c.held = nil
 }
 
-// collected is how much of a body net/http collects before it writes the header.
+// collected is the part of a body that net/http buffers before it writes the
+// header.
 const collected = 2 << 10
 
-// Write writes part of a response's body. If it is all of the body, the header
-// goes out with it by one call of the system: a rest that net/http has collected takes
-// what is held with it when the request ends.
+// Write writes part of a response's body. A complete body is sent with its header
+// in one system call; what net/http has buffered follows at the end of the request.
 func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	if len(b) <= collected || !whole(w.Header()["Content-Length"], len(b)) {
 		return w.Write(b)

@@ -11,10 +11,9 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Limit returns a listener that has at most most connections at once. Others get
-// what words say, if anything, and are closed. Half of the places anybody may
-// take, as many as there are; the others are for addresses that have few, so
-// that no single one keeps everybody out, and for proxies, by whom many come.
+// Limit returns a listener with at most most connections. Others get words, if any,
+// and are closed. The first half is for any address. The rest is for addresses with
+// few connections and for proxies, so that no single address blocks the others.
 func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
 	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]int)}
 }
@@ -22,21 +21,20 @@ func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool)
 type limited struct {
 	net.Listener
 	most    int
-	words   string // of HTTP; "" where the client would not understand them
+	words   string // an HTTP response; "" if the client would not understand it
 	proxy   func(netip.Addr) bool
 	refused atomic.Int64
 	spare   sync.Pool // of *[mostHeld]byte
 
 	mu   sync.Mutex
 	open int
-	each map[netip.Addr]int // by address, of IPv6 by network
+	each map[netip.Addr]int // by address, for IPv6 by network
 }
 
-// few is how many connections an address has at most, once half of the places
-// are taken.
+// few is the most connections of an address once half are taken.
 func (l *limited) few() int { return max(4, l.most/16) }
 
-// enter takes a place for an address, if there is one.
+// enter takes a slot for an address, if available.
 func (l *limited) enter(address netip.Addr) bool {
 	from := access.Network(address)
 	l.mu.Lock()
@@ -59,7 +57,7 @@ func (l *limited) leave(address netip.Addr) {
 	}
 }
 
-// peer gives the address of a connection's other end.
+// peer returns the remote address of a connection.
 func peer(c net.Conn) netip.Addr {
 	at, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -68,15 +66,15 @@ func peer(c net.Conn) netip.Addr {
 	return at.AddrPort().Addr().Unmap().WithZone("")
 }
 
-// MaxHeader is the maximum number of bytes in a request's header. A question of
-// [millrace.MaxQuery] characters, percent-encoded, is up to 48,000.
+// MaxHeader is the most bytes of a request's header. A query of [millrace.MaxQuery]
+// characters has up to 48,000 when percent-encoded.
 const MaxHeader = 64 << 10
 
-// Busy is a response by HTTP/1.1 to a connection too many.
+// Busy is the HTTP/1.1 response to a connection above the limit.
 const Busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 25\r\nRetry-After: 5\r\nConnection: close\r\n\r\n503 too many connections\n"
 
-// Accept gives the next connection that there is room for.
+// Accept returns the next connection within the limit.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -99,14 +97,14 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// maxRefused is how many connections are answered at once that there are too many.
+// maxRefused is the most connections above the limit that get a response at once.
 const maxRefused = 256
 
-// refuse answers and closes. It waits a moment for what the client sends,
-// because closing over unread bytes would take the answer back.
+// refuse responds and closes. It waits a moment for the client's data, because
+// closing over unread bytes would drop the response.
 func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
-	defer func() { _ = c.Close() }() // nothing more can be said
+	defer func() { _ = c.Close() }() // nothing more to send
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte(l.words)); err != nil {
 		return
@@ -128,11 +126,11 @@ type Conn struct {
 	held    []byte
 }
 
-// Close gives the place back.
+// Close releases the slot.
 func (c *Conn) Close() error {
 	c.once.Do(func() { c.l.leave(c.from) })
 	return c.Conn.Close()
 }
 
-// ReadFrom keeps the way open by which the kernel sends files itself.
+// ReadFrom lets the kernel send files directly.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }

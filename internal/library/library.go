@@ -1,5 +1,5 @@
-// Package library searches the sites of a store, each by an index of its own beside
-// the store.
+// Package library searches the sites of a store, each by its own index next to the
+// store.
 package library
 
 import (
@@ -20,8 +20,8 @@ import (
 type Options struct {
 	Logger   *slog.Logger   // If nil, nothing is logged.
 	Embedder index.Embedder // If nil, the index learns from the site's own words.
-	// Progress receives how far a step has come, counted in unit. A step without a
-	// title is the end of the one before. If nil, progress is not reported.
+	// Progress receives the progress of a step, counted in unit. A step without a
+	// title ends the previous one. If nil, progress is not reported.
 	Progress func(title, unit string, done, total int)
 }
 
@@ -31,13 +31,13 @@ type Library struct {
 	store store.Store
 	path  string
 	o     Options
-	turn  chan struct{} // holds a token while an index is made
+	turn  chan struct{} // holds a token while an index is updated
 
 	mu      sync.Mutex
 	indexes map[string]*index.Index // by site
 }
 
-// New returns the library of a store at a path. The store stays the caller's.
+// New returns the library of a store at a path. The caller closes the store.
 func New(st store.Store, path string, o *Options) *Library {
 	l := &Library{store: st, path: path, turn: make(chan struct{}, 1), indexes: make(map[string]*index.Index)}
 	if o != nil {
@@ -52,7 +52,7 @@ func New(st store.Store, path string, o *Options) *Library {
 	return l
 }
 
-// Close closes the indexes; the library opens them again when it needs them.
+// Close closes the indexes; the library opens them again when needed.
 func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *Library) Close() error {
 }
 
 const (
-	openIndexes = 100              // that are kept open
-	refresh     = 10 * time.Minute // between two looks for what is to be indexed
+	openIndexes = 100              // most open indexes
+	refresh     = 10 * time.Minute // interval of updates
 )
 
 // Names implements [mcp.Library].
@@ -143,9 +143,9 @@ func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, p
 	return x.Update(ctx, v, progress)
 }
 
-// prepare brings the index of a site up to a view, and what is learned from it. If
-// another process keeps the index locked, it is used as it is. note is why the
-// index cannot be searched by meaning.
+// prepare updates the index of a site and its model to a view. If another process
+// locks the index, it is used as it is. note is why a search by meaning is not
+// possible.
 func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v millrace.View) (note, err error) {
 	step := func(title, unit string) func(done, total int) {
 		return func(done, total int) { l.o.Progress(title+" "+name, unit, done, total) }
@@ -167,8 +167,8 @@ func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v mi
 	return err, nil
 }
 
-// Follow updates the indexes before a search needs it, at once and then every ten
-// minutes for sites that have changed, until the context ends.
+// Follow updates the indexes of changed sites at once and then every ten minutes,
+// until the context ends.
 func (l *Library) Follow(ctx context.Context) {
 	seen := make(map[string]uint64)
 	for {

@@ -18,19 +18,19 @@ import (
 	"github.com/millrace/millrace/internal/terminal"
 )
 
-// Report is what a search of some sites has found.
+// Report is the result of a search.
 type Report struct {
 	Query     string `json:"query"`
-	Total     int    `json:"total"`               // how many passages were found, before limit
-	Corrected string `json:"corrected,omitempty"` // as it was read, when nothing else was found
-	Note      string `json:"note,omitempty"`      // why the answer is less than it could be
+	Total     int    `json:"total"`               // number of passages before limit
+	Corrected string `json:"corrected,omitempty"` // the corrected query, if the original found nothing
+	Note      string `json:"note,omitempty"`      // why results may be missing
 	Code      string `json:"code,omitempty"`      // of the first reason in Note
 	Hits      []Hit  `json:"hits"`
 
 	seconds float64
 }
 
-// Hit is a passage that was found.
+// Hit is a passage.
 type Hit struct {
 	URL       string   `json:"url"`
 	Title     string   `json:"title"`
@@ -39,12 +39,11 @@ type Hit struct {
 	Type      string   `json:"type"`
 	Relevance float64  `json:"relevance"`
 	Snippet   string   `json:"snippet"`
-	Marks     [][2]int `json:"marks,omitempty"` // what was found in it: byte offsets of its UTF-8, from and until
+	Marks     [][2]int `json:"marks,omitempty"` // matches: byte offsets in UTF-8, from and until
 }
 
-// Search searches sites, one after the other, and brings their indexes up to date
-// before. A site that cannot be searched now is named in the report; it fails the
-// search only if there is no other.
+// Search searches sites one by one after updating their indexes. The report names
+// sites that cannot be searched; the search fails only if there is no other site.
 func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) (*Report, error) {
 	r := &Report{Query: q.Text, Hits: []Hit{}}
 	var missed []error
@@ -64,7 +63,7 @@ func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) 
 	for _, err := range missed {
 		r.note(fmt.Errorf("not searched: %w", err))
 	}
-	// Relevance means the same on every site.
+	// Relevance is comparable between sites.
 	slices.SortStableFunc(r.Hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.URL, b.URL))
 	})
@@ -72,8 +71,7 @@ func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) 
 	return r, nil
 }
 
-// search adds what is found in a site. The store may change meanwhile: a view that
-// is gone is replaced by a newer one.
+// search adds the hits of a site. If a view is gone, it uses a newer one.
 func (l *Library) search(ctx context.Context, name string, q millrace.Query, r *Report) error {
 	x, err := l.index(ctx, name)
 	if err != nil {
@@ -99,7 +97,7 @@ func (l *Library) search(ctx context.Context, name string, q millrace.Query, r *
 	return err
 }
 
-// note adds why the hits may be fewer than they could be; nil is nothing.
+// note adds a reason why hits may be missing; nil adds nothing.
 func (r *Report) note(err error) {
 	switch {
 	case err == nil || r.Note == err.Error():
@@ -122,7 +120,7 @@ func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q mil
 	if len(found.Hits) == 0 {
 		return nil
 	}
-	// What is found as it was typed leaves no room for a guess.
+	// With exact hits, drop those of a corrected query.
 	switch first := len(r.Hits) == 0; {
 	case !first && r.Corrected == "" && found.Corrected != "":
 		return nil
@@ -142,8 +140,7 @@ func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q mil
 	return nil
 }
 
-// WriteText writes the report for people, with titles and marks in bold letters if
-// asked for.
+// WriteText writes the report for people, optionally with titles and marks in bold.
 func (r *Report) WriteText(w io.Writer, bold bool) error {
 	strong := func(s string) string {
 		if !bold || s == "" {

@@ -20,18 +20,17 @@ import (
 
 var _ millrace.Handler = (*Subscriber)(nil)
 
-// maxChallenge is the most bytes of what a hub wants repeated.
+// maxChallenge is the most bytes of a hub's challenge.
 const maxChallenge = 4 << 10
 
-// tokenLength is how long the last segment of a callback is.
+// tokenLength is the length of the last segment of a callback.
 const tokenLength = 32
 
 func isToken(s string) bool {
 	return len(s) == tokenLength && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// token returns the last segment of a path: what stands before it, a proxy may
-// have taken away.
+// token returns the last segment of a path: a proxy may have removed the rest.
 func token(r *http.Request) string {
 	path := r.URL.Path
 	return path[strings.LastIndexByte(path, '/')+1:]
@@ -42,14 +41,14 @@ func (s *Subscriber) Scope(r *http.Request) (right millrace.Scope, ok bool) {
 	return millrace.ScopeRead, isToken(token(r)) && (r.Method == http.MethodGet || r.Method == http.MethodPost)
 }
 
-// Serve implements [millrace.Handler]: it answers a hub.
+// Serve implements [millrace.Handler]. It responds to hubs.
 func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Live) error {
 	s.mu.Lock()
 	sub := s.subs[token(r)]
 	s.mu.Unlock()
 	switch {
 	case sub == nil:
-		// A hub that hears so may forget the subscription (WebSub, section 7).
+		// A hub that gets this may drop the subscription (WebSub, section 7).
 		text(w, http.StatusGone, "there is no such subscription\n")
 		return nil
 	case r.Method == http.MethodGet:
@@ -59,8 +58,8 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	return s.receive(w, r, sub)
 }
 
-// asked answers a hub that verifies a subscription (WebSub, section 5.3) or
-// denies it (5.2). This program never asks a hub to end one.
+// asked responds to a hub that verifies a subscription (WebSub, section 5.3) or
+// denies it (5.2). This program never unsubscribes.
 func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscription) {
 	q := r.URL.Query()
 	challenge := q.Get("hub.challenge")
@@ -80,8 +79,8 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	text(w, http.StatusNotFound, "unknown subscription\n")
 }
 
-// sent takes what a hub tells. It is acknowledged also if it is not to be
-// believed, in which case it has no effect (WebSub, section 8).
+// receive handles a notification. An invalid one is acknowledged, too, and has no
+// effect (WebSub, section 8).
 func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscription) error {
 	good := true
 	if sub.secret != "" {
@@ -106,7 +105,7 @@ func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscr
 	return nil
 }
 
-// tooLong says so of a body that is longer than the server takes.
+// tooLong returns the error of a body above the limit.
 func tooLong(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
@@ -114,22 +113,22 @@ func tooLong(err error) error {
 	return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 }
 
-// digests are those that hubs sign with (WebSub, section 8.1).
+// digests are the hash functions of hubs (WebSub, section 8.1).
 var digests = map[string]func() hash.Hash{
 	"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
 
-// text answers a few words, which no browser takes for anything else.
+// text responds with plain text.
 func text(w http.ResponseWriter, status int, body string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // a hub that is gone needs no answer
+	_, _ = io.WriteString(w, body) // the hub may be gone
 }
 
-// shown returns what a stranger says as it may be in a log.
+// shown returns untrusted text for a log.
 func shown(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "…"

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	maxStart  = 256 << 10 // bytes of a document, as they are sent, in which its hub is looked for
-	maxFeeds  = 3         // of a site, that are asked for
-	maxTokens = 20_000    // of the beginning of a feed
+	maxStart  = 256 << 10 // most compressed bytes of a document in which its hub is searched
+	maxFeeds  = 3         // most feeds of a site that are fetched
+	maxTokens = 20_000    // most tokens of a feed that are read
 	maxURL    = 2048      // bytes
 )
 
-// Topic is a document that tells what has changed, and the hub that tells of it.
+// Topic is a document that announces changes, and its hub.
 type Topic struct {
 	URL string `json:"url"` // as the hub knows it
 	Hub string `json:"hub"`
 }
 
 // Find finds the topic of a site: a feed that its root names and that has a hub,
-// else the root itself. It takes one request, and one for each feed, of which
-// there are at most three. ErrNotFound: the site has no hub. Errors of the root
-// are those of [fetch.Do] and [fetch.CheckStatus].
+// else the root itself. It makes one request, and one for each of at most three
+// feeds. ErrNotFound: the site has no hub. Errors of the root are those of
+// [fetch.Do] and [fetch.CheckStatus].
 func Find(ctx context.Context, client *http.Client, root string) (Topic, error) {
 	home, err := start(ctx, client, root, "text/html, application/xhtml+xml, */*;q=0.1")
 	if err != nil {
@@ -67,13 +67,13 @@ var feedTypes = map[string]bool{
 	"application/atom+xml": true, "application/rss+xml": true, "application/feed+json": true,
 }
 
-// page is what the beginning of a document says of itself.
+// page is the start of a document.
 type page struct {
 	url   string
 	links []weblink.Link // those of the header first (WebSub, section 4)
 }
 
-// start asks for a document, and reads how it begins.
+// start fetches a document and parses its start.
 func start(ctx context.Context, client *http.Client, target, accept string) (*page, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -102,9 +102,8 @@ func start(ctx context.Context, client *http.Client, target, accept string) (*pa
 	return p, nil
 }
 
-// topic returns the topic that a document is, if it has a hub. Of several hubs,
-// which say the same, the first one that can be asked counts. A document over
-// https is not told of over http.
+// topic returns the topic of a document with a hub. The first usable hub counts.
+// The topic of an https document must be https.
 func (p *page) topic() (t Topic, ok bool) {
 	t.URL = p.url
 	for _, l := range slices.Backward(p.links) {
@@ -121,9 +120,9 @@ func (p *page) topic() (t Topic, ok bool) {
 	return t, t.Hub != ""
 }
 
-// feedLinks returns the links of a feed's own: link elements of Atom, also
-// within RSS. What comes after the first entry is not looked at. The tokenizer
-// of HTML reads them in any character set that ASCII is a part of.
+// feedLinks returns the links of a feed: link elements of Atom, also within RSS,
+// before the first entry. The HTML tokenizer reads them in any character set that
+// extends ASCII.
 func feedLinks(content []byte, at *url.URL) (out []weblink.Link) {
 	z := html.NewTokenizer(bytes.NewReader(content))
 	z.AllowCDATA(true)

@@ -8,8 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// CheckHub returns the URL of a hub in the form in which it is used. Errors are
-// [millrace.ErrInvalid].
+// CheckHub returns the canonical URL of a hub. Errors are [millrace.ErrInvalid].
 func CheckHub(raw string) (string, error) { return checkEndpoint("hub", raw) }
 
 // hub is a receiver that is a WebSub hub.
@@ -18,8 +17,8 @@ type hub struct {
 	url    string
 }
 
-// flush pings the hub for every topic, if something has been published since it
-// was pinged last.
+// flush pings the hub for every topic, if an edition was published since the last
+// ping.
 func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	p, key := h.pusher, "push to hub "+h.url
 	v, err := p.Site.Head(ctx)

@@ -20,29 +20,28 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// DefaultIndexNow takes submissions for all search engines that take part.
+// DefaultIndexNow is the endpoint for all participating search engines.
 const DefaultIndexNow = "https://api.indexnow.org/indexnow"
 
 // Limits of the protocol.
 const (
 	mostURLs         = 10_000
 	minKey, maxKey   = 8, 128
-	mostBytes        = 8 << 20 // of the events that are one submission
+	mostBytes        = 8 << 20 // of the events of one submission
 	indexNowReceiver = "indexnow "
 )
 
-// IndexNow is a search engine that is notified of changed pages.
+// IndexNow is an endpoint that is notified of changed pages.
 type IndexNow struct {
 	url  string
 	key  string
-	base string // of the pages: those elsewhere are not told
-	most int    // pages of a submission
+	base string // of the pages; others are not submitted
+	most int    // pages per submission
 }
 
-// NewIndexNow returns one of the URL that takes submissions ("" =
-// [DefaultIndexNow]), the key that the site has, and the base URL of its pages,
-// where the file of the key is found ([IndexNow.Path]). Errors are
-// [millrace.ErrInvalid].
+// NewIndexNow returns an IndexNow with its endpoint ("" = [DefaultIndexNow]), the
+// key of the site, and the base URL of its pages, where the key file is served
+// ([IndexNow.Path]). Errors are [millrace.ErrInvalid].
 func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 	if endpoint == "" {
 		endpoint = DefaultIndexNow
@@ -60,7 +59,7 @@ func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 	return &IndexNow{url: endpoint, key: key, base: strings.TrimSuffix(base, "/") + "/", most: mostURLs}, nil
 }
 
-// NewKey returns a key.
+// NewKey returns a new key.
 func NewKey(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -69,7 +68,7 @@ func NewKey(random io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// StoredKey returns the key of a site, which it makes and stores if need be.
+// StoredKey returns the key of a site, and makes it on first use.
 func StoredKey(ctx context.Context, s store.State, site string) (string, error) {
 	key, err := state.Make(ctx, s, site, "indexnow/key",
 		func(key []byte) bool { return CheckKey(string(key)) == nil },
@@ -83,8 +82,8 @@ func StoredKey(ctx context.Context, s store.State, site string) (string, error) 
 	return string(key), nil
 }
 
-// CheckKey refuses what is no key: 8 to 128 letters, digits and dashes. The
-// error is [millrace.ErrInvalid].
+// CheckKey returns an error unless the key is 8 to 128 letters, digits and dashes.
+// The error is [millrace.ErrInvalid].
 func CheckKey(key string) error {
 	good := len(key) >= minKey && len(key) <= maxKey
 	for _, c := range []byte(key) {
@@ -96,10 +95,10 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// Path is where the file of the key is under the base of the pages.
+// Path is the path of the key file under the base URL.
 func (n *IndexNow) Path() string { return "/" + n.key + ".txt" }
 
-// Text is what the file says.
+// Text is the content of the key file.
 func (n *IndexNow) Text() string { return n.key }
 
 // submission is the body of a request.
@@ -110,8 +109,8 @@ type submission struct {
 	URLList     []string `json:"urlList"`
 }
 
-// submit tells of changed pages. The file of the key vouches for what is below
-// its own folder.
+// submit submits changed pages. The key file is valid for all pages below its
+// folder.
 func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []string) error {
 	base, err := url.Parse(n.base)
 	if err != nil {
@@ -131,8 +130,8 @@ type engine struct {
 	box *outbox.Outbox // nil before the first flush
 }
 
-// flush submits what has changed since the last submission. The first call
-// submits nothing: what was there before is no news.
+// flush submits the changes since the last submission. The first call submits
+// nothing.
 func (e *engine) flush(ctx context.Context) (sent bool, err error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
@@ -176,7 +175,7 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	case http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		// The same would be refused again, and all that follows wait for it.
+		// Skip them: they would be refused again and block the rest.
 		log.ErrorContext(ctx, "changed pages are refused, and not submitted again", "first", urls[0], "error", err,
 			"reason", "they are not below the file of the key, or the key is another site's")
 		return nil

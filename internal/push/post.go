@@ -13,8 +13,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// post posts a body, and follows the redirects that keep it one (WebSub, section
-// 5.1.1: 307 and 308). Errors are those of [fetch.Post].
+// post posts a body and follows redirects 307 and 308 (WebSub, section 5.1.1).
+// Errors are those of [fetch.Post].
 func post(ctx context.Context, client *http.Client, target, contentType string, body []byte) error {
 	c := *client
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
@@ -30,7 +30,7 @@ func post(ctx context.Context, client *http.Client, target, contentType string, 
 	return err
 }
 
-// checkEndpoint returns a URL that is posted to in the form in which it is used.
+// checkEndpoint returns the canonical URL of an endpoint.
 func checkEndpoint(what, raw string) (string, error) {
 	u, err := fetch.Endpoint(raw)
 	if err != nil {

@@ -14,49 +14,48 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// How long somebody is left in peace.
+// Pauses between notifications.
 const (
 	hubGap    = 5 * time.Second  // between two pings of a hub
 	engineGap = 30 * time.Second // between two submissions
-	firstWait = time.Second      // after a failure, doubled with every further one
+	firstWait = time.Second      // after a failure, doubled by each further one
 	mostWait  = time.Hour
-	refused   = 10 * time.Minute // after an answer that says that the request is wrong
+	refused   = 10 * time.Minute // after a permanent error
 	tooOften  = time.Minute      // after a 429 without a Retry-After
 )
 
 // Pusher notifies hubs and a search engine of the changes of a site, at least
 // once.
 type Pusher struct {
-	// Site is the published site: its Head returns the view that a notified
-	// receiver finds.
+	// Site is the published site. Its Head returns the view that receivers of a
+	// notification find.
 	Site outbox.Site
 	// State keeps the position of each receiver, Name is the namespace in it.
 	State store.State
 	Name  string
-	// Leases let one process push for all; nil = no other process uses the store.
+	// Leases allow only one process to push; nil = no other process uses the store.
 	Leases store.Leases
-	// Moved returns a channel that is closed when Head has changed since the
-	// call.
+	// Moved returns a channel that closes when Head changes.
 	Moved func() <-chan struct{}
-	// Topics returns the URLs of the documents that tell what has changed.
+	// Topics returns the URLs of the documents that announce changes.
 	Topics func() []string
-	// Client posts. It has no robots.txt to keep to.
+	// Client posts. It ignores robots.txt.
 	Client   *http.Client
 	Hubs     []string  // their URLs; see [CheckHub]
 	IndexNow *IndexNow // nil = no search engine
 	Logger   *slog.Logger
 }
 
-// receiver is notified of changes.
+// receiver gets notifications.
 type receiver struct {
 	url   string
 	name  string // for the log
 	gap   time.Duration
-	flush func(ctx context.Context) (told bool, err error) // tells what there is to tell
+	flush func(ctx context.Context) (told bool, err error) // sends pending notifications
 }
 
-// Run sends notifications until the context ends. Call it once there is
-// something published.
+// Run sends notifications until the context ends. Call it after the first edition
+// is published.
 func (p *Pusher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range p.Hubs {
@@ -77,16 +76,16 @@ func (p *Pusher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// alone calls f while no other process pushes to a receiver.
+// alone calls f with the lease of a receiver.
 func (p *Pusher) alone(ctx context.Context, url string, f func(ctx context.Context)) {
 	lease.Keep(ctx, p.Leases, "push "+p.Name+" to "+url, p.Logger, f)
 }
 
-// follow notifies one receiver: of the first change at once, of those within
-// the gap after it together.
+// follow notifies one receiver: of the first change at once, of later ones together
+// after a pause.
 func (p *Pusher) follow(ctx context.Context, r receiver) {
 	fails := 0
-	var last time.Time // that it was told something
+	var last time.Time // time of the last notification
 	for {
 		moved := p.Moved()
 		began := time.Now()
@@ -121,7 +120,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 	}
 }
 
-// wait returns how long it is until the next attempt after so many before.
+// wait returns the pause after a number of failures.
 func (p *Pusher) wait(err error, fails int) time.Duration {
 	wait := fetch.Backoff(err, fails, firstWait, mostWait)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	leaseAsked = 10 * 24 * time.Hour // that is asked for
+	leaseAsked = 10 * 24 * time.Hour // requested lease
 	leastLease = time.Minute
 	mostLease  = 30 * 24 * time.Hour
-	answerTime = 10 * time.Minute // for the hub to ask whether it was meant
-	askAgain   = time.Minute      // after a failure, doubled with every further one
+	answerTime = 10 * time.Minute // time for the hub to verify
+	askAgain   = time.Minute      // after a failure, doubled by each further one
 	mostAgain  = 6 * time.Hour
 )
 
-// Subscription is a subscription that a hub has confirmed. It encodes as JSON,
-// for those who keep it.
+// Subscription is a subscription that a hub has confirmed. Callers may store it as
+// JSON.
 type Subscription struct {
 	Topic
 	Callback string    `json:"callback"`         // that the hub calls
-	Secret   string    `json:"secret,omitempty"` // that it signs with; "" = it does not
+	Secret   string    `json:"secret,omitempty"` // for signatures of the hub; "" = none
 	Until    time.Time `json:"until"`            // the end of its lease
 }
 
@@ -53,22 +53,21 @@ type Subscriber struct {
 	subs map[string]*subscription // by the last segment of their callbacks
 }
 
-// subscription is one that is kept, or asked for.
+// subscription is one that is active or requested.
 type subscription struct {
 	topic, secret string
 	hint          func()
-	answers       chan answer // holds the hub's last one, until it is taken
+	answers       chan answer // the last answer of the hub
 }
 
-// answer is what a hub says of a subscription.
+// answer is the response of a hub to a subscription.
 type answer struct {
 	until  time.Time // the end of its lease
 	denied string    // why the hub denied it; "" if it did not
 }
 
-// NewSubscriber returns a subscriber whose callbacks are below a URL that hubs
-// can reach. The client asks hubs, which is no crawling: it has no robots.txt
-// to keep to. Errors are [millrace.ErrInvalid].
+// NewSubscriber returns a subscriber with callbacks below a public URL. The client
+// ignores robots.txt. Errors are [millrace.ErrInvalid].
 func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (*Subscriber, error) {
 	callback, err := checkEndpoint("callback", callback)
 	if err != nil {
@@ -143,8 +142,7 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 	}
 }
 
-// rest waits until a subscription has to be renewed, and has each confirmation
-// kept.
+// rest waits until a subscription must be renewed, and stores each confirmation.
 func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(Subscription)) error {
 	for {
 		kept(*held)
@@ -153,7 +151,7 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 			return nil
 		}
 		select {
-		case <-time.After(left - left/5): // a fifth of it is for attempts that fail
+		case <-time.After(left - left/5): // a fifth of the time is for failed attempts
 			return nil
 		case a := <-sub.answers: // a hub may renew by itself
 			held.Until = a.until
@@ -163,8 +161,8 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 	}
 }
 
-// fresh makes a subscription that is still to be asked for. A secret that could
-// be read on its way is none (WebSub, section 5.1).
+// fresh returns a new subscription. Without https, a secret would be useless
+// (WebSub, section 5.1).
 func (s *Subscriber) fresh(t Topic) (token string, out Subscription, err error) {
 	var b [48]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -183,7 +181,7 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback() || host == "localhost"
 }
 
-// add lets callbacks of a subscription in.
+// add registers the callbacks of a subscription.
 func (s *Subscriber) add(token string, held Subscription, hint func()) *subscription {
 	sub := &subscription{topic: held.URL, secret: held.Secret, hint: hint, answers: make(chan answer, 1)}
 	s.mu.Lock()
@@ -192,15 +190,15 @@ func (s *Subscriber) add(token string, held Subscription, hint func()) *subscrip
 	return sub
 }
 
-// drop ends the callbacks of a subscription.
+// drop removes the callbacks of a subscription.
 func (s *Subscriber) drop(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.subs, token)
 }
 
-// ask asks a hub for a subscription (WebSub, section 5.1), or for a longer lease
-// of one, and waits until it has confirmed it.
+// ask requests or renews a subscription (WebSub, section 5.1), and waits for the
+// confirmation.
 func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscription) error {
 	select {
 	case <-sub.answers: // to an earlier request
@@ -224,15 +222,14 @@ func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscript
 		held.Until = a.until
 		return nil
 	case <-time.After(answerTime):
-		// Who knows all of the address may send to it.
+		// The full URL is a capability: do not log it.
 		return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// confirmed returns the answer of a hub that asks whether a subscription was
-// meant, and says for how long it is.
+// confirmed returns the answer of a hub that verifies a subscription with a lease.
 func confirmed(seconds string) answer {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	length := leaseAsked
@@ -242,7 +239,7 @@ func confirmed(seconds string) answer {
 	return answer{until: time.Now().Add(length)}
 }
 
-// answer passes on what a hub says, in place of what it has said before.
+// answer replaces the pending answer of a hub.
 func (s *Subscriber) answer(sub *subscription, a answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
