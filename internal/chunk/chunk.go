@@ -8,16 +8,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxPart is the maximum number of characters in a part, in code points. A
-// heading is cut there; everything else is divided. With a heading above it, a
-// part still fits in a passage.
+// maxPart is the most code points of a part. Longer headings are cut; other text is
+// divided. With a heading, a part still fits in a passage.
 const maxPart = 1800
 
-// The types of parts and passages.
+// Types of parts and passages.
 const (
 	Paragraph = "paragraph"
 	Heading   = "heading"
-	List      = "list" // one item or row a line
+	List      = "list" // one item or row per line
 	Code      = "code"
 	Quote     = "quote"
 )
@@ -25,7 +24,7 @@ const (
 // Part is a piece of a page at the level of blocks.
 type Part struct {
 	Type  string // Paragraph, Heading, List, Code or Quote
-	Text  string // plain text, neither empty nor with white space at its ends; code keeps its first indent
+	Text  string // plain text, not empty, trimmed; code keeps its first indent
 	Level int    // of a heading, 1 to 6; else 0
 }
 
@@ -38,7 +37,7 @@ func Parts(page *millrace.Page) []Part {
 	return out
 }
 
-// namer gives ids to the passages of one page.
+// namer returns the IDs of the passages of one page.
 type namer struct {
 	count map[string]int
 	used  map[string]bool
@@ -46,8 +45,8 @@ type namer struct {
 
 var alphabet = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// name returns the id of the next passage with this type and text. The first of
-// several equal ones has the same id whether or not others follow.
+// name returns the ID of the next passage with a type and text. Later equal
+// passages do not change it.
 func (n *namer) name(kind, text string) string {
 	if n.used == nil {
 		n.count, n.used = map[string]int{}, map[string]bool{}

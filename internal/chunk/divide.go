@@ -3,15 +3,15 @@ package chunk
 import "unicode/utf8"
 
 const (
-	gap    = 300 // between two places where a text may be cut, in code points
-	nearby = 24  // how much of the text before a place its hash covers, in bytes
+	gap    = 300 // most code points between two possible cuts
+	nearby = 24  // bytes of text that the hash of a cut covers
 )
 
-// cut is one where a text, or a list of parts, may be cut.
+// cut is a position where a text, or a list of parts, may be cut.
 type cut struct {
 	at   int    // offset of the first byte, or part, after the cut
 	size int    // code points before it
-	key  uint64 // the least is the best place: its class, then a hash of the text near it
+	key  uint64 // its class, then a hash of the text near it; the least is best
 }
 
 // divide returns the ends of the parts of a text, the last of which is its
@@ -29,7 +29,7 @@ func divide(text string, byLine bool) []int {
 	return append(pack(cuts(text, byLine), size, maxPart), len(text))
 }
 
-// The classes of places, the best first.
+// Classes of cuts, best first.
 const (
 	afterLine = iota
 	afterSentence
@@ -39,16 +39,15 @@ const (
 	classes
 )
 
-// cuts gives where a text may be cut, at most gap apart: the worse classes
-// are looked at only where the better ones leave more than that.
+// cuts returns the possible cuts of a text, at most gap apart. It uses worse
+// classes only where better ones leave a larger gap.
 func cuts(text string, byLine bool) []cut {
 	best := afterSentence
 	if byLine {
 		best = afterLine
 	}
 	var out []cut
-	// last holds, of each class, the last place seen since the last place that
-	// was taken.
+	// last holds, for each class, the last cut seen since the last one taken.
 	var last [classes]cut
 	taken := 0
 	take := func(p cut, class int) {
@@ -77,7 +76,7 @@ func cuts(text string, byLine bool) []cut {
 			switch {
 			case c < classes:
 				take(last[c], c)
-			case size-taken > 2*gap && s.at < len(text): // a character with no end of marks
+			case size-taken > 2*gap && s.at < len(text): // a character with endless marks
 				take(cut{at: s.at, size: size}, afterRune)
 				continue
 			}
@@ -93,7 +92,7 @@ func cuts(text string, byLine bool) []cut {
 	return out
 }
 
-// near hashes the last bytes before a place.
+// near hashes the last bytes before a cut.
 func near(before string) uint64 {
 	before = before[max(0, len(before)-nearby):]
 	return mix(fnv(offset64, before))
@@ -110,22 +109,21 @@ func fnv(h uint64, text string) uint64 {
 	return h
 }
 
-// mix spreads a hash over all its bits, since hashes of like texts are alike
-// in the upper ones.
+// mix spreads a hash over all its bits, since hashes of similar texts share upper
+// bits.
 func mix(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
 }
 
-// never is the class of a place that is cut only if nothing else is there.
+// never is the class of cuts that are a last resort.
 const never = 12
 
-// pack chooses among places, in their order, where to cut, so that no part is
-// longer than most and there are few parts: each ends at the best place in its
-// last quarter, and at the last place that fits if that quarter has none. The
-// last two parts share what is left, and a long text is cut in the last half of
-// a part, so that the cuts after an edit soon are those from before it.
+// pack selects cuts so that no part is longer than most and parts are few: each
+// ends at the best cut in its last quarter, else at the last cut that fits. The
+// last two parts share the rest. A long text is cut in the last half of a part, so
+// that an edit changes few later cuts.
 func pack(ps []cut, size, most int) []int {
 	early := most * 3 / 4
 	if size > long*most {
@@ -159,11 +157,10 @@ func pack(ps []cut, size, most int) []int {
 	return out
 }
 
-// long is how many parts long a text is whose parts need not be few.
+// long is the number of parts from which their number may grow.
 const long = 10
 
-// runeOffset gives the offset of the code point with a number, or the length
-// of a text that is shorter.
+// runeOffset returns the offset of a code point, or the length of a shorter text.
 func runeOffset(text string, n int) int {
 	if len(text) <= n {
 		return len(text)

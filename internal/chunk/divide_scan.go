@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// scanner goes through a text by code points and says what ends with each.
+// scanner reads code points of a text and classifies the positions after them.
 type scanner struct {
 	text string
 	at   int  // after the current one
 	r    rune // the current one
-	// ended: a sentence has ended, and only closing marks have followed.
+	// ended: a sentence has ended, and only closing marks followed.
 	ended bool
 	stop  rune // what ended it
 }
@@ -33,15 +33,15 @@ func (s *scanner) next() bool {
 	return true
 }
 
-// class gives the best class of the place after the current code point, or
-// classes where the text must not be cut.
+// class returns the best class of the position after the current code point, or
+// classes if the text must not be cut there.
 func (s *scanner) class() int {
 	if s.r == '\n' {
 		return afterLine
 	}
 	next, _ := utf8.DecodeRuneInString(s.text[s.at:])
 	if unicode.IsSpace(s.r) {
-		// The place is after the white space, so that it stays with what ends.
+		// The cut is after the white space.
 		if unicode.IsSpace(next) {
 			return classes
 		}
@@ -65,7 +65,7 @@ func (s *scanner) class() int {
 	return afterRune
 }
 
-// afterSpace gives the class of the place after white space, before next.
+// afterSpace returns the class of the position after white space, before next.
 func (s *scanner) afterSpace(next rune) int {
 	before := s.text[:s.at]
 	for before != "" {
@@ -97,8 +97,8 @@ func (s *scanner) afterSpace(next rune) int {
 	return afterWord
 }
 
-// abbreviation reports whether the stop at the end of a text belongs to a word
-// of one letter, such as an initial, or to one that is always written so.
+// abbreviation reports whether a final stop belongs to an initial or a known
+// abbreviation.
 func abbreviation(end string) bool {
 	word := end[:len(end)-1]
 	start := len(word)
@@ -137,7 +137,7 @@ func clause(r rune) bool {
 	return false
 }
 
-// wide reports whether a mark ends what it ends without a space after it.
+// wide reports whether a mark needs no space after it.
 func wide(r rune) bool {
 	switch r {
 	case '。', '！', '？', '｡', '．', '、', '，', '；', '：', '။', '၊', '។', '៕':

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// lines gathers the items of a list, a line each. What has a form of its own
-// inside of an item, such as code, becomes a piece of its own between them.
+// lines collects the items of a list, one per line. Blocks with a form of their
+// own, such as code, become separate pieces.
 type lines struct {
 	w *walker
 	b strings.Builder
@@ -61,8 +61,8 @@ func (l *lines) inside(blocks []millrace.Block, first, indent string) {
 	}
 }
 
-// maxIndent keeps lists inside of lists inside of lists readable, and their
-// text linear in what they say.
+// maxIndent limits the indent of nested lists, so that text stays linear in its
+// content.
 const maxIndent = 16
 
 // line adds a text, and reports whether there was one.

@@ -12,7 +12,7 @@ import (
 // code points.
 const MaxPassage = 2000
 
-// Passage is the unit that is read and found: consecutive parts of a page.
+// Passage is the unit of a search result: consecutive parts of a page.
 type Passage struct {
 	// ID is unique in the page: 13 letters and digits, made of Type, Text and a
 	// counter among equal passages of the page.
@@ -62,7 +62,7 @@ func fieldsOnly(page *millrace.Page) []Passage {
 	return []Passage{{ID: n.name(Paragraph, text), Type: Paragraph, Text: text}}
 }
 
-// outline holds the headings above a place of the page.
+// outline holds the headings above a position of the page.
 type outline struct {
 	title string
 	open  []Part
@@ -107,8 +107,8 @@ func (o *outline) path() []string {
 	return out
 }
 
-// runs divides the parts of a page into those of one passage each: few
-// passages, cut above headings where that is possible.
+// runs divides the parts of a page into passages: few ones, cut above headings
+// where possible.
 func runs(parts []piece) func(yield func([]piece) bool) {
 	return func(yield func([]piece) bool) {
 		size := 0
@@ -133,8 +133,8 @@ func runs(parts []piece) func(yield func([]piece) bool) {
 	}
 }
 
-// between returns the key of the place between two parts: parts that belong
-// together are cut last.
+// between returns the key of the cut between two parts: parts that belong together
+// are cut last.
 func between(a, b *piece) uint64 {
 	class := uint64(7)
 	switch last, _ := utf8.DecodeLastRuneInString(a.Text); {
@@ -142,7 +142,7 @@ func between(a, b *piece) uint64 {
 		class = never
 	case b.Type == Heading:
 		class = uint64(b.Level - 1)
-	case last == ':' || last == '：': // it announces what follows
+	case last == ':' || last == '：': // it introduces what follows
 		class = 9
 	case b.Type == Code || b.Type == List && a.Type == Paragraph:
 		class = 8
@@ -152,7 +152,7 @@ func between(a, b *piece) uint64 {
 	return class<<60 | mix(a.hash^b.hash>>1)>>4
 }
 
-// compose makes a passage of parts.
+// compose joins parts to a passage.
 func compose(parts []piece) Passage {
 	p := Passage{Type: Heading}
 	var text strings.Builder

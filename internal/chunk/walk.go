@@ -8,24 +8,24 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// piece is a part with the facts that passages need.
+// piece is a part with data for passages.
 type piece struct {
 	Part
 	size int    // of Text, in code points
-	hash uint64 // of Type and Text, the same wherever it stands
-	glue string // what joins it to the piece before, when both come from one block; else ""
-	cont bool   // it comes from the same block as the piece before
+	hash uint64 // of Type and Text, independent of the position
+	glue string // text between it and the previous piece of the same block; else ""
+	cont bool   // it continues the block of the previous piece
 }
 
-// walker gathers the pieces of a page.
+// walker collects the pieces of a page.
 type walker struct {
 	pieces []piece
-	lead   string // what the next text begins with: the title of a call-out, the label of a footnote
-	inside string // the type of texts here: Paragraph, or Quote inside of a quotation
-	nested int    // how many blocks are open around; headings count in none
+	lead   string // start of the next text: the title of a call-out, the label of a footnote
+	inside string // type of texts: Paragraph, or Quote in a quotation
+	nested int    // number of open blocks; headings count only at 0
 }
 
-// walk gives the pieces of a page's content.
+// walk returns the pieces of a page's content.
 func walk(blocks []millrace.Block) []piece {
 	w := &walker{inside: Paragraph}
 	w.blocks(blocks)
@@ -82,8 +82,7 @@ func (w *walker) block(b *millrace.Block) {
 	}
 }
 
-// heading adds a heading of the page. One inside of another block is text: it
-// does not head what stands after that block.
+// heading adds a heading of the page. In another block it is text.
 func (w *walker) heading(b *millrace.Block) {
 	if w.nested > 0 {
 		w.add(w.inside, b.Text)
@@ -98,7 +97,7 @@ func (w *walker) heading(b *millrace.Block) {
 	}
 }
 
-// within adds what stands inside of a block whose first text begins with lead.
+// within adds the content of a block; its first text begins with lead.
 func (w *walker) within(lead string, inside func()) {
 	w.nested++
 	w.flushLead()
@@ -125,7 +124,7 @@ func (w *walker) media(b *millrace.Block) {
 	}
 }
 
-// table adds one line a row. A table of one row is a layout, not a list.
+// table adds one line per row. A table of one row is layout, not a list.
 func (w *walker) table(b *millrace.Block) {
 	w.add(w.inside, b.Caption)
 	kind := List
@@ -146,7 +145,7 @@ func both(a, b string) string {
 	return a + "\n" + b
 }
 
-// flushLead adds a lead that has found no text as a text of its own.
+// flushLead adds an unused lead as a text.
 func (w *walker) flushLead() {
 	if lead := w.lead; lead != "" {
 		w.lead = ""
@@ -154,7 +153,7 @@ func (w *walker) flushLead() {
 	}
 }
 
-// add adds a text of a type, divided where it is too long.
+// add adds a text, divided if it is too long.
 func (w *walker) add(kind, text string) {
 	if text = trim(kind, text); text == "" {
 		return
@@ -180,8 +179,8 @@ func (w *walker) add(kind, text string) {
 	}
 }
 
-// glue gives what stood between two parts of a text, from the text up to the
-// second: a line end, a space, or nothing.
+// glue returns the separator before the second part of a text: a line end, a space,
+// or nothing.
 func glue(before string) string {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	switch {
@@ -199,8 +198,7 @@ func (w *walker) put(p piece) {
 	w.pieces = append(w.pieces, p)
 }
 
-// trim takes white space from both ends; code keeps the indent of its first
-// line.
+// trim trims white space; code keeps the indent of its first line.
 func trim(kind, text string) string {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if kind != Code {

@@ -14,19 +14,18 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// columns are the fields of a page in CSV.
+// columns are the columns of the CSV.
 var columns = []string{
 	"site", "url", "title", "description", "summary", "author", "published", "modified", "language", "section", "tags", "kind", "revision", "unconfirmed",
 	"license", "attribution", "link_back", "notice", "ai_input", "ai_train", "search", "contact", "payment", "terms",
 }
 
-// purposes lists what policies tell apart, in the order of columns.
+// purposes are the purposes of policies, in the order of columns.
 var purposes = []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search}
 
-// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after one
-// with the names of the columns. Every cell is in quotation marks and on one
-// line. One that a spreadsheet would take for a formula has an apostrophe in
-// front: see [cell].
+// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after a
+// header record. Each cell is quoted and on one line. A cell that a spreadsheet
+// would take for a formula gets an apostrophe in front: see [cell].
 func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
 	out := newCounter(w)
 	var c Counts
@@ -59,8 +58,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 	return c, err
 }
 
-// termCells returns what a site says about the use of its content; a site that
-// says nothing has empty cells.
+// termCells returns the terms of use; without terms, the cells are empty.
 func termCells(docs []protocol.Terms) []string {
 	m := policy.Merge(docs)
 	asked := func(yes bool) string {
@@ -81,9 +79,8 @@ func termCells(docs []protocol.Terms) []string {
 	return append(cells, m.Contact, m.Payment, strings.Join(m.Documents, " "))
 }
 
-// appendRecord appends a record. Quotation marks around every cell keep a cell
-// whole where a program takes another character than the comma for the
-// separator.
+// appendRecord appends a record. All cells are quoted, for programs with another
+// separator than the comma.
 func appendRecord(b []byte, cells []string) []byte {
 	for i, s := range cells {
 		if i > 0 {
@@ -96,11 +93,11 @@ func appendRecord(b []byte, cells []string) []byte {
 	return append(b, '\r', '\n')
 }
 
-// cell makes a text fit for a cell: valid, on one line, without control
-// characters, and no formula. A spreadsheet runs what begins with = + - or @,
-// in their wide forms as well; with an apostrophe in front it is text. So is
-// what begins with apostrophes before one of these, so that a reader restores
-// every text by removing one apostrophe from before such a start.
+// cell makes a text safe for a cell: valid, on one line, without control
+// characters, and not a formula. Spreadsheets execute cells that begin with = + -
+// or @, also in their wide forms; a leading apostrophe prevents that. Apostrophes
+// before such a start get one more, so that a reader can restore every text by
+// removing one.
 func cell(s string) string {
 	s = strings.Join(strings.FieldsFunc(valid(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {

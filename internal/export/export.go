@@ -11,46 +11,45 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Site is a site that is exported.
+// Site is a site to export.
 type Site struct {
 	View  millrace.View
-	Terms []protocol.Terms // documents about the use of the content; nil = none is known
+	Terms []protocol.Terms // documents with terms of use; nil = none
 
 	Name    string // of the site in its store
-	Partial bool   // no pull of the site has come to its end yet
+	Partial bool   // no pull of the site is complete yet
 }
 
 // Options configure an export. The zero value works.
 type Options struct {
-	// Progress is called after each page with the number of pages that are done,
-	// of all sites; nil if none.
+	// Progress is called after each page with the number of finished pages of all
+	// sites; it may be nil.
 	Progress func(done int)
 }
 
-// Counts are what an export has written.
+// Counts are the counts of an export.
 type Counts struct {
 	Pages  int   `json:"pages"`
 	Chunks int   `json:"chunks,omitempty"` // of Parquet
-	Bytes  int64 `json:"bytes"`            // of all its files, whether or not they had to be written
+	Bytes  int64 `json:"bytes"`            // of all its files, written or unchanged
 
-	// Of a folder, but for Removed.
+	// The rest is for folders; Removed also for Changes.
 	Files     int `json:"files,omitempty"`
-	Unchanged int `json:"unchanged,omitempty"` // files that were there with the same bytes
-	Removed   int `json:"removed,omitempty"`   // files of an earlier export; of Changes, pages that are gone
-	// Left are names of files that an earlier export has written, that are no
-	// longer part of it, and that stay because somebody has changed them; the
-	// first hundred.
+	Unchanged int `json:"unchanged,omitempty"` // files that already had the same bytes
+	Removed   int `json:"removed,omitempty"`   // files of an earlier export; for Changes, deleted pages
+	// Left are the first hundred names of files of an earlier export that were
+	// changed since and are therefore kept.
 	Left []string `json:"left,omitempty"`
 }
 
-// entry is a page on its way out.
+// entry is a page being exported.
 type entry struct {
 	site *Site
 	base string
 	page *millrace.Page
 }
 
-// each calls f with every page of the sites, in the order that every form has.
+// each calls f with every page of the sites, in the order of all formats.
 func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(entry) error) error {
 	done := 0
 	for i := range sites {
@@ -71,7 +70,7 @@ func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(ent
 	return nil
 }
 
-// sound returns a page without raw JSON that is none, which no encoder takes.
+// sound returns a page without invalid raw JSON.
 func sound(p *millrace.Page) *millrace.Page {
 	bad := func(m json.RawMessage) bool { return !json.Valid(m) }
 	extra := false
@@ -91,5 +90,5 @@ func sound(p *millrace.Page) *millrace.Page {
 	return p
 }
 
-// valid returns a text in which what is no UTF-8 is U+FFFD.
+// valid replaces invalid UTF-8 by U+FFFD.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostLeft is how many names of files that are left a report has.
+// mostLeft is the length of Counts.Left.
 const mostLeft = 100
 
 // output is a folder of files that an export owns.
@@ -28,18 +28,18 @@ type output struct {
 	root    *os.Root
 	lock    *flock.Flock
 	journal *os.File
-	said    *bufio.Writer // to journal
+	said    *bufio.Writer // buffer of the journal
 
-	owned map[key]bool // folded names of files that earlier exports have written
-	names map[key]key  // of files of this one: folded name to name
-	old   []byte       // of the file that is compared
+	owned map[key]bool // folded names of files of earlier exports
+	names map[key]key  // files of this export: folded name to name
+	old   []byte       // buffer for comparing a file
 
 	bytes                     int64
 	files, unchanged, removed int
 	left                      []string
 }
 
-// key stands for a name.
+// key is a hash of a name.
 type key [8]byte
 
 func keyOf(name string) (k key) {
@@ -48,7 +48,7 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// openFolder gets a folder, which exists, for this export alone, until it is closed.
+// openFolder locks an existing folder for this export until it is closed.
 func openFolder(dir string) (_ *output, err error) {
 	o := &output{owned: make(map[key]bool), names: make(map[key]key)}
 	defer func() {
@@ -81,7 +81,7 @@ func openFolder(dir string) (_ *output, err error) {
 	return o, o.say(record{Format: format})
 }
 
-// ours returns an error if the folder is not empty and no export has made it.
+// ours returns an error if the folder has files and is not from an export.
 func (o *output) ours() error {
 	for _, name := range []string{manifestName, journalName} {
 		if _, err := o.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func (o *output) ours() error {
 	return nil
 }
 
-// unique returns a name that no file of this export has, on any file system. Of
-// names that are alike the first one keeps its own.
+// unique returns a name that is unique in this export on any file system. The first
+// of similar names stays as it is.
 func (o *output) unique(name, pageURL string) string {
 	stem := strings.TrimSuffix(name, ".md")
 	for salt := pageURL; ; salt += "~" {
@@ -119,7 +119,7 @@ func (o *output) unique(name, pageURL string) string {
 	}
 }
 
-// write makes a page's file, unless it is there.
+// write writes a page's file, unless it is unchanged.
 func (o *output) write(name, pageURL string, b []byte) error {
 	name = o.unique(name, pageURL)
 	sum := sha256.Sum256(b)
@@ -140,7 +140,7 @@ func (o *output) write(name, pageURL string, b []byte) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// That the file is ours is written down before it is there.
+	// Record the file in the journal before it exists.
 	if err := o.said.Flush(); err != nil {
 		return err
 	}
@@ -168,8 +168,8 @@ func (o *output) same(name string, b []byte) (bool, error) {
 	return n == len(b) && bytes.Equal(o.old, b), err
 }
 
-// finish removes what earlier exports have written and this one has not, but for
-// sites that stay, and makes the journal the manifest.
+// finish removes files of earlier exports, except those of sites that stay, and
+// makes the journal the manifest.
 func (o *output) finish(stays func(site string) bool) error {
 	m, err := o.root.Open(manifestName)
 	if err != nil {
@@ -207,15 +207,15 @@ func (o *output) finish(stays func(site string) bool) error {
 	return err
 }
 
-// sweep removes a file of an earlier export, unless it is one of this export, or
-// somebody has changed it.
+// sweep removes a file of an earlier export, unless it is in this export or was
+// changed.
 func (o *output) sweep(r record, changed map[string]bool) error {
 	now, ok := o.names[keyOf(fold(r.File))]
 	if ok && now == keyOf(r.File) || !strings.HasSuffix(r.File, ".md") {
 		return nil
 	}
 	if _, err := o.root.Lstat(r.File); err != nil || ok && !o.listed(r.File) {
-		return nil //nolint:nilerr // it is gone already, or it is another name of a file of this export
+		return nil //nolint:nilerr // it is gone, or another name of a file of this export
 	}
 	b, err := o.root.ReadFile(r.File)
 	if err != nil {
@@ -230,7 +230,7 @@ func (o *output) sweep(r record, changed map[string]bool) error {
 	}
 	delete(changed, r.File)
 	o.removed++
-	// Folders go as far as nothing else is in them.
+	// Remove empty folders.
 	for dir := path.Dir(r.File); dir != "." && o.root.Remove(dir) == nil; {
 		dir = path.Dir(dir)
 	}

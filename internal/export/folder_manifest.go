@@ -12,27 +12,27 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What is in the hidden folder.
+// Names in the hidden folder.
 const (
 	hidden       = ".millrace"
-	manifestName = hidden + "/export.jsonl"   // what the last export has written
-	journalName  = hidden + "/export.journal" // what this one has written so far
+	manifestName = hidden + "/export.jsonl"   // files of the last export
+	journalName  = hidden + "/export.journal" // files of this export so far
 	lockName     = hidden + "/export.lock"
 	tempName     = hidden + "/export.new"
 )
 
-// format moves when a manifest is read in another way.
+// format is the version of the manifest.
 const format = 1
 
-// record is a line of a manifest, of which the first has the format alone.
+// record is a line of a manifest. The first has only the format.
 type record struct {
 	Format int    `json:"format,omitempty"`
 	File   string `json:"file,omitempty"` // with slashes
 	Sum    string `json:"sum,omitempty"`  // hex SHA-256
 }
 
-// recover takes what an export that was killed has written into the manifest,
-// and reads that.
+// recover adds the journal of an export that was killed to the manifest, and reads
+// it.
 func (o *output) recover() error {
 	m, err := o.root.OpenFile(manifestName, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -54,7 +54,7 @@ func (o *output) recover() error {
 		return err
 	}
 	defer j.Close()
-	// What was cut off here once is still in the journal.
+	// What was cut off is still in the journal.
 	if err := m.Truncate(whole); err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest, and returns the length of its
-// whole lines: the last one is cut if an export was killed.
+// records calls f with each file of a manifest and returns the length of its
+// complete lines: an export that was killed may leave a partial one.
 func records(r io.Reader, f func(record) error) (whole int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {

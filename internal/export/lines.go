@@ -12,17 +12,17 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// line is a page in JSON Lines: what millrace extract prints of a page, with
-// where it is from.
+// line is a page in JSON Lines: the output of millrace extract with the source of
+// the page.
 type line struct {
 	*millrace.Page
 	Text     string             `json:"text"`
 	Site     string             `json:"site"`
-	Revision string             `json:"revision"` // moves with every change of the page
+	Revision string             `json:"revision"` // changes with the page
 	Terms    []policy.Statement `json:"terms,omitempty"`
 }
 
-// Lines writes a JSON object a line for each page.
+// Lines writes one JSON object per line and page.
 func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
@@ -45,17 +45,16 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 	return c, err
 }
 
-// gone is a page in JSON Lines that is there no more.
+// gone is a deleted page in JSON Lines.
 type gone struct {
 	URL     string `json:"url"`
 	Site    string `json:"site"`
 	Deleted bool   `json:"deleted"`
 }
 
-// Changes is Lines for what has changed of a site since a cursor, each page once,
-// in the order of the changes: a page as it is now, or that it is gone. Bytes
-// of the counts are all; Pages are those that are there, Removed those that are
-// gone. ErrConflict: the cursor is of another store, or too old.
+// Changes writes the changes of a site since a cursor, each page once, in order:
+// the current page, or that it is gone. In the counts, Pages are present pages and
+// Removed deleted ones. ErrConflict: the cursor is of another store, or too old.
 func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor, o *Options) (Counts, error) {
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
@@ -75,7 +74,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 			c.Pages++
 			p = sound(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: said})
-		case ch.Kind != millrace.KindCheckpoint && !ch.New: // else it came and went
+		case ch.Kind != millrace.KindCheckpoint && !ch.New: // else it came and went in between
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})
 		}
@@ -97,7 +96,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 	return c, err
 }
 
-// counter is a buffered writer that counts.
+// counter is a buffered writer that counts bytes.
 type counter struct {
 	*bufio.Writer
 	n int64

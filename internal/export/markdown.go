@@ -11,11 +11,11 @@ import (
 
 // Tree is the target of Markdown.
 type Tree struct {
-	Dir string // made if it is not there
-	// Folders are those of the sites in it, by their bases: see [Folders].
+	Dir string // created if absent
+	// Folders are the folders of the sites by base: see [Folders].
 	Folders map[string]string
-	// Part: sites that are not exported this time keep their files. Else what an
-	// earlier export has written of them is removed.
+	// Part keeps the files of sites that are not in this export. Otherwise they are
+	// removed.
 	Part bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// appendMarkdown appends a page as a file of Markdown: front matter in YAML, then
-// its content. Fields that the page does not have are left out.
+// appendMarkdown appends a page as Markdown: front matter in YAML, then its
+// content. Absent fields are omitted.
 func appendMarkdown(b []byte, base string, p *millrace.Page, m *policy.Merged) []byte {
 	b = append(b, "---\n"...)
 	for _, f := range [][2]string{
@@ -47,7 +47,7 @@ func appendMarkdown(b []byte, base string, p *millrace.Page, m *policy.Merged) [
 	return b
 }
 
-// appendTerms appends what the site says about the use of its content.
+// appendTerms appends the terms of use.
 func appendTerms(b []byte, m *policy.Merged) []byte {
 	b = appendField(b, "license", m.Terms)
 	for _, r := range []struct {

@@ -7,15 +7,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Coefficients are what no pull can count.
+// Coefficients are factors that pulls cannot measure.
 type Coefficients struct {
-	KWhPerGB        float64 // kWh that the network takes for 10^9 bytes
-	BytesPerToken   float64 // bytes of text or markup in one token of a model
-	HTMLPerText     float64 // bytes of HTML, without coding, for one byte of a page's text
-	HTMLCompression float64 // bytes of HTML without coding for one on the wire
+	KWhPerGB        float64 // energy of the network for 10^9 bytes
+	BytesPerToken   float64 // bytes of text or markup per token of a model
+	HTMLPerText     float64 // bytes of uncompressed HTML per byte of a page's text
+	HTMLCompression float64 // bytes of uncompressed HTML per byte on the wire
 }
 
-// Coefficient is one of them, with where it is from.
+// Coefficient is a coefficient with its source.
 type Coefficient struct {
 	Name   string  `json:"name"` // of the flag
 	Value  float64 `json:"value"`
@@ -23,13 +23,13 @@ type Coefficient struct {
 	Source string  `json:"source"`
 }
 
-// Default gives the coefficients of the sources that [Coefficients.List] names.
+// Default returns the coefficients of the sources in [Coefficients.List].
 func Default() Coefficients {
 	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.1}
 }
 
-// List gives the coefficients with their sources. One that is not the default
-// is its owner's.
+// List returns the coefficients with their sources. A value other than the default
+// is the owner's.
 func (c Coefficients) List() []Coefficient {
 	d := Default()
 	list := []Coefficient{
@@ -58,8 +58,8 @@ func (c Coefficients) List() []Coefficient {
 	return list
 }
 
-// Validate gives an ErrInvalid for a coefficient that means nothing: each is
-// finite and above 0, but for the energy, which may be 0.
+// Validate returns ErrInvalid unless each coefficient is finite and above 0; the
+// energy may be 0.
 func (c Coefficients) Validate() error {
 	for _, k := range c.List() {
 		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {

@@ -7,11 +7,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// sampleSize is how many pages [Sample] reads.
+// sampleSize is the number of pages that [Sample] reads.
 const sampleSize = 200
 
-// Sample adds to the costs of a site how much text its pages have, from some of
-// them. It is for sites whose pages were fetched before their text was counted.
+// Sample estimates the text of a site's pages from some of them, and adds it to the
+// costs. It is for sites whose pages were fetched before text was counted.
 func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
 	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, Bodies: true}) {
 		if err != nil {

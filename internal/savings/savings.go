@@ -7,46 +7,43 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Basis says how a figure came about.
+// Basis says how a figure was obtained.
 type Basis string
 
-// The bases of figures.
+// Values of Basis.
 const (
-	Measured Basis = "measured" // counted, and nothing else
-	Estimate Basis = "estimate" // with a coefficient in it, or with some pages taken for others
+	Measured Basis = "measured" // counted
+	Estimate Basis = "estimate" // computed with a coefficient, or from other pages
 )
 
-// Origin says what the size of a site's HTML is taken from.
+// Origin is the source of the size of a site's HTML.
 type Origin string
 
-// The origins of sizes.
+// Values of Origin.
 const (
-	FromHTML   Origin = "html"   // as many documents of it were had as the site has pages
+	FromHTML   Origin = "html"   // as many HTML documents as the site has pages
 	FromSample Origin = "sample" // the mean of fewer documents
 	FromText   Origin = "text"   // the text of the pages
-	FromNone   Origin = "none"   // nothing: of no page is anything known
+	FromNone   Origin = "none"   // unknown
 )
 
-// sampled is how many documents of HTML stand for those of a site.
+// sampled is the least number of HTML documents for a mean.
 const sampled = 10
 
-// Figure is what was spent, what the yardstick would have spent, and the
-// difference.
+// Figure is the amount spent, the amount of the baseline, and the difference.
 type Figure struct {
 	Spent   float64 `json:"spent"`
 	Instead float64 `json:"instead_of"`
-	Saved   float64 `json:"saved"` // below 0: it has cost more
-	Basis   Basis   `json:"basis"` // of Instead, and so of Saved
+	Saved   float64 `json:"saved"` // below 0: more was spent
+	Basis   Basis   `json:"basis"` // of Instead and Saved
 }
 
-// NewFigure makes a figure of what was spent and what the yardstick would have
-// spent, which is as the basis says.
+// NewFigure returns a figure with the basis of instead.
 func NewFigure(spent, instead float64, b Basis) Figure {
 	return Figure{Round(spent), Round(instead), Round(instead - spent), b}
 }
 
-// Round gives a sum without the noise of floating point: 12 digits, or all of a
-// whole number.
+// Round rounds a sum to 12 digits, or to a whole number.
 func Round(f float64) float64 {
 	if f != math.Trunc(f) {
 		f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', 12, 64), 64)
@@ -54,7 +51,7 @@ func Round(f float64) float64 {
 	return f
 }
 
-// Add gives the sum of two figures; an estimate makes it one.
+// Add returns the sum of two figures; with an estimate, it is one.
 func (f Figure) Add(g Figure) Figure {
 	if g.Basis == Estimate {
 		f.Basis = Estimate
@@ -65,35 +62,34 @@ func (f Figure) Add(g Figure) Figure {
 // HTML is the mean size of a site's HTML pages, in bytes.
 type HTML struct {
 	Received  float64 `json:"received"`  // on the wire, with header fields
-	Bytes     float64 `json:"bytes"`     // without coding
-	Documents int64   `json:"documents"` // that were measured
+	Bytes     float64 `json:"bytes"`     // uncompressed
+	Documents int64   `json:"documents"` // measured documents
 	From      Origin  `json:"from"`
 }
 
-// Saved is what one or more pulls of a site have saved.
+// Saved is the savings by one or more pulls of a site.
 type Saved struct {
-	Pages   int64 `json:"pages"`   // that the pulls know the state of, each once a pull
-	Brought int64 `json:"brought"` // that came
-	Stand   int64 `json:"stand"`   // that were looked at one by one, and stand
-	Skipped int64 `json:"skipped"` // that were not asked for: the list said that they stand
+	Pages   int64 `json:"pages"`   // pages whose state the pulls know, each once per pull
+	Brought int64 `json:"brought"` // fetched pages
+	Stand   int64 `json:"stand"`   // pages confirmed one by one
+	Skipped int64 `json:"skipped"` // pages not requested, because a list confirmed them
 
-	Conditional int64 `json:"conditional"`  // requests that a 304 can answer, for lists too
-	NotModified int64 `json:"not_modified"` // that it did
+	Conditional int64 `json:"conditional"`  // conditional requests, for lists too
+	NotModified int64 `json:"not_modified"` // of those, answered with 304
 
-	SkipRate        *float64 `json:"skip_rate,omitempty"`         // Skipped of Pages; nil: there are none
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // NotModified of Conditional; nil: there are none
+	SkipRate        *float64 `json:"skip_rate,omitempty"`         // Skipped of Pages; nil: Pages is 0
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // NotModified of Conditional; nil: Conditional is 0
 
-	HTML     *HTML  `json:"html,omitempty"` // nil: of several sites
+	HTML     *HTML  `json:"html,omitempty"` // nil: several sites
 	Requests Figure `json:"requests"`
 	Bytes    Figure `json:"bytes"` // received on the wire
 	Tokens   Figure `json:"tokens"`
 	KWh      Figure `json:"kwh"`
 }
 
-// Mean gives the mean size of a site's HTML pages: what was measured, where it
-// was measured of all pages or of enough of them, else what the mean text of
-// them makes it, in bytes; 0 = not known. A measured size without the one on the
-// wire makes that an estimate.
+// Mean returns the mean size of a site's HTML pages in bytes: measured if enough
+// pages were, else from the mean of their text; 0 = unknown. Without the size on
+// the wire, it is an estimate.
 func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
@@ -111,8 +107,8 @@ func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	return h
 }
 
-// Of tells what pulls of one site have saved. site is all that is known of the
-// site, these pulls included; of it only HTML and text count.
+// Of returns the savings by pulls of one site. site is the traffic of all its
+// pulls, used for HTML and text only.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
 		Pages: t.Pages, Brought: t.Fetched, Stand: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
@@ -138,7 +134,7 @@ func Of(t, site store.Traffic, c Coefficients) *Saved {
 	return s.rate()
 }
 
-// Add adds what was saved of another site.
+// Add adds the savings of another site.
 func (s *Saved) Add(u *Saved) {
 	s.Pages, s.Brought, s.Stand, s.Skipped = s.Pages+u.Pages, s.Brought+u.Brought, s.Stand+u.Stand, s.Skipped+u.Skipped
 	s.Conditional, s.NotModified = s.Conditional+u.Conditional, s.NotModified+u.NotModified
@@ -147,13 +143,13 @@ func (s *Saved) Add(u *Saved) {
 	s.rate()
 }
 
-// rate makes the rates of the counts.
+// rate sets the rates.
 func (s *Saved) rate() *Saved {
 	s.SkipRate, s.NotModifiedRate = Share(s.Skipped, s.Pages), Share(s.NotModified, s.Conditional)
 	return s
 }
 
-// Share gives n of all; nil: there are none.
+// Share returns n/of; nil if of is 0.
 func Share(n, of int64) *float64 {
 	if of == 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// Text describes what was saved and what has cost more, never as a negative
-// saving. Requests are left out if nil.
+// Text describes savings and extra costs, both as positive numbers. It omits
+// requests if nil.
 func Text(bytes, tokens, kwh Figure, requests *Figure) string {
 	var saved, cost []string
 	add := func(f Figure, text string) {
@@ -44,8 +44,8 @@ func listText(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// Text describes in a line what was saved, and in another what was counted.
-// Both are "" if there is no page.
+// Text describes the savings in one line and the counts in another. Both are ""
+// without pages.
 func (s *Saved) Text() (saved, counted string) {
 	if s.Pages == 0 {
 		return "", ""
@@ -70,7 +70,7 @@ func (s *Saved) Text() (saved, counted string) {
 	return saved, counted
 }
 
-// Lines returns the two texts as lines with an indent; "" if there is nothing to say.
+// Lines returns both texts as indented lines; "" without pages.
 func (s *Saved) Lines(indent string) string {
 	if s == nil || s.Pages == 0 {
 		return ""
