@@ -116,8 +116,8 @@ func TestDashboard(t *testing.T) {
 
 	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}})
 	s.reload(t, file, config+"rate: 100\n")
-	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "before the reload") {
-		t.Errorf("after the reload: at %s, without the earlier BotIdentity:\n%s", at, text)
+	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "with the previous configuration") {
+		t.Errorf("after the reload: at %s, without the earlier result:\n%s", at, text)
 	}
 	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))
 	if at, _ := o.page("traffic"); at != "/our/board/login" {
