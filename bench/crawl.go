@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// crawl compares crawls with wget --mirror of the same pages: of generated
-// pages and of the PostgreSQL manual, which it crawls a second time. Then it
-// measures the memory of a crawl of many generated pages.
+// crawl compares crawls with wget --mirror of the same pages: generated pages and the
+// PostgreSQL manual, which it crawls a second time. Then it measures the memory of a
+// crawl of many generated pages.
 func (b *bench) crawl(ctx context.Context, pages int) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
 		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
 	}
-	if err := b.beside(ctx, peerTask{Generated: 1000}, "1000 generated pages of 4 kB", 0); err != nil {
+	if err := b.versusWget(ctx, peerTask{Generated: 1000}, "1000 generated pages of 4 kB", 0); err != nil {
 		return err
 	}
-	if err := b.beside(ctx, peerTask{Folder: manual}, "postgresql-doc-15", 0.4); err != nil {
+	if err := b.versusWget(ctx, peerTask{Folder: manual}, "postgresql-doc-15", 0.4); err != nil {
 		return err
 	}
 	site, err := startPeer(ctx, peerTask{Generated: pages})
@@ -51,11 +51,11 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 	return nil
 }
 
-// crawls is how many turns each crawler has.
+// crawls is the number of turns of each crawler.
 const crawls = 3
 
-// beside crawls one site in turns with wget, and then once more.
-func (b *bench) beside(ctx context.Context, site peerTask, name string, reach float64) error {
+// versusWget crawls one site in turns with wget, and then once more.
+func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reach float64) error {
 	s, err := startPeer(ctx, site)
 	if err != nil {
 		return err
@@ -114,21 +114,21 @@ func (b *bench) beside(ctx context.Context, site peerTask, name string, reach fl
 		what:  fmt.Sprintf("second crawl of it: %d requests for %d pages", second.Requests, first.Added),
 		limit: "400 bytes a page", ours: fmt.Sprintf("%.0f bytes a page", each),
 		ratio: fmt.Sprintf("%.2f", each/400), reach: "at most 1",
-		// The lists are robots.txt and two sitemaps that are not there.
+		// The lists are robots.txt and two sitemaps, all absent.
 		good: each <= 400 && second.Requests <= int64(first.Added)+5,
 	})
 	return nil
 }
 
-// pullReport is what is read of the report of millrace pull.
+// pullReport is the part of a pull's report that the bench reads.
 type pullReport struct {
 	Added, Updated, Deleted, Unchanged int
 	Requests                           int64
 	BytesReceived                      int64 `json:"bytes_received"`
 }
 
-// pull crawls a site into a store; it gives the report, what it took but for the
-// units, and the most memory in MB that the process had.
+// pull crawls a site into a store. It returns the report, the work without its units,
+// and the peak memory of the process in MB.
 func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w work, rss float64, err error) {
 	c := exec.CommandContext(ctx, b.binary, "pull", url, "--via", "crawl", "--allow-private", "--delay", "0", "--store", store, "--json", "--quiet")
 	var out, errs bytes.Buffer
@@ -139,11 +139,11 @@ func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w wo
 	return r, w, mostMemory(c), json.Unmarshal(out.Bytes(), &r)
 }
 
-// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1, each with
-// links to ten others, so that every page is found and none is far.
+// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to
+// ten others, so that every page is few links away.
 func generated(n int) http.Handler {
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	// Few pages are made beforehand, so that their server costs next to nothing.
+	// Pages are generated beforehand, so that the server costs little.
 	var made []string
 	for i := range min(n, 5000) {
 		made = append(made, generate(i, n, 6))

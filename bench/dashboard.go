@@ -17,11 +17,11 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// views is how often the dashboard is looked at for the first time.
+// views is the number of measured first views.
 const views = 7
 
-// dashboard measures the first view of the dashboard in Chromium: nothing is in
-// the browser's cache, and the server has been asked for nothing but the login.
+// dashboard measures the first view of the dashboard in Chromium, with a cold browser
+// cache and a server that has handled only the login.
 func (b *bench) dashboard(ctx context.Context) error {
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -78,8 +78,8 @@ func (b *bench) dashboard(ctx context.Context) error {
 	return nil
 }
 
-// firstSeen is what a browser says of a view: milliseconds since it was asked
-// for, and bytes.
+// firstSeen has the browser's timings of a view in milliseconds since the request, and
+// its size in bytes.
 type firstSeen struct {
 	First   float64 `json:"first"`   // text was painted
 	Answer  float64 `json:"answer"`  // the answer began
@@ -102,8 +102,7 @@ const firstSeenScript = `new Promise((done) => {
 	wait();
 })`
 
-// firstView starts a server and looks at its dashboard once, in a window that
-// has seen nothing.
+// firstView starts a server and opens its dashboard once, in a new browser window.
 func (b *bench) firstView(ctx, browser context.Context, file, password, hash string) (seen firstSeen, err error) {
 	s, err := b.startServer(ctx, file, "--dashboard", "/owner", "--dashboard-password", hash)
 	if err != nil {

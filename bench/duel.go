@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// work is what one turn of a side did.
+// work is the work of one turn of a side.
 type work struct {
 	units  float64       // requests, pages, megabytes
-	passed time.Duration // by the clock
-	spent  time.Duration // processor time, user and system, of the process that did it
+	passed time.Duration // wall clock
+	spent  time.Duration // processor time, user and system, of the working process
 }
 
 // side is one of the two that a duel compares. A call is one turn.
@@ -24,19 +24,19 @@ type side func(ctx context.Context) (work, error)
 
 // figures are medians of a side's turns.
 type figures struct {
-	Rate float64 // units a second
-	Each float64 // seconds of processor time a unit
+	Rate float64 // units per second
+	Each float64 // seconds of processor time per unit
 }
 
-// score is what a duel found. The ratios are medians of those of neighbouring
-// turns, which other work of the machine slows alike. Above 1, ours is better.
+// score is the result of a duel. The ratios are medians of the ratios of neighbouring
+// turns, which other load slows equally. Above 1, ours is better.
 type score struct {
 	Peer, Ours figures
-	Rate, Cost float64 // by the clock, and by processor time
+	Rate, Cost float64 // by wall clock, and by processor time
 }
 
-// duel runs the peer and ours in alternating turns, each first in every other
-// one.
+// duel runs the peer and ours in alternating turns; each goes first in every other
+// pair.
 func duel(ctx context.Context, turns int, peer, ours side) (s score, err error) {
 	var rates, costs [2][]float64
 	for i := range turns {
@@ -63,8 +63,8 @@ func duel(ctx context.Context, turns int, peer, ours side) (s score, err error) 
 	}, nil
 }
 
-// row gives the line of a table. Processor time decides; a reach of 0 promises
-// nothing.
+// row returns a line of the table. It compares processor time; a reach of 0 sets no
+// target.
 func (s *score) row(what, unit, peer string, reach float64) row {
 	r := row{
 		what: what, limit: s.Peer.string(unit) + " (" + peer + ")", ours: s.Ours.string(unit),
@@ -80,7 +80,7 @@ func (f figures) string(unit string) string {
 	return fmt.Sprintf("%.4g %s/s, %s each", f.Rate, unit, short(time.Duration(f.Each*1e9)))
 }
 
-// short gives three digits of a duration.
+// short rounds a duration to three digits.
 func short(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d.Abs()/unit >= 1000 {
@@ -89,15 +89,15 @@ func short(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// during measures what this process does in a call: so many units.
+// during measures this process while do runs; units is the work done.
 func during(units float64, do func() error) (work, error) {
 	began, before := time.Now(), processorTime()
 	err := do()
 	return work{units, time.Since(began), time.Duration((processorTime() - before) * 1e9)}, err
 }
 
-// doing is a side that makes a server do something in each turn, which gives how
-// many units that was.
+// doing returns a side whose turns run do, which makes the server work and returns the
+// number of units.
 func (s *server) doing(do func() (float64, error)) side {
 	return func(context.Context) (w work, err error) {
 		before, err := processorOf(s.pid)
@@ -115,7 +115,7 @@ func (s *server) doing(do func() (float64, error)) side {
 	}
 }
 
-// ended runs a command, and gives what it took; units are counted afterwards.
+// ended runs a command and returns its work, without units.
 func ended(c *exec.Cmd) (work, error) {
 	began := time.Now()
 	err := c.Run()
@@ -126,13 +126,13 @@ func ended(c *exec.Cmd) (work, error) {
 	return w, err
 }
 
-// mostMemory gives the most resident memory in MB of a command that has ended.
+// mostMemory returns the peak resident memory in MB of a command that has ended.
 func mostMemory(c *exec.Cmd) float64 {
 	usage, _ := c.ProcessState.SysUsage().(*syscall.Rusage)
 	return float64(usage.Maxrss) / 1024
 }
 
-// processorOf gives what a process has used of all processors, 0 = this one.
+// processorOf returns the processor time of a process, 0 = this one.
 func processorOf(pid int) (time.Duration, error) {
 	var t unix.Timespec
 	const all = 2 // CPUCLOCK_SCHED of the kernel: all threads of a process, to the nanosecond
@@ -142,8 +142,8 @@ func processorOf(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// quiet waits until a process has done next to nothing for two seconds, two
-// minutes at most, and gives the processor time that it has had.
+// quiet waits until a process is nearly idle for two seconds, at most two minutes, and
+// returns its processor time.
 func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	last := time.Duration(-1)
 	for range 60 {
@@ -164,8 +164,8 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	return last, nil
 }
 
-// against compares a server with one that only writes the same status, header
-// fields and body, those of the path in the middle.
+// against compares a server with one that only writes the same status, header fields
+// and body, those of the path in the middle.
 func (b *bench) against(ctx context.Context, s *server, what string, paths []string, header http.Header, status int, reach float64) error {
 	q, sample, err := b.warm(ctx, s, paths, header, status)
 	if err != nil {

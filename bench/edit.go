@@ -19,7 +19,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// editLimits are what one edit may cost a site with so many pages.
+// editLimits are the limits of the cost of one edit, by number of pages.
 var editLimits = []struct {
 	pages     int
 	processor time.Duration
@@ -32,8 +32,8 @@ var editLimits = []struct {
 	{1_000_000, time.Second, 3 << 20, 3 * time.Second},
 }
 
-// edits measures what one edited page costs a server until it is visible, what
-// is deferred, and how soon it is visible when a page is edited every second.
+// edits measures the cost of one edited page until it is visible, the deferred work,
+// and the delay of an edit every second.
 func (b *bench) edits(ctx context.Context, large bool) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // lists are held in memory
 	for _, l := range editLimits {
@@ -118,8 +118,8 @@ func (e *editing) close() {
 	}
 }
 
-// next gives a page that has not been edited, all over the site, and its edited
-// form.
+// next returns a page without an edit, spread over the site, its edited form and the
+// new text.
 func (e *editing) next() (page int, edited *millrace.Page, said string) {
 	e.count++
 	page = (e.count*7919 + e.pages/3) % e.pages
@@ -136,23 +136,23 @@ func (e *editing) commit(ctx context.Context, page *millrace.Page) error {
 	return err
 }
 
-// editCost is what an edit costs: until it is visible, and then.
+// editCost is the cost of an edit until it is visible, and after that.
 type editCost struct {
 	spent, deferred          time.Duration
 	written, deferredWritten int64
-	artifacts                int64 // of written
+	artifacts                int64 // part of written
 }
 
-// edit gives the medians over some edits.
+// edit returns the medians of some edits.
 func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	const rounds = 5
 	var values [5][]float64
-	for round := range rounds + 1 { // the first is not counted: it makes what is made once
+	for round := range rounds + 1 { // the first is not counted: it creates what later edits reuse
 		if _, err := quiet(ctx, e.pid); err != nil {
 			return cost, err
 		}
 		page, edited, said := e.next()
-		var at [3]editCost // before, when it is visible, when nothing is left to do
+		var at [3]editCost // before, when visible, when all work is done
 		if at[0], err = e.state(); err != nil {
 			return cost, err
 		}
@@ -186,7 +186,7 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	}, nil
 }
 
-// state gives what the server has used so far.
+// state returns the server's usage so far.
 func (e *editing) state() (c editCost, err error) {
 	if c.spent, err = processorOf(e.pid); err != nil {
 		return c, err
@@ -198,11 +198,11 @@ func (e *editing) state() (c editCost, err error) {
 	return c, err
 }
 
-// folderSize gives the bytes of all files below a folder.
+// folderSize returns the bytes of all files below a folder.
 func folderSize(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone meanwhile
+			return nil // deleted meanwhile
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -218,9 +218,9 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-// visible waits until a document has a text. It asks with the ETag that it has,
-// so that asking writes next to nothing. Deferred work begins as soon as a document
-// is visible: what is written in one step of waiting is counted with the edit.
+// visible polls until a document has a text. It sends the ETag, so that polling writes
+// little. Deferred work begins as soon as a document is visible: bytes written within
+// one polling interval count with the edit.
 func visible(ctx context.Context, url, text string, every time.Duration) error {
 	d := watched{url: url}
 	for ctx.Err() == nil {
@@ -234,7 +234,7 @@ func visible(ctx context.Context, url, text string, every time.Duration) error {
 	return ctx.Err()
 }
 
-// bytesWritten gives what a process has written to files and sockets.
+// bytesWritten returns the bytes that a process has written to files and sockets.
 func bytesWritten(pid int) (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {
@@ -248,14 +248,14 @@ func bytesWritten(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/io has no wchar", pid)
 }
 
-// How long deferred work is measured, and how many times as fast the server's
-// clock is. On two processors, shares up to a fifth show.
+// The duration of the measurement of deferred work, and the speed of the server's
+// clock. On two processors, shares up to a fifth are measurable.
 const (
 	deferring = 10 * time.Minute
 	speed     = 10
 )
 
-// clocked returns a bench whose servers have a clock that runs fast.
+// clocked returns a bench whose servers have a fast clock.
 func (b *bench) clocked(ctx context.Context) (*bench, error) {
 	binary, err := b.buildClocked(ctx)
 	if err != nil {
@@ -266,8 +266,8 @@ func (b *bench) clocked(ctx context.Context) (*bench, error) {
 	return &fast, nil
 }
 
-// deferred gives the share of a processor that a server uses over a time, with an
-// edit a minute, besides making the edits visible.
+// deferred returns the share of a processor that a server uses with an edit a minute,
+// besides making the edits visible.
 func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) (share float64, err error) {
 	fast, err := b.clocked(ctx)
 	if err != nil {
@@ -278,13 +278,13 @@ func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) 
 		return 0, err
 	}
 	defer e.close()
-	e.count = 1000 // pages that no other edit has had
+	e.count = 1000 // pages without an edit
 	spent, err := e.everyMinute(ctx, e.server)
 	return (spent.Seconds() - visible.Seconds()*float64(deferring/time.Minute)) / deferring.Seconds(), err
 }
 
-// everyMinute edits a page every minute, by the clock of the servers, and returns
-// the processor time that they use meanwhile.
+// everyMinute edits a page every minute, by the clock of the servers, and returns the
+// processor time that they use.
 func (e *editing) everyMinute(ctx context.Context, servers ...*server) (spent time.Duration, err error) {
 	for _, s := range servers {
 		before, err := quiet(ctx, s.pid)
@@ -312,8 +312,8 @@ func (e *editing) everyMinute(ctx context.Context, servers ...*server) (spent ti
 	return spent, nil
 }
 
-// publications compares the work of edits with one server over a store, and with
-// two whose publications differ.
+// publications compares the work of edits by one server over a store, and by two whose
+// publications differ.
 func (b *bench) publications(ctx context.Context, pages int) error {
 	fast, err := b.clocked(ctx)
 	if err != nil {
@@ -345,15 +345,15 @@ func (b *bench) publications(ctx context.Context, pages int) error {
 	return nil
 }
 
-// watched is a document that is asked for again and again.
+// watched is a document that is polled.
 type watched struct {
 	url  string
 	tag  string
 	body string
-	at   time.Time // its header arrived
+	at   time.Time // arrival of its header
 }
 
-// ask reports whether the document has changed since it was last asked for.
+// ask reports whether the document changed since the last request.
 func (d *watched) ask(ctx context.Context) (changed bool, err error) {
 	header := http.Header{"Accept-Encoding": {"gzip"}}
 	if d.tag != "" {

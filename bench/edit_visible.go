@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// A series of edits is one a second.
+// seriesEdits is the number of edits of a series, one a second.
 const seriesEdits = 60
 
-// lags are how long edits took to be visible in every protocol.
+// lags are the delays of edits until they are visible in every protocol.
 type lags struct {
 	edits  int
 	all    []time.Duration // sorted
-	latest map[string]int  // how often a document was the last to have an edit
+	latest map[string]int  // how often a document was the last to show an edit
 }
 
 func (l *lags) at(part float64) time.Duration { return l.all[int(part*float64(len(l.all)-1)+0.5)] }
 
-// last names the document that was most often the last.
+// last returns the document that was most often the last.
 func (l *lags) last() (name string) {
 	for n, times := range l.latest {
 		if name == "" || times > l.latest[name] {
@@ -40,11 +40,11 @@ type seriesEdit struct {
 	page      int
 	said      string
 	committed time.Time
-	before    map[string]string    // its entries by kind of document
+	before    map[string]string    // its entries before the edit, by kind of document
 	seen      map[string]time.Time // by kind of document
 }
 
-// series is a run of edits, one a second, that is watched in every protocol.
+// series is a run of edits, one a second, watched in every protocol.
 type series struct {
 	*editing
 	mu    sync.Mutex
@@ -59,11 +59,10 @@ var (
 	mapLink   = regexp.MustCompile(`<loc>([^<]*sitemap[^<]*\.xml)</loc>`)
 )
 
-// everySecond edits a page a second, and waits until every protocol has all
-// edits. Lists are asked for ten times a second, with their ETag, and the entry
-// of the page is compared with that from before; at more than 100,000 pages those
-// that are one document for the whole site are left out, since reading them takes
-// longer than a second.
+// everySecond edits a page a second, and waits until every protocol shows all edits. It
+// polls lists ten times a second, with their ETag, and compares the entry of the page
+// with the earlier one. Above 100,000 pages it leaves out lists that are one document
+// for the whole site, because reading them takes longer than a second.
 func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,7 +119,7 @@ func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 	return s.lags(), errors.Join(s.errs...)
 }
 
-// find gets every list once.
+// find fetches every list once.
 func (s *series) find(ctx context.Context) error {
 	header, _, err := fetch(ctx, s.url)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *series) find(ctx context.Context) error {
 	return nil
 }
 
-// follow gives all documents that links lead to from a first one.
+// follow returns all documents that links lead to from a first one.
 func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*watched, err error) {
 	for todo := []string{first}; len(todo) > 0; todo = todo[1:] {
 		if slices.ContainsFunc(docs, func(d *watched) bool { return d.url == todo[0] }) {
@@ -183,7 +182,7 @@ func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*wat
 	return docs, nil
 }
 
-// entry gives what a list has about a page, "" if nothing.
+// entry returns a list's entry for a page, "" if absent.
 func entry(body string, page int) string {
 	at := strings.Index(body, fmt.Sprintf("/p/%d/", page))
 	if at < 0 {
@@ -199,7 +198,7 @@ func entry(body string, page int) string {
 	return body[from:to]
 }
 
-// entries gives what all lists have about a page.
+// entries returns the entries of all lists for a page.
 func (s *series) entries(page int) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +213,7 @@ func (s *series) entries(page int) map[string]string {
 	return found
 }
 
-// watch asks for a list until the context ends.
+// watch polls a list until the context ends.
 func (s *series) watch(ctx context.Context, kind string, d *watched) {
 	next := watched{url: d.url, tag: d.tag}
 	for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
@@ -241,7 +240,7 @@ func (s *series) watch(ctx context.Context, kind string, d *watched) {
 	}
 }
 
-// note enters that an edit was seen, or an error that is not of the end.
+// note records that an edit was seen, or an error other than the end of the context.
 func (s *series) note(x *seriesEdit, kind string, at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,18 +252,17 @@ func (s *series) note(x *seriesEdit, kind string, at time.Time, err error) {
 	}
 }
 
-// documents gives the paths of the documents that are looked at for one page, by
-// kind.
+// documents returns the paths of one page's documents, by kind.
 func (s *series) documents(page int) map[string]string {
 	return map[string]string{
 		"M-URL": fmt.Sprintf("p/%d/llm.json", page), "M-URL of draft-00": fmt.Sprintf("p/%d/llm/", page), "Markdown": fmt.Sprintf("p/%d/index.md", page),
 		"OpenFeeder's page": fmt.Sprintf("openfeeder?url=%%2Fp%%2F%d%%2F", page),
-		// In the order of dates, ten pages each.
+		// The index is in the order of dates, ten pages each.
 		"OpenFeeder's index": fmt.Sprintf("openfeeder?page=%d", (s.pages-1-page)/10+1),
 	}
 }
 
-// missing says where an edit is not visible, "" if nowhere.
+// missing names the documents that lack an edit, "" if none.
 func (s *series) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// events compares a 304 to a bot of a server that records what machines ask for,
-// in the store too, and counts it for Prometheus, with the same server that does
-// neither.
+// events compares 304 responses to a bot by a server that records requests in the store
+// and counts them for Prometheus, with those of the same server without both.
 func (b *bench) events(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -41,7 +40,7 @@ func (b *bench) events(ctx context.Context, n int) error {
 	return nil
 }
 
-// recording measures one server beside none.
+// recording compares a recording server with one that does not record.
 func (b *bench) recording(ctx context.Context, paths []string, none *server, name string, reach float64, start func() (*server, error)) error {
 	s, err := start()
 	if err != nil {
@@ -70,10 +69,10 @@ func (b *bench) recording(ctx context.Context, paths []string, none *server, nam
 	return nil
 }
 
-// dropped counts the events that could not be recorded.
+// dropped counts the events that the server could not record.
 const dropped = "millrace_events_dropped_total"
 
-// metric gives one of a server's metrics.
+// metric returns one of a server's metrics.
 func metric(ctx context.Context, base, name string) (float64, error) {
 	_, body, err := fetch(ctx, base+"metrics")
 	if err != nil {

@@ -11,35 +11,35 @@ import (
 	"strings"
 )
 
-// extraction is the part that compares extract with its peers. It prints a
-// table of its own, and is run only when asked for: it wants gold data.
+// extraction compares extract with its peers and prints its own table. It needs gold
+// data and runs only on request.
 type extraction struct {
 	data    string // folder with wcxb and blocks
 	manual  string
-	verbose bool   // list what is wrong instead of the table
-	kind    string // verbose: only pages of this kind
-	page    string // verbose: only this page, word by word
-	lines   int    // verbose: how many lines each list has at most
+	verbose bool   // list the worst pages instead of the table
+	kind    string // with verbose: only pages of this kind
+	page    string // with verbose: only this page, word by word
+	lines   int    // with verbose: the maximum of lines of a list
 	rows    []extractRow
 }
 
-// extractRow is one line of the table. Cells are readability's, trafilatura's
-// and ours; "" where the row makes no sense for a peer.
+// extractRow is one line of the table. Cells are readability's, trafilatura's and ours;
+// "" if the row does not apply to a peer.
 type extractRow struct {
 	what  string
 	count int
 	cells [3]string
-	reach string // "" = nothing is promised
+	reach string // "" = no target
 	good  bool
 }
 
-const oursAt = 2 // in cells
+const oursAt = 2 // index in cells
 
 func (x *extraction) run(ctx context.Context) error {
 	if x.data == "" {
 		return errors.New("name the folder of gold data with -data or MILLRACE_TEST_DATA")
 	}
-	// Unlike a server, an extractor is measured with Go's own settings.
+	// Unlike a server, an extractor is measured with Go's default settings.
 	debug.SetGCPercent(100)
 	debug.SetMemoryLimit(math.MaxInt64)
 	pages, err := readPages(x.data)
@@ -85,7 +85,7 @@ func (x *extraction) print() {
 	}
 }
 
-// atLeast adds a row of shares. A reach of 0 promises nothing.
+// atLeast adds a row of shares. A reach of 0 sets no target.
 func (x *extraction) atLeast(what string, count int, v [3]float64, reach float64) {
 	r := extractRow{what: what, count: count, good: v[oursAt] >= reach}
 	for i := range v {
@@ -106,7 +106,7 @@ func (x *extraction) atMost(what string, count int, v [3]float64, reach float64)
 	x.rows = append(x.rows, r)
 }
 
-// manualPages gives the files of Debian's postgresql-doc-15.
+// manualPages returns the files of Debian's postgresql-doc-15.
 func (x *extraction) manualPages() ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(x.manual, "*.html"))
 	if err == nil && len(names) == 0 {

@@ -52,21 +52,21 @@ func readBlockPages(data string) ([]blockPage, error) {
 	return pages, nil
 }
 
-// kept counts what one extractor kept of the structure of the gold pages.
+// kept counts the structure of the gold pages that one extractor kept.
 //
-//   - code: blocks with the same bytes, up to one line end at the end. The gold
-//     has 45, those in lists and quotes left out.
-//   - language: that the gold names, on a block with the same letters: 17.
-//   - table: its cells that are not empty have the same letters in the same
-//     order, no more and no less: 16. Spans thus do not matter.
-//   - heading: the same letters at the same level: 172, and with the 4 lines of
-//     code that start like a heading, which are kept if the code is, 176. A
-//     title is a field and no block: it counts. The gold writes h1 as ##, so
-//     level 1 counts where it has 2; strict is the count without that.
-//   - image: the same file, whatever its size, because which of several sizes
-//     is taken is a choice; 34, of which 4 are embeds that the gold writes so.
+//   - code: blocks with the same bytes, except for one trailing line end. The
+//     gold has 45, without those in lists and quotes.
+//   - language: the gold's language, on a block with the same letters: 17.
+//   - table: its non-empty cells have the same letters in the same order: 16.
+//     Spans do not matter.
+//   - heading: the same letters at the same level: 172; 176 with the 4 lines of
+//     code that start like a heading, which are kept if the code is. A title is
+//     a field, not a block, and counts. The gold writes h1 as ##, so level 1
+//     counts for its level 2; strict is the count without that.
+//   - image: the same file in any size, because the choice among sizes is free;
+//     34, of which 4 are embeds that the gold writes so.
 //
-// Each block answers for one of the gold's only.
+// Each block counts for one block of the gold only.
 type kept struct {
 	code, language, table, heading, strict, image part
 	missed                                        []string
@@ -143,7 +143,7 @@ func (k *kept) headings(p *blockPage, have []heading, title string, miss func(wh
 	}
 }
 
-// blocks measures the structure.
+// blocks measures how much structure each extractor keeps.
 func (x *extraction) blocks(ctx context.Context) error {
 	pages, err := readBlockPages(x.data)
 	if err != nil {

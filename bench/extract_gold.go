@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// goldPage is one page of wcxb with what should come out of it.
+// goldPage is a page of wcxb with its expected content.
 type goldPage struct {
 	ID, Kind, URL, Title, Author string
 	Published                    string // a day, such as 2025-06-04
@@ -44,7 +44,7 @@ func readPages(data string) ([]goldPage, error) {
 	}
 }
 
-// html gives the document of a page.
+// html returns the HTML of a page.
 func (p *goldPage) html() ([]byte, error) {
 	f, err := openGzip(p.file)
 	if err != nil {
@@ -74,18 +74,17 @@ func openGzip(name string) (io.ReadCloser, error) {
 	return gzipFile{z, f}, nil
 }
 
-// wordPattern is \w+ as languages with Unicode expressions have it: letters,
-// numbers and underscores of every script.
+// wordPattern is \w+ with Unicode: letters, numbers and underscores of every script.
 var wordPattern = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 
-// count adds the lower-case words of a text to a multiset.
+// count adds the words of a text, in lower case, to a multiset.
 func count(m map[string]int, text string) {
 	for _, w := range wordPattern.FindAllString(strings.ToLower(text), -1) {
 		m[w]++
 	}
 }
 
-// compare gives how many words two multisets share, and how many each has.
+// compare returns the number of words that two multisets share, and the sizes of both.
 func compare(gold, got map[string]int) (common, want, have int) {
 	for w, n := range gold {
 		common += min(n, got[w])
@@ -97,8 +96,8 @@ func compare(gold, got map[string]int) (common, want, have int) {
 	return common, want, have
 }
 
-// f1 is the harmonic mean of precision and recall of words. A gold text that
-// is empty counts 1 for an empty one and 0 for any other.
+// f1 is the harmonic mean of precision and recall of words. If the gold text is empty,
+// it is 1 for an empty text and 0 otherwise.
 func f1(gold, got string) float64 {
 	g, h := map[string]int{}, map[string]int{}
 	count(g, gold)
@@ -110,19 +109,18 @@ func f1(gold, got string) float64 {
 	return 2 * float64(common) / float64(want+have)
 }
 
-// oneLine folds white space.
+// oneLine collapses white space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// typewriter writes the marks of typography as a keyboard has them.
+// typewriter replaces typographic quotes and dashes by ASCII.
 var typewriter = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "–", "-", "—", "-", "‑", "-", "…", "...", "\u00ad", "", "\u200b", "")
 
-// fold makes lines comparable: white space is folded, and quotes and dashes
-// are plain, because the gold's snippets and fields were typed on a keyboard
-// and its pages were not.
+// fold makes lines comparable: it collapses white space and replaces typographic quotes
+// and dashes, because the gold's snippets and fields use ASCII and its pages do not.
 func fold(s string) string { return oneLine(typewriter.Replace(s)) }
 
-// letters gives the letters and digits of a text in lower case: what is left
-// of a cell or a heading when markup and punctuation are forgotten.
+// letters returns the letters and digits of a text in lower case, without markup and
+// punctuation.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

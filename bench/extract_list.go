@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// listed is one page of the gold with what ours made of it.
+// listed is a gold page with our result.
 type listed struct {
 	*goldPage
 	got              *extracted
@@ -21,9 +21,9 @@ type listed struct {
 	missing, surplus []passage
 }
 
-// list prints what is worst, for whoever improves extraction: by kind where
-// words are missing or too many and the worst pages, then the wrong fields and
-// the structure that was lost; or one page word by word.
+// list prints the worst results, as a help to improve extraction: by kind the missing
+// and surplus words and the worst pages, then wrong fields and lost structure; or one
+// page word by word.
 func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 	byKind := map[string][]listed{}
 	for i := range pages {
@@ -31,7 +31,7 @@ func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 		if x.kind != "" && p.Kind != x.kind || x.page != "" && p.ID != x.page {
 			continue
 		}
-		l, err := look(ctx, p)
+		l, err := inspect(ctx, p)
 		if err != nil {
 			return fmt.Errorf("page %s: %w", p.ID, err)
 		}
@@ -53,8 +53,8 @@ func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 	return nil
 }
 
-// look extracts a page and finds out where it is wrong.
-func look(ctx context.Context, p *goldPage) (listed, error) {
+// inspect extracts a page and compares it with the gold.
+func inspect(ctx context.Context, p *goldPage) (listed, error) {
 	l := listed{goldPage: p}
 	data, err := p.html()
 	if err != nil {
@@ -66,14 +66,14 @@ func look(ctx context.Context, p *goldPage) (listed, error) {
 	l.f1 = f1(p.Text, l.got.text)
 	tree, err := html.ParseWithOptions(bytes.NewReader(data), html.ParseOptionEnableScripting(false))
 	if err != nil {
-		tree = &html.Node{Type: html.DocumentNode} // too deep: nothing is known of places
+		tree = &html.Node{Type: html.DocumentNode} // nested too deeply: no places
 	}
 	m := newPlaces(tree, l.got.ours)
 	l.missing, l.surplus = m.differ(p.Text, l.got.text), m.differ(l.got.text, p.Text)
 	return l, nil
 }
 
-// print tells all of one page.
+// print prints everything about one page.
 func (l *listed) print() {
 	r := l.got.ours
 	why := "kind " + string(r.Page.Kind)
@@ -156,8 +156,8 @@ func (x *extraction) printKind(kind string, pages []listed) {
 	}
 }
 
-// printCauses sums up passages by cause and place. What counts is by how much
-// the mean F1 would rise if none of them were wrong.
+// printCauses groups passages by cause and landmark. It sorts them by the gain of the
+// mean F1 if none of them were wrong.
 func (x *extraction) printCauses(what string, pages []listed, of func(*listed) []passage) {
 	type sum struct {
 		gain         float64
@@ -190,8 +190,8 @@ func (x *extraction) printCauses(what string, pages []listed, of func(*listed) [
 	}
 }
 
-// gain gives by how much F1 rises if n missing words are found, or n words too
-// many are left out.
+// gain returns the gain of F1 if n missing words are found, or n surplus words are left
+// out.
 func (l *listed) gain(missing bool, n int) float64 {
 	g, h := map[string]int{}, map[string]int{}
 	count(g, l.Text)
@@ -208,7 +208,7 @@ func (l *listed) gain(missing bool, n int) float64 {
 	return 2*float64(common)/float64(want+have) - l.f1
 }
 
-// lead gives at most so many lines, each with its end.
+// lead returns at most so many lines, each with its line end.
 func lead(lines []string, most int) string {
 	var w strings.Builder
 	for _, l := range lines[:min(most, len(lines))] {

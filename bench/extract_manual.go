@@ -14,9 +14,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manualWords compares the PostgreSQL manual with the body of its pages minus
-// their navigation: a word that is missing is lost, one too many has leaked.
-// The title is a field; its words count as kept where the text lacks them.
+// manualWords compares the PostgreSQL manual with the body of its pages without
+// navigation: a missing word is lost, a surplus word has leaked. Words of the title
+// count as kept, because the title is a field.
 func (x *extraction) manualWords(ctx context.Context) error {
 	names, err := x.manualPages()
 	if err != nil {
@@ -67,7 +67,7 @@ func (x *extraction) manualWords(ctx context.Context) error {
 	return nil
 }
 
-// manualText gives the words of a page of the manual without its navigation.
+// manualText returns the words of a page of the manual without its navigation.
 func manualText(data []byte) (map[string]int, error) {
 	doc, err := html.Parse(bytes.NewReader(data))
 	if err != nil {
@@ -98,8 +98,8 @@ func manualText(data []byte) (map[string]int, error) {
 	return words, nil
 }
 
-// inline reports whether an element stands inside a line of the manual, so
-// that words may run through it.
+// inline reports whether an element of the manual is part of a line, so that words may
+// continue across its border.
 func inline(a atom.Atom) bool {
 	switch a {
 	case atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Cite, atom.Code, atom.Em, atom.I, atom.Q, atom.S, atom.Small, atom.Span, atom.Strong,
@@ -109,7 +109,7 @@ func inline(a atom.Atom) bool {
 	return false
 }
 
-// countBlocks counts the words of every text that blocks have.
+// countBlocks counts the words of all texts of blocks.
 func countBlocks(m map[string]int, blocks []millrace.Block) {
 	for i := range blocks {
 		b := &blocks[i]

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// extracted is what one extractor makes of a page.
+// extracted is the result of one extractor for a page.
 type extracted struct {
 	text, title, author string
 	published           time.Time
@@ -24,8 +24,8 @@ type extracted struct {
 	ours                *extract.Result // of millrace
 }
 
-// extractor is an extractor by name. It gets the bytes of a document and its
-// address.
+// extractor is an extractor with its name. It takes the bytes of a document and its
+// URL.
 type extractor struct {
 	name string
 	run  func(ctx context.Context, data []byte, pageURL string) (*extracted, error)
@@ -38,8 +38,8 @@ var extractors = [3]extractor{
 	{"millrace", runMillrace},
 }
 
-// try runs an extractor. A peer that fails or panics has found nothing: that
-// is its result. Ours must not fail.
+// try runs an extractor. A peer that fails or panics has an empty result. Ours must not
+// fail.
 func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *extracted, err error) {
 	if e.name != extractors[oursAt].name {
 		defer func() {
@@ -51,8 +51,8 @@ func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *e
 	return e.run(ctx, data, pageURL)
 }
 
-// parsePeer gives a peer its tree. Their own readers guess the character set
-// by statistics, which takes longer than the parsing; this is their best case.
+// parsePeer parses a document for a peer. The peers' own readers guess the character
+// set by statistics, which takes longer than parsing; this is their best case.
 func parsePeer(data []byte, pageURL string) (*html.Node, *url.URL, error) {
 	u, err := url.Parse(pageURL)
 	if err != nil {
@@ -95,8 +95,7 @@ func runTrafilatura(_ context.Context, data []byte, pageURL string) (*extracted,
 	if err != nil {
 		return nil, err
 	}
-	// With its fallback, which is its best result; images and links do not
-	// change the text.
+	// The fallback gives its best result; images and links do not change the text.
 	r, err := trafilatura.ExtractDocument(doc, trafilatura.Options{
 		OriginalURL: u, EnableFallback: true, IncludeImages: true, IncludeLinks: true,
 	})

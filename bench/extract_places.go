@@ -13,23 +13,23 @@ import (
 type passage struct {
 	text     string
 	words    int
-	cause    string // what the extractor did with the place: "dropped: tag nav", "outside the root", "inside the root", "not in the document"
-	landmark string // the nearest element that says something about its role
+	cause    string // effect of the extractor on the place: "dropped: tag nav", "outside the root", "inside the root", "not in the document"
+	landmark string // the nearest element with a role
 	path     string
 }
 
-// places finds where in a document words come from.
+// places maps words to their text nodes in a document.
 type places struct {
 	nodes   []*html.Node      // of each word
-	at      map[[3]string]int // three words in a row, to the first of them
+	at      map[[3]string]int // three words in a row, to the index of the first
 	root    *html.Node
 	dropped map[*html.Node]string // reasons
 }
 
 func newPlaces(doc *html.Node, r *extract.Result) *places {
 	m := &places{at: map[[3]string]int{}, dropped: map[*html.Node]string{}}
-	// A selector may fit more than one element: the root is the one with the
-	// most words, and what was dropped has about as many as were counted.
+	// A selector may match several elements: the root is the one with the most words,
+	// and the dropped element has about the counted number of words.
 	most := -1
 	for _, n := range find(doc, r.Root) {
 		if w := wordsIn(n); w > most {
@@ -56,13 +56,13 @@ func newPlaces(doc *html.Node, r *extract.Result) *places {
 	for i := 2; i < len(words); i++ {
 		key := [3]string(words[i-2 : i+1])
 		if old, ok := m.at[key]; !ok || !m.kept(m.nodes[old]) && m.kept(m.nodes[i-2]) {
-			m.at[key] = i - 2 // of several places, one that was looked into
+			m.at[key] = i - 2 // of several places, the one inspected
 		}
 	}
 	return m
 }
 
-// kept reports whether a node is inside the root, and was not dropped.
+// kept reports whether a node is inside the root and was not dropped.
 func (m *places) kept(n *html.Node) bool {
 	for ; n != nil && n != m.root; n = n.Parent {
 		if _, ok := m.dropped[n]; ok {
@@ -89,8 +89,8 @@ func wordsIn(n *html.Node) (words int) {
 	return words
 }
 
-// differ gives the passages of text whose words never stand together so in
-// other. Three words in a row are compared: order between passages is free.
+// differ returns the passages of text that do not occur in other. It compares runs of
+// three words; the order of passages does not matter.
 func (m *places) differ(text, other string) []passage {
 	spans := wordPattern.FindAllStringIndex(text, -1)
 	words := make([]string, len(spans))
@@ -135,7 +135,7 @@ func (m *places) differ(text, other string) []passage {
 	return out
 }
 
-// place says where a text node stands, and what became of it.
+// place sets the cause and the landmark of a passage.
 func (m *places) place(p *passage, text *html.Node) {
 	var path []string
 	p.cause, p.landmark = "outside the root", ""
@@ -165,7 +165,7 @@ func (m *places) place(p *passage, text *html.Node) {
 	p.path = strings.Join(path, " > ")
 }
 
-// landmark gives the role of an element, "" for one that says nothing.
+// landmark returns the role of an element, "" if it has none.
 func landmark(n *html.Node) string {
 	if role := nodeAttr(n, "role"); role != "" && role != "presentation" && role != "none" {
 		return n.Data + " role " + role

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ordinaryPage has the usual mix of a page, and about n bytes.
+// ordinaryPage returns a typical page of about n bytes.
 func ordinaryPage(n int) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html><html lang=en><head><title>An ordinary page</title></head><body><nav><a href=/>Home</a></nav><article><h1>An ordinary page</h1>")
@@ -23,12 +23,12 @@ func ordinaryPage(n int) string {
 	return b.String()
 }
 
-// usual is the size of the page that the others are measured by.
+// usual is the size of the reference page.
 const usual = 200 << 10
 
-// scaleDocuments are pages that tempt an extractor to do quadratic work. The
-// nested tags stand in the middle of an ordinary page, because alone they are
-// no measurable time: the parser refuses such a page, and finds out late.
+// scaleDocuments are pages that provoke quadratic work. The nested tags are inside an
+// ordinary page, because alone they take no measurable time: the parser rejects such a
+// page, and only at its end.
 var scaleDocuments = []struct {
 	what string
 	make func() string
@@ -47,7 +47,7 @@ const (
 	scaleMemory   = 8 << 30
 )
 
-// scale measures the time per byte of unusual pages against an ordinary one.
+// scale compares the time per byte of unusual pages with that of an ordinary one.
 func (x *extraction) scale(ctx context.Context) error {
 	perByte := func(doc string, run func(data []byte) error) (float64, error) {
 		var took []float64
@@ -102,8 +102,7 @@ func (x *extraction) scale(ctx context.Context) error {
 	return nil
 }
 
-// peerScale runs a peer in a process of its own, which may not take for ever
-// or all memory.
+// peerScale runs a peer in its own process, with limits on time and memory.
 func peerScale(ctx context.Context, peer, document int) (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -126,7 +125,7 @@ func peerScale(ctx context.Context, peer, document int) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// extractOnce is the other side of peerScale: it prints a peer's ratio of time
+// extractOnce runs in the child process of peerScale: it prints a peer's ratio of time
 // per byte.
 func extractOnce(what string) {
 	var peer, document int

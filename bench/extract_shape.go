@@ -11,12 +11,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// shape is the structure of a page: what a text alone does not show.
+// shape is the structure of a page, beyond its text.
 type shape struct {
 	code     []code
 	headings []heading
-	images   []string   // the file that each shows; see imageFile
-	tables   [][]string // of each the letters of its cells that are not empty, row by row
+	images   []string   // the file of each; see imageFile
+	tables   [][]string // letters of the non-empty cells of each, row by row
 }
 
 type code struct{ text, language string }
@@ -55,7 +55,7 @@ func (s *shape) ofBlocks(blocks []millrace.Block) {
 	}
 }
 
-// ofNode adds the structure of the HTML that a peer leaves.
+// ofNode adds the structure of a peer's HTML.
 func (s *shape) ofNode(n *html.Node) {
 	switch {
 	case n == nil:
@@ -83,7 +83,7 @@ func (s *shape) ofNode(n *html.Node) {
 	}
 }
 
-// nodeText gives the text of a subtree, a line end for every br.
+// nodeText returns the text of a subtree, with a line end for every br.
 func nodeText(n *html.Node) string {
 	var w strings.Builder
 	for d := range n.Descendants() {
@@ -96,8 +96,7 @@ func nodeText(n *html.Node) string {
 	return w.String()
 }
 
-// nodeLanguage gives the language that the class of a pre or of the code in it
-// names.
+// nodeLanguage returns the language in the class of a pre or of its code element.
 func nodeLanguage(n *html.Node) string {
 	for _, m := range []*html.Node{n, n.FirstChild} {
 		if m == nil {
@@ -123,8 +122,8 @@ func nodeAttr(n *html.Node, key string) string {
 	return ""
 }
 
-// imageFile gives what identifies a picture or a video whatever its size: the
-// last segment of its path, or the id in its query.
+// imageFile identifies a picture or a video independently of its size: by the last
+// segment of its path, or the id in its query.
 func imageFile(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -146,13 +145,13 @@ var (
 	goldBars    = regexp.MustCompile(`^\|([ :]*-+[ :]*\|)+\s*$`)
 )
 
-// ofMarkdown adds the structure of a gold text. Fences and tables count at the
-// left edge only: those in lists and quotes are no part of the 45 and the 16.
-// inCode gets the lines of code that start like a heading.
+// ofMarkdown adds the structure of a gold text. Fences and tables count at the left
+// edge only: the 45 and the 16 exclude those in lists and quotes. inCode receives the
+// lines of code that start like a heading.
 func (s *shape) ofMarkdown(text string) (inCode []string) {
 	fence, info, from := "", "", 0
 	var table []string
-	bars := false // the line under the header was seen: it is a table
+	bars := false // the delimiter row was seen: it is a table
 	lines := append(strings.Split(text, "\n"), "")
 	for i, line := range lines {
 		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]

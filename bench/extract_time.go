@@ -12,17 +12,16 @@ import (
 	"golang.org/x/net/html"
 )
 
-// parseAlone is what every extractor has to do first, with the options that
-// ours parses with.
+// parseAlone is the parsing that every extractor needs, with the options of ours.
 func parseAlone(data []byte) error {
 	_, err := html.ParseWithOptions(bytes.NewReader(data), html.ParseOptionEnableScripting(false))
 	return err
 }
 
-// time measures time and allocation per page against html.Parse alone, in
-// turns, page by page. The median of a page's rounds counts.
+// time compares time and allocation per page with html.Parse alone, in turns, page by
+// page. The median of a page's rounds counts.
 func (x *extraction) time(ctx context.Context, pages []goldPage) error {
-	// On one core the collector takes no idle time of others.
+	// On one core, the collector cannot use idle time of other cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var time, space [3]float64
 	var parsed, ours cost
@@ -40,12 +39,12 @@ func (x *extraction) time(ctx context.Context, pages []goldPage) error {
 	return nil
 }
 
-// cost is what a run over all pages takes.
+// cost is the cost of a run over all pages.
 type cost struct{ seconds, bytes float64 }
 
 // costs measures the parser and an extractor in turns.
 func costs(ctx context.Context, e extractor, pages []goldPage, rounds int) (alone, own cost, err error) {
-	runtime.GC() // what the last one left is not this one's
+	runtime.GC() // collects the garbage of the previous run
 	for k := range pages {
 		p := &pages[k]
 		data, err := p.html()
@@ -56,7 +55,7 @@ func costs(ctx context.Context, e extractor, pages []goldPage, rounds int) (alon
 			into *cost
 			run  func() error
 		}{
-			{&alone, func() error { _ = parseAlone(data); return nil }}, // it refuses what nests too deeply
+			{&alone, func() error { _ = parseAlone(data); return nil }}, // it rejects deep nesting
 			{&own, func() error { _, err := e.try(ctx, data, p.URL); return err }},
 		} {
 			var took, space []float64
@@ -74,8 +73,8 @@ func costs(ctx context.Context, e extractor, pages []goldPage, rounds int) (alon
 	return alone, own, nil
 }
 
-// measure gives the seconds of processor time that a call takes, its share of
-// the collector's work included, and the bytes that it allocates.
+// measure returns the seconds of processor time of a call, including its share of the
+// collector, and the bytes that it allocates.
 func measure(f func() error) (seconds, allocated float64, err error) {
 	heap := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(heap)
@@ -86,8 +85,8 @@ func measure(f func() error) (seconds, allocated float64, err error) {
 	return seconds, float64(heap[0].Value.Uint64() - before), err
 }
 
-// processorTime gives the seconds that this process has computed. What else the
-// machine does at the same time hardly changes it.
+// processorTime returns the processor time of this process in seconds. Other load of
+// the machine has little effect on it.
 func processorTime() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

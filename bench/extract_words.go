@@ -24,8 +24,8 @@ func (p part) share() float64 { return float64(p.n) / float64(max(p.of, 1)) }
 type tally struct {
 	pages                         int
 	f1                            float64 // sum over pages
-	with, without                 part    // snippets: there, and rightly absent
-	withExact, withoutExact       part    // the same, quotes and dashes as they are
+	with, without                 part    // snippets: present, and rightly absent
+	withExact, withoutExact       part    // the same, with exact quotes and dashes
 	title, author, date, invented part
 }
 
@@ -55,12 +55,12 @@ func (y *tally) note(p *goldPage, got *extracted) {
 	}
 }
 
-// sameDay compares by the day that the date itself names, in its own zone.
+// sameDay compares days, each in the zone of its own date.
 func sameDay(gold string, got time.Time) bool {
 	return !got.IsZero() && got.Format(time.DateOnly) == gold
 }
 
-// kinds are those of wcxb; the first five have a promise.
+// kinds are those of wcxb; the first five have a target.
 var kinds = []string{"all", "article", "documentation", "service", "forum", "product", "listing", "collection"}
 
 // words measures text and fields on wcxb.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	frontPages = 100    // of each kind, all of them of the same bytes
+	frontPages = 100    // of each kind, all with the same bytes
 	frontSize  = 72_000 // bytes of HTML
 )
 
@@ -30,8 +30,8 @@ var frontKinds = []struct {
 	{"private/gzip", "gzip of the origin, not cacheable", "gzip", 0.2},
 }
 
-// front compares `millrace serve --origin`, which inserts links into the HTML of
-// a site's server, with Go's own proxy of the same server, which does not.
+// front compares `millrace serve --origin`, which inserts links into the HTML of a
+// site's server, with Go's own proxy of the same server, which does not.
 func (b *bench) front(ctx context.Context) error {
 	origin, err := startPeer(ctx, peerTask{Page: frontSize})
 	if err != nil {
@@ -122,7 +122,7 @@ func (b *bench) front(ctx context.Context) error {
 	return nil
 }
 
-// decoded gives the body without its coding.
+// decoded returns the body without its content coding.
 func (r *response) decoded() ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "gzip" {
 		return r.Body, nil

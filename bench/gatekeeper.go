@@ -15,15 +15,15 @@ import (
 	"sync/atomic"
 )
 
-// limits measures what it takes to remember networks that have asked: for the
-// limit of each client and for that of bots, with the network around it.
+// limits measures the memory for client networks: for the limit of each client and for
+// that of bots, with the surrounding network.
 func (b *bench) limits(ctx context.Context, networks int) error {
 	file, err := b.fill(ctx, 1000)
 	if err != nil {
 		return err
 	}
-	// A client has one request in a hundred seconds, longer than this takes, so
-	// that nobody may be forgotten.
+	// A client may send one request in a hundred seconds, longer than this takes, so
+	// that no entry expires.
 	s, err := b.startServer(ctx, file, "--proxies", "127.0.0.1", "--rate", "0.01", "--bot", "bots=2/s")
 	if err != nil {
 		return err
@@ -64,9 +64,8 @@ func (b *bench) limits(ctx context.Context, networks int) error {
 	return nil
 }
 
-// visit asks once from every step-th network, as a proxy tells of them: half
-// of them are of IPv4, a /24 each, and half of IPv6, a /48 each. It gives the
-// number of those that got 429.
+// visit sends one request from every step-th network, as a proxy reports them: half are
+// IPv4 /24 networks, half IPv6 /48. It returns the number of 429 responses.
 func visit(ctx context.Context, base string, networks, from, step int) (refused int64, err error) {
 	const workers, batch = 4, 100
 	host := strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/")
@@ -126,7 +125,7 @@ func visit(ctx context.Context, base string, networks, from, step int) (refused 
 	return count.Load(), nil
 }
 
-// answered reads the header of an answer without a body.
+// answered reads the header of a response without a body.
 func answered(in *bufio.Reader) (status int, err error) {
 	for first := true; ; first = false {
 		line, err := in.ReadSlice('\n')
@@ -144,9 +143,8 @@ func answered(in *bufio.Reader) (status int, err error) {
 	}
 }
 
-// middleware compares a 304 of a server that looks at who is there, and counts
-// it in every way, with the same server that does not, and with a handler that
-// only writes.
+// middleware compares the 304 responses of a server that identifies and counts clients
+// with those of the same server without that, and of a handler that only writes.
 func (b *bench) middleware(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {

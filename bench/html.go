@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// html measures how large the HTML of articles is beside their text, which is
-// what the savings of millrace pull are estimated by where no HTML was had.
+// html measures the size of the HTML of articles relative to their text. millrace pull
+// estimates its savings by that ratio if it never fetched the HTML.
 func (b *bench) html(ctx context.Context, data string) error {
 	pages, err := readPages(data)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ingest compares what serve takes to publish the PostgreSQL manual with reading
-// and parsing its files.
+// ingest compares the time of serve to publish the PostgreSQL manual with reading and
+// parsing its files.
 func (b *bench) ingest(ctx context.Context) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
@@ -60,13 +60,12 @@ func (b *bench) ingest(ctx context.Context) error {
 	return b.indexing(ctx, manual)
 }
 
-// ingests is how many turns each side has.
+// ingests is the number of turns of each side.
 const ingests = 3
 
-// indexing measures what serve does once the first edition is published: the
-// index, the vectors, and documents that are deferred. The vectors are fitted once
-// more in this process, since no server goes without them. Then it starts a server
-// again, with nothing changed.
+// indexing measures the work of serve after the first edition is published: the index,
+// the vectors and deferred documents. It fits the vectors again in this process,
+// because no server runs without them. Then it restarts a server with nothing changed.
 func (b *bench) indexing(ctx context.Context, manual string) error {
 	file := filepath.Join(b.dir, "indexed.db")
 	idle := func() (s *server, end time.Duration, most float64, err error) {
@@ -124,7 +123,7 @@ func (b *bench) indexing(ctx context.Context, manual string) error {
 	return nil
 }
 
-// onlySite gives the pages of a store that has one site.
+// onlySite returns the pages of a store that has one site.
 func onlySite(ctx context.Context, st store.Store) (millrace.View, error) {
 	for name, err := range st.Sites(ctx) {
 		if err != nil {
@@ -139,8 +138,8 @@ func onlySite(ctx context.Context, st store.Store) (millrace.View, error) {
 	return nil, errors.New("the store has no site")
 }
 
-// storeSize compares the files of a store that nothing has open with its
-// content, compressed page by page.
+// storeSize compares the files of a closed store with its content, compressed page by
+// page.
 func (b *bench) storeSize(ctx context.Context, file string) error {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -163,7 +162,7 @@ func (b *bench) storeSize(ctx context.Context, file string) error {
 		least += int64(len(coded))
 		pages++
 	}
-	if err := st.Close(); err != nil { // which puts its log into the file
+	if err := st.Close(); err != nil { // which checkpoints its log
 		return err
 	}
 	info, err := os.Stat(file)

@@ -16,15 +16,14 @@ import (
 	"time"
 )
 
-// lists measures what it takes to serve the lists of a site of n pages: the
-// most memory of the server over what it has when it is idle, and how soon the
-// first byte of a body comes.
+// lists measures serving the lists of a site of n pages: the server's peak memory over
+// its idle memory, and the time to the first byte of a body.
 func (b *bench) lists(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
 		return err
 	}
-	// The same address both times: lists name it.
+	// Both servers use the same address, because lists contain it.
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -35,7 +34,7 @@ func (b *bench) lists(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	s.stop() // what publishing took is not what serving takes
+	s.stop() // the memory of publishing does not count
 	if s, err = b.startServer(ctx, file, "--listen", address); err != nil {
 		return err
 	}
@@ -57,8 +56,7 @@ var (
 	collection = regexp.MustCompile(`/scp/[^"<\s]+\.zst`)
 )
 
-// listPaths finds the lists of a site: of each protocol one, the first of many
-// parts.
+// listPaths finds one list of each protocol, the first of many parts.
 func listPaths(ctx context.Context, url string) ([]string, error) {
 	header, _, err := fetch(ctx, url)
 	if err != nil {
@@ -97,9 +95,9 @@ func listPaths(ctx context.Context, url string) ([]string, error) {
 	return paths, nil
 }
 
-// list asks for one list, in every coding and by several at once.
+// list fetches one list in every coding by several clients at once.
 func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
-	// It forgets the most memory that it had.
+	// Reset the peak memory of the process.
 	if err := os.WriteFile("/proc/"+strconv.Itoa(s.pid)+"/clear_refs", []byte("5"), 0); err != nil {
 		return err
 	}
@@ -155,8 +153,7 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 	return nil
 }
 
-// firstByte gives how long the first byte of a body takes, and how many there
-// are.
+// firstByte returns the time to the first byte of a body, and the body's size.
 func firstByte(ctx context.Context, client *http.Client, url, coding string) (time.Duration, int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

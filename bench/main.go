@@ -38,7 +38,7 @@ func main() {
 		scpOnce(task)
 		return
 	}
-	// As `millrace serve` does; the peers in this process gain by it as well.
+	// Like `millrace serve`; the peers in this process profit too.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	if file := os.Getenv("MILLRACE_BENCH_INDEX"); file != "" {
@@ -88,9 +88,9 @@ type row struct {
 type bench struct {
 	dir     string   // temporary
 	binary  string   // of millrace
-	env     []string // of its servers, besides what all have
+	env     []string // of its servers, in addition to the common ones
 	turns   int      // of each side of a duel
-	scripts int      // that were written for wrk
+	scripts int      // written for wrk
 	manual  string
 	results []row
 }
@@ -181,7 +181,7 @@ func (b *bench) print() {
 	for _, r := range b.results {
 		verdict := "missed"
 		switch {
-		case r.reach == "": // it is only printed
+		case r.reach == "": // only printed
 			verdict = ""
 		case r.good:
 			verdict = "reached"

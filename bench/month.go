@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// month keeps mirrors of a site that lives, for a month of daily rounds, each
-// in another way.
+// month keeps mirrors of a changing site for a month of daily rounds, each mirror in
+// another way.
 type month struct {
 	*bench
 	binary string // of millrace, with a clock of its own
@@ -29,29 +29,29 @@ type month struct {
 	least  monthLeast
 }
 
-// monthLeast is what had to be carried: each changed page, compressed by itself.
+// monthLeast is the minimum to transfer: each changed page, compressed by itself.
 type monthLeast struct {
 	pages                   int64
-	content, text, document int64 // what the page says, as JSON; its Markdown; its HTML
+	content, text, document int64 // content as JSON; its Markdown; its HTML
 }
 
 // monthWay is one way to keep the mirror.
 type monthWay struct {
 	name   string
 	choice bool // pull decides
-	lean   bool // the pages alone are asked for, at the lean server
+	lean   bool // only the pages are fetched, from the lean server
 	sync   func(ctx context.Context, at time.Time) error
 	check  func(ctx context.Context, truth *monthState) (wrong int, left []string, err error)
 
 	first     *carried
 	rest      carried
 	days      []*carried
-	wrong     int            // pages that were stale or lost, summed over days
-	lingered  int            // pages that were gone and still there, summed over days
-	since     map[string]int // gone and still there: since what day
-	worst     int            // days until a page that was gone was there no more
-	via       string         // what pull has chosen last
-	level     string         // what it has chosen at first, whose content the mirror has from then on
+	wrong     int            // stale or lost pages, summed over days
+	lingered  int            // deleted pages that were still there, summed over days
+	since     map[string]int // deleted pages that are still there, with the day of deletion
+	worst     int            // most days until a deleted page disappeared
+	via       string         // the last choice of pull
+	level     string         // the first choice of pull, which determines the mirror's content
 	unequal   string         // an example
 	wrongDays []int
 }
@@ -60,7 +60,7 @@ const monthDays = 30
 
 func (b *bench) month(ctx context.Context, short bool) (err error) {
 	debug.SetGCPercent(100)
-	debug.SetMemoryLimit(1 << 30) // the site is held in memory; nothing in this process is measured but bytes
+	debug.SetMemoryLimit(1 << 30) // the site is in memory; the bench measures only bytes in this process
 	m := &month{
 		bench: b, folder: filepath.Join(b.dir, "manual"), store: filepath.Join(b.dir, "manual.db"), html: new(pageServer),
 	}
@@ -87,23 +87,23 @@ func (b *bench) month(ctx context.Context, short bool) (err error) {
 	defer stop()
 	m.pages = address
 	m.chooseWays()
-	days, looks := monthDays, map[int]bool{10: true, 20: true}
+	days, redesigns := monthDays, map[int]bool{10: true, 20: true}
 	if short {
-		days, looks = 4, map[int]bool{2: true, 3: true}
+		days, redesigns = 4, map[int]bool{2: true, 3: true}
 	}
 	// The month begins after the files were packed, whenever this runs.
 	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
 	for day := range days + 1 {
-		// A minute later each day: what is remembered for 24 hours is forgotten.
-		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute), looks[day]); err != nil {
+		// One minute later each day: records that last 24 hours expire.
+		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute), redesigns[day]); err != nil {
 			return fmt.Errorf("day %d: %w", day, err)
 		}
 	}
-	m.end(days, looks)
+	m.end(days, redesigns)
 	return nil
 }
 
-// chooseWays names all that is compared.
+// chooseWays sets the ways to compare.
 func (m *month) chooseWays() {
 	for _, peer := range []struct {
 		name    string
@@ -155,8 +155,8 @@ func (m *month) chooseWays() {
 	}
 }
 
-// day lives through one day of the site, and has every mirror brought up to
-// date at its end. Day 0 is that of the first sync.
+// day runs one day of the site, and updates every mirror at its end. Day 0 is that of
+// the first sync.
 func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error {
 	was := at.AddDate(0, 0, -1)
 	var d monthDay
@@ -215,7 +215,7 @@ func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error
 	return nil
 }
 
-// judge enters what is wrong with a mirror at the end of a day.
+// judge records the faults of a mirror at the end of a day.
 func (w *monthWay) judge(day, wrong int, left []string) {
 	if w.since == nil {
 		w.since = map[string]int{}
@@ -233,7 +233,7 @@ func (w *monthWay) judge(day, wrong int, left []string) {
 	maps.DeleteFunc(w.since, func(u string, _ int) bool { return !slices.Contains(left, u) })
 }
 
-// add counts what a day has changed.
+// add counts the changes of a day.
 func (l *monthLeast) add(base string, d *monthDay, truth *monthState, s *manualSite) error {
 	for _, name := range d.changed() {
 		p := truth.pages[base+name]

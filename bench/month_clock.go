@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// Environment variables of a command of [bench.buildClocked]: by how many seconds
-// it is ahead, and how many times as fast its clock is.
+// Environment variables of a command of [bench.buildClocked]: the seconds that its
+// clock is ahead, and the factor of its speed.
 const (
 	clockName = "MILLRACE_BENCH_CLOCK"
 	speedName = "MILLRACE_BENCH_SPEED"
 )
 
-// clockPatches are what makes the clock of package time another one: in a file,
-// so many times, one line by another.
+// clockPatches are the changes to the clock of package time: file, number of matches,
+// old line, new line.
 var clockPatches = []struct {
 	file     string
 	times    int
@@ -59,10 +59,9 @@ func faster(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// buildClocked builds millrace as it is, but for what time it is: package time of
-// the standard library adds the seconds that the environment names, and lets time
-// pass faster. Nothing else will do: the command reads the clock of the kernel, past
-// any library that could be put in between, and a month does not pass in a benchmark.
+// buildClocked builds millrace with another clock: package time of the standard library
+// adds the seconds from the environment, and runs faster. There is no other way: the
+// command reads the kernel's clock directly, and a month does not pass in a benchmark.
 // Deadlines of connections stay real.
 func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
@@ -109,7 +108,7 @@ func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	return binary, nil
 }
 
-// clocked is a command of that binary, at a time.
+// clocked returns a command of that binary, at a time.
 func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, m.binary, args...)
 	ahead := int64(time.Until(at) / time.Second)
@@ -121,7 +120,7 @@ func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec
 
 // publisher is a `millrace serve` of the month's folder.
 type publisher struct {
-	address string // that it listens at
+	address string // its listen address
 	stop    func()
 }
 
@@ -131,8 +130,8 @@ var (
 	ingested  = regexp.MustCompile(`msg=ingested `)
 )
 
-// publish starts a server at a time, and waits until it has taken in what the
-// folder says and has published that.
+// publish starts a server at a time, and waits until it has ingested the folder and
+// published it.
 func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
 	p, err := m.start(ctx, at, false)
 	for range 9 {
@@ -145,12 +144,12 @@ func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
 	return p, err
 }
 
-// errResting says that a server has published something at its start, since
-// documents are due, and rests from it as long as it does. A restart is faster.
-var errResting = errors.New("millrace serve rests from publishing")
+// errResting reports that a server published an edition at its start, because documents
+// were due, and now pauses. A restart is faster than waiting.
+var errResting = errors.New("millrace serve pauses publishing")
 
-// start is publish with one server. again: the folder has been ingested, and
-// only the edition may be missing.
+// start is publish with one server. again: the folder was ingested, and only the
+// edition may be missing.
 func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publisher, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", "folder")
@@ -199,7 +198,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 			case ingested.MatchString(line):
 				taken, patience = true, time.After(8*time.Second)
 			case again && strings.HasPrefix(line, "ready "):
-				quiet = time.After(3 * time.Second) // it publishes at once, or has nothing to publish
+				quiet = time.After(3 * time.Second) // it publishes at once, or has no changes
 			}
 		case <-quiet:
 			return p, nil
@@ -213,7 +212,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 	}
 }
 
-// monthPull is what is read of the report of a pull.
+// monthPull is the part of a pull's report that month reads.
 type monthPull struct {
 	pullReport
 	Via   string

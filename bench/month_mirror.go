@@ -15,12 +15,12 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// monthState is what a store says.
+// monthState is the content of a store.
 type monthState struct {
 	db    store.Store
 	view  millrace.View
 	pages map[string]*millrace.Page
-	sums  map[string]map[string][sha256.Size]byte // by protocol: of what it carries, by URL
+	sums  map[string]map[string][sha256.Size]byte // by protocol: hash of the carried page, by URL
 }
 
 // open opens the site of a store; "" is its only one.
@@ -66,9 +66,9 @@ func (s *monthState) read(ctx context.Context) error {
 	return nil
 }
 
-// said gives what a page says: without its dates, which a store sets by rules
-// of its own, and what is about the transfer. What is told about its content is left out
-// where the content is there, since another way may have told it.
+// said returns the content of a page: without its dates, which a store sets by its own
+// rules, and without transfer data. If the content is present, metadata of the content
+// is left out, because another way may have reported it.
 func said(p *millrace.Page) []byte {
 	c := p.Clone()
 	c.Modified, c.Known, c.Version = time.Time{}, 0, ""
@@ -82,7 +82,7 @@ func said(p *millrace.Page) []byte {
 	return raw
 }
 
-// protocolOf gives a protocol, or one that carries everything.
+// protocolOf returns a protocol, or one that carries everything.
 func protocolOf(name string) protocol.Protocol {
 	for _, r := range all.Protocols() {
 		if r.Name == name {
@@ -92,7 +92,7 @@ func protocolOf(name string) protocol.Protocol {
 	return protocol.Protocol{Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p }}
 }
 
-// carry gives what a protocol carries of the site, by URL.
+// carry returns what a protocol carries of the site, by URL.
 func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	if s.sums[name] != nil {
 		return s.sums[name]
@@ -108,9 +108,8 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	return sums
 }
 
-// compare holds a mirror against what the way that it first came by carries of
-// the site. wrong counts the pages that are stale or lost, left are those that are
-// gone from the site.
+// compare compares a mirror with the carried pages of the way that it first used. wrong
+// is the number of stale or lost pages, left are pages deleted from the site.
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
 	want, proto := truth.carry(w.level), protocolOf(w.level)
 	found := 0
@@ -119,7 +118,7 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 			return 0, nil, err
 		}
 		sum, there := want[p.URL]
-		// A page that came another way may say more than this one carries.
+		// A page that came another way may have more than this one carries.
 		if c := proto.Carry(truth.view.Site(), p); c != nil {
 			p = c
 		}

@@ -20,14 +20,14 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// pageServer is a web server of the month's folder as one would wish for it: brotli,
-// strong validators, and no header field that is not needed.
+// pageServer is an ideal web server of the month's folder: brotli, strong validators,
+// and no needless header fields.
 type pageServer struct {
 	base  string // URL of the site
 	mu    sync.RWMutex
 	pages map[string]*servedPage       // by path, with the sitemap
-	words map[[sha256.Size]byte]string // by HTML: the page without its template
-	dates map[string]string            // of the sitemap, by path: when the page's own words last changed
+	words map[[sha256.Size]byte]string // by hash of the HTML: the page without its template
+	dates map[string]string            // of the sitemap, by path: last change of the page's own words
 }
 
 type servedPage struct {
@@ -35,13 +35,12 @@ type servedPage struct {
 	tag         string
 }
 
-// sitemapPath is one that only the crawler of the sitemap knows: for all others
-// the site has none.
+// sitemapPath is known only to the crawler that uses it: for all others the site has no
+// sitemap.
 const sitemapPath = "/pages-sitemap.xml"
 
-// take makes the server show what is in the folder. Its sitemap is as good as one
-// can be: it names every page, and a page's date changes when its own words do,
-// and never for a template.
+// take makes the server serve the folder. Its sitemap is ideal: it names every page,
+// and a page's date changes with its own words, but not with the template.
 func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	if s.words == nil {
 		s.words, s.dates = map[[sha256.Size]byte]string{}, map[string]string{}
@@ -82,7 +81,7 @@ func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	return nil
 }
 
-// pathOf gives the path of a file's page.
+// pathOf returns the URL path of a file's page.
 func pathOf(name string) string {
 	if name == "index.html" {
 		return "/"
@@ -90,7 +89,7 @@ func pathOf(name string) string {
 	return "/" + name
 }
 
-// compressed gives the bytes in brotli as its library makes it by default.
+// compressed returns the bytes in brotli at the library's default level.
 func compressed(plain []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := brotli.NewWriter(&out)
@@ -129,15 +128,15 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) // a client that has left needs no answer
 }
 
-// pageCrawler keeps a copy of the site's HTML, as lean as that can be: it follows links,
-// asks for every page once a round, and never again for what is gone.
+// pageCrawler keeps a copy of the site's HTML with the fewest requests: it follows
+// links, requests every page once a round, and never requests a deleted page again.
 type pageCrawler struct {
 	base        string
 	conditional bool
-	sitemap     bool                    // only what the sitemap says is new, and no links
+	sitemap     bool                    // only changes named by the sitemap, and no links
 	pages       map[string]*crawledPage // by path
 	gone        map[string]bool
 	dates       map[string]string // of the sitemap, by path
@@ -147,12 +146,12 @@ type crawledPage struct {
 	tag   string
 	sum   [sha256.Size]byte // of the HTML
 	links []string          // paths
-	text  string            // of the sitemap
+	text  string            // own words, for the sitemap
 }
 
 var href = regexp.MustCompile(`href="([^"#?:]+\.html)["#]`)
 
-// round asks for every page that is known, and for those that are found.
+// round requests every known page, and those that it finds.
 func (c *pageCrawler) round(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 4, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -171,11 +170,11 @@ func (c *pageCrawler) round(ctx context.Context) error {
 	for len(todo) > 0 {
 		type answer struct {
 			path string
-			page *crawledPage // nil = gone
+			page *crawledPage // nil = deleted
 			err  error
 		}
 		answers := make(chan answer, len(todo))
-		next := make(chan answer, len(todo)) // with what is held
+		next := make(chan answer, len(todo)) // with its conditions
 		for _, path := range todo {
 			asked[path] = true
 			next <- answer{path: path, page: c.pages[path]}
@@ -218,15 +217,15 @@ func (c *pageCrawler) round(ctx context.Context) error {
 
 var listedPage = regexp.MustCompile(`<loc>([^<]+)</loc><lastmod>([^<]+)</lastmod>`)
 
-// listed asks for the sitemap, forgets the pages that it does not name, and gives
-// those whose date is another one than last time.
+// listed reads the sitemap, drops the pages that it does not name, and returns those
+// whose date changed.
 func (c *pageCrawler) listed(ctx context.Context, client *http.Client) (todo []string, err error) {
 	p, err := c.get(ctx, client, sitemapPath, c.pages[sitemapPath])
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
-		return nil, errors.New("the sitemap is gone")
+		return nil, errors.New("sitemap not found")
 	}
 	dates := map[string]string{}
 	for _, m := range listedPage.FindAllStringSubmatch(p.text, -1) {
@@ -285,8 +284,8 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 	return p, nil
 }
 
-// compare counts the pages whose own words are not as the server has them, and
-// lists those that it has not any more.
+// compare counts the pages whose own words differ from the server's, and lists those
+// that the server has deleted.
 func (c *pageCrawler) compare(s *pageServer) (wrong int, left []string) {
 	for path, p := range s.pages {
 		if held := c.pages[path]; path != sitemapPath && (held == nil || s.words[held.sum] != s.words[sha256.Sum256(p.html)]) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// end prints what the month was like.
+// end prints the results of the month.
 func (m *month) end(days int, looks map[int]bool) {
 	html := m.ways[1]
 	fmt.Printf("%d days of the manual; %s pages changed or new, of which each compressed by itself (brotli) takes: what it says, as JSON, "+
@@ -40,7 +40,7 @@ func (m *month) end(days int, looks map[int]bool) {
 	m.aims(days, looks)
 }
 
-// aims adds the rows of what is to be reached.
+// aims adds the rows with targets.
 func (m *month) aims(days int, looks map[int]bool) {
 	html, w := m.ways[1].rest.total(), m.ways[len(m.ways)-1]
 	what := fmt.Sprintf("%d days of the manual, %d pages changed or new: bodies and header fields of %s", days, m.least.pages, w.title())
@@ -63,7 +63,7 @@ func (m *month) aims(days int, looks map[int]bool) {
 		what: "the same: pages that were stale or lost at the end of a day, or gone and still there", limit: "0",
 		ours: fmt.Sprintf("%d and %d, a page that is gone at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
 	})
-	var sum, count [2]int64 // of days without another template, and with
+	var sum, count [2]int64 // of days without and with another template
 	for i, c := range w.days {
 		k := 0
 		if looks[i+1] {
@@ -79,7 +79,7 @@ func (m *month) aims(days int, looks map[int]bool) {
 	})
 }
 
-// title names a way, with what it has come to.
+// title names a way, with its last choice.
 func (w *monthWay) title() string {
 	if w.choice {
 		name := w.name + ", which chooses " + w.level
@@ -91,10 +91,10 @@ func (w *monthWay) title() string {
 	return w.name
 }
 
-// quotient prints how often b is in a.
+// quotient prints a/b.
 func quotient(a, b int64) string { return fmt.Sprintf("%.2f", float64(a)/float64(b)) }
 
-// bytesOf prints a count with its thousands apart.
+// bytesOf prints a count with thousands separators.
 func bytesOf(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -103,7 +103,7 @@ func bytesOf(n int64) string {
 	return s
 }
 
-// profile says on the standard error what a way's bytes were for.
+// profile prints the purposes of a way's bytes on the standard error.
 func (w *monthWay) profile() {
 	fmt.Fprintf(os.Stderr, "\n%s: %d requests, bodies %d, headers %d; wrong on days %v\n", w.title(), w.rest.requests, w.rest.bodies, w.rest.headers, w.wrongDays)
 	for _, kind := range slices.Sorted(maps.Keys(w.rest.parts)) {

@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// manualSite is the PostgreSQL manual as a site that lives: every day some of its
-// pages are edited, a few come and go, and now and then all of them look
-// different. A day follows from the seed alone.
+// manualSite is the PostgreSQL manual as a changing site: every day some of its pages
+// are edited, a few are added and removed, and now and then the template changes. A day
+// depends on the seed alone.
 type manualSite struct {
 	folder string
 	rng    *rand.Rand
-	pages  map[string]string // by file name: HTML, but for the template
-	shown  map[string]string // as they are in the folder
-	dead   map[string]bool   // names of pages that are gone
-	look   int               // which template
+	pages  map[string]string // by file name: HTML without the template
+	shown  map[string]string // as in the folder
+	dead   map[string]bool   // names of deleted pages
+	template   int               // number of the template
 	made   int               // pages that were added, and sentences
-	owed   [2]float64        // of a page to be added, to be removed
+	owed   [2]float64        // fractions of a page to add, to remove
 }
 
-// monthDay is what a day has brought.
+// monthDay is the changes of a day.
 type monthDay struct {
 	edited, added, removed []string // file names
 	look                   bool     // another template
 }
 
-// changed gives the pages whose content is new.
+// changed returns the pages with new content.
 func (d *monthDay) changed() []string { return slices.Concat(d.edited, d.added) }
 
 func newManualSite(manual, folder string) (*manualSite, error) {
@@ -57,7 +57,7 @@ func newManualSite(manual, folder string) (*manualSite, error) {
 	return s, os.MkdirAll(folder, 0o700)
 }
 
-// write brings the folder up to date, as of a time.
+// write updates the folder, with the given file times.
 func (s *manualSite) write(at time.Time) error {
 	for name, html := range s.pages {
 		html = s.dress(html)
@@ -92,15 +92,15 @@ const (
 	removedADay = 0.001
 )
 
-// next lives through a day. look: it ends with another template.
-func (s *manualSite) next(look bool) (d monthDay, err error) {
+// next runs one day. look: it ends with another template.
+func (s *manualSite) next(redesign bool) (d monthDay, err error) {
 	n := len(s.pages)
 	names := slices.Sorted(maps.Keys(s.pages))
 	s.rng.Shuffle(n, func(i, k int) { names[i], names[k] = names[k], names[i] })
 	s.owed[0] += float64(n) * addedADay
 	s.owed[1] += float64(n) * removedADay
 	for ; s.owed[1] >= 1; s.owed[1]-- {
-		// Those that lead to others stay, so that whoever follows links finds all.
+		// Pages with links to added pages stay, so that a crawler finds all pages.
 		i := slices.IndexFunc(names, func(name string) bool {
 			return name != "index.html" && name != "bookindex.html" && !strings.Contains(s.pages[name], `class="toc"`) && !strings.HasPrefix(name, "added-")
 		})
@@ -131,14 +131,14 @@ func (s *manualSite) next(look bool) (d monthDay, err error) {
 	if len(d.edited) < len(d.added) {
 		return d, fmt.Errorf("%d pages can be edited, and %d are new", len(d.edited), len(d.added))
 	}
-	if look {
-		s.look++
+	if redesign {
+		s.template++
 		d.look = true
 	}
 	return d, nil
 }
 
-// content gives where a page's own words begin and end.
+// content returns where a page's own words begin and end.
 func content(html string) (from, to int) {
 	if _, rest, ok := strings.Cut(html, `<div class="titlepage">`); ok {
 		from = len(html) - len(rest)
@@ -154,7 +154,7 @@ var (
 	titled    = regexp.MustCompile(`(?s)<h[12] class="title"[^>]*>(.*?)</h[12]>`)
 )
 
-// sentence makes one that stands nowhere else.
+// sentence returns a new, unique sentence.
 func (s *manualSite) sentence() string {
 	s.made++
 	var b strings.Builder
@@ -178,8 +178,7 @@ func (s *manualSite) edit(name, link string) bool {
 	return true
 }
 
-// add makes a page that looks like its neighbour, and whose paragraphs come from
-// three pages.
+// add makes a page that looks like its neighbour, with paragraphs of three pages.
 func (s *manualSite) add(names []string) (name, title, html string) {
 	var prose []string
 	like := ""
@@ -210,16 +209,15 @@ func (s *manualSite) add(names []string) (name, title, html string) {
 	return name, title, from + "<title>" + title + "</title>" + rest
 }
 
-// dress gives a page the template of the day: the manual's own, then one with
-// a bar of the whole site above and other classes, then one with other ways to
-// move about and a foot.
+// dress applies the template of the day: the manual's own, then one with a navigation
+// bar and other classes, then one with other navigation and a footer.
 func (s *manualSite) dress(html string) string {
-	if s.look >= 1 {
+	if s.template >= 1 {
 		html = bodyTag.ReplaceAllString(html, `<body id="docContent" class="site layout-2"><div id="sitebar" class="navbar" role="navigation"><ul>`+
 			`<li><a href="index.html">Home</a></li><li><a href="bookindex.html">Index</a></li><li><a href="release.html">Releases</a></li>`+
 			`<li><a href="legalnotice.html">Legal notice</a></li></ul></div>`)
 	}
-	if s.look >= 2 {
+	if s.template >= 2 {
 		html = strings.NewReplacer(
 			`<table width="100%" summary="Navigation header">`, `<table class="pager pager-top" summary="Navigation header">`,
 			`<table width="100%" summary="Navigation footer">`, `<table class="pager pager-bottom" summary="Navigation footer">`,

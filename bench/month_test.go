@@ -23,7 +23,7 @@ func TestJunction(t *testing.T) {
 			return
 		}
 		w.WriteHeader(http.StatusOK)
-		for range 3 { // in chunks, whose framing is no body
+		for range 3 { // chunked, whose framing does not count as body
 			_, _ = io.WriteString(w, strings.Repeat("x", 100))
 			w.(http.Flusher).Flush()
 		}
@@ -74,7 +74,7 @@ func TestJunction(t *testing.T) {
 	first := "HTTP/1.1 200 OK\r\nDate: " + date + "\r\nContent-Type: text/plain; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("64\r\n\r\n", 3) + "0\r\n\r\n"
 	second := "HTTP/1.1 304 Not Modified\r\nDate: " + date + "\r\n\r\n"
 	if want := int64(len(sent) + len(again) + len(first) + len(second)); c.headers != want {
-		t.Errorf("%d bytes are no bodies, want %d", c.headers, want)
+		t.Errorf("%d bytes besides bodies, want %d", c.headers, want)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestManualSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(d.edited) != 5 || len(d.added) != 1 || len(d.removed) != 0 {
-		t.Fatalf("the day has brought %+v", d)
+		t.Fatalf("changes of the day: %+v", d)
 	}
 	changed := 0
 	for name := range s.pages {
@@ -120,7 +120,7 @@ func TestManualSite(t *testing.T) {
 		t.Errorf("%d files have changed, want %d", changed, len(d.changed()))
 	}
 	if !strings.Contains(s.shown[d.edited[0]], d.added[0]) {
-		t.Error("nothing leads to the page that was added")
+		t.Error("no link to the added page")
 	}
 	if d, err = s.next(true); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestManualSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(d.removed) != 1 || s.shown[d.removed[0]] != "" {
-		t.Errorf("the second day has removed %q", d.removed)
+		t.Errorf("removed on the second day: %q", d.removed)
 	}
 	for name, html := range s.shown {
 		if !strings.Contains(html, `id="sitebar"`) {
@@ -160,12 +160,12 @@ func TestSitemapCrawler(t *testing.T) {
 	for day, d := range []struct {
 		change   func()
 		template string
-		pages    int // that are asked for
+		pages    int // requested
 	}{
 		{func() {}, "", 3},
 		{func() {}, "", 0},
 		{func() { pages["a.html"] = "changed" }, "", 1},
-		{func() {}, "bar", 0}, // another template is no news
+		{func() {}, "bar", 0}, // another template is no change
 		{func() { delete(pages, "b.html") }, "bar", 0},
 		{func() { pages["c.html"] = "third" }, "bar", 1},
 	} {
@@ -187,7 +187,7 @@ func TestSitemapCrawler(t *testing.T) {
 			t.Errorf("day %d: asked for %v", day, asked)
 		}
 		if wrong, left := c.compare(site); wrong > 0 || len(left) > 0 {
-			t.Errorf("day %d: %d pages are wrong, left are %q", day, wrong, left)
+			t.Errorf("day %d: %d wrong pages, left %q", day, wrong, left)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// junction is the address that all clients of the month know the site by. It
-// leads each connection to the server of the day, and keeps what goes over it.
+// junction is the address at which all clients of the month know the site. It forwards
+// each connection to the server of the day, and keeps the transferred bytes.
 type junction struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -46,7 +46,7 @@ func newJunction(ctx context.Context) (*junction, error) {
 	return j, nil
 }
 
-// join passes on what both sides say until one of them ends.
+// join forwards both directions until one of them ends.
 func (j *junction) join(ctx context.Context, client net.Conn, to string) {
 	defer j.open.Done()
 	defer func() { _ = client.Close() }()
@@ -61,7 +61,7 @@ func (j *junction) join(ctx context.Context, client net.Conn, to string) {
 	j.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() {
-		_, _ = io.Copy(io.MultiWriter(&t.sent, server), client) // either may go at any time
+		_, _ = io.Copy(io.MultiWriter(&t.sent, server), client) // either side may close at any time
 		_ = server.Close()
 	})
 	both.Go(func() {
@@ -71,7 +71,7 @@ func (j *junction) join(ctx context.Context, client net.Conn, to string) {
 	both.Wait()
 }
 
-// during keeps what a client says to one server and hears from it.
+// during returns what a client exchanges with one server while it runs.
 func (j *junction) during(to string, client func() error) (*carried, error) {
 	j.mu.Lock()
 	j.to, j.conns = to, nil
@@ -81,7 +81,7 @@ func (j *junction) during(to string, client func() error) (*carried, error) {
 		return nil, err
 	}
 	took := time.Since(start)
-	j.open.Wait() // the client is gone, or has closed its connections
+	j.open.Wait() // the client has ended, or has closed its connections
 	c := &carried{took: took, parts: map[string]*carriedPart{}, fields: map[string]int64{}}
 	for _, t := range j.conns {
 		if err := c.add(t); err != nil {
@@ -91,13 +91,13 @@ func (j *junction) during(to string, client func() error) (*carried, error) {
 	return c, nil
 }
 
-// carried is what went over the wire, in bytes.
+// carried is the traffic on the wire, in bytes.
 type carried struct {
 	requests int64
-	bodies   int64 // of responses, as they were coded
-	headers  int64 // all else, both ways: start lines, fields, framing
+	bodies   int64 // of responses, as coded
+	headers  int64 // all else, in both directions: start lines, fields, framing
 	took     time.Duration
-	parts    map[string]*carriedPart // by what kind of document was asked for
+	parts    map[string]*carriedPart // by kind of the requested document
 	fields   map[string]int64        // by name: sent ">", received "<"
 }
 
@@ -125,8 +125,8 @@ func (c *carried) part(kind string) *carriedPart {
 	return p
 }
 
-// add takes a connection apart. The client may have left in the middle of a
-// body, of which then counts what came.
+// add parses a connection. If the client left in the middle of a body, the received
+// part counts.
 func (c *carried) add(t *tapped) error {
 	c.headers += int64(t.sent.Len() + t.received.Len())
 	sent, received := int64(t.sent.Len()), int64(t.received.Len())
@@ -178,14 +178,14 @@ func (c *carried) count(way string, h http.Header) {
 	}
 }
 
-// counted only hides what else a buffer can do, so that all is read through
-// the one above it.
+// counted hides the other methods of a buffer, so that all reads go through the reader
+// above it.
 type counted struct{ r *bytes.Buffer }
 
 func (c *counted) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// kindOf gives what kind of document a request is for: its path without what
-// names a page or a version, and the names of its query.
+// kindOf returns the kind of the requested document: the path without the name of a
+// page or version, and the names of the query's parameters.
 func kindOf(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i, s := range parts {

@@ -16,8 +16,8 @@ import (
 
 const openfeederPages = 5000
 
-// openfeeder measures the protocol of that name: its documents, searches, replies
-// of what has changed on a site of n pages, and events.
+// openfeeder measures the OpenFeeder protocol: its documents, searches, sync responses
+// of a site of n pages, and events.
 func (b *bench) openfeeder(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, "openfeeder.db")
 	if err := openfeederFill(ctx, file, openfeederPages, synthetic); err != nil {
@@ -95,8 +95,8 @@ func (b *bench) feederPages(ctx context.Context, s *server) error {
 	return nil
 }
 
-// feederSince asks a site of n short pages what is new since its newest
-// change, beside a 304 of a page.
+// feederSince requests the changes since the newest change of a site of n short pages,
+// and compares with a 304 of a page.
 func (b *bench) feederSince(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, fmt.Sprintf("openfeeder-%d.db", n))
 	err := openfeederFill(ctx, file, n, func(i int, u string) *millrace.Page {
@@ -148,7 +148,7 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 	return nil
 }
 
-// syncToken returns the sync token of what a server with a base URL publishes.
+// syncToken returns the current sync token of a server with a base URL.
 func syncToken(ctx context.Context, base string) (string, error) {
 	_, body, err := fetch(ctx, base+"openfeeder")
 	if err != nil {

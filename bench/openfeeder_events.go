@@ -19,7 +19,7 @@ import (
 
 const feederListeners = 1000
 
-// feederEvents has many clients listen while pages change.
+// feederEvents measures many listening clients while pages change.
 func (b *bench) feederEvents(ctx context.Context, file string, memory int) error {
 	s, err := b.startFeeder(ctx, feeder.Task{File: file, Base: benchSite, Memory: memory})
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 	if err := s.do("change", &changes); err != nil {
 		return err
 	}
-	time.AfterFunc(10*time.Second, cancel) // for those that still wait for something
+	time.AfterFunc(10*time.Second, cancel) // for those that still wait
 	done.Wait()
 	var published, written time.Duration
 	missing := 0
@@ -67,7 +67,7 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 		return err
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d of %d events have not come", missing, feederListeners*feeder.Changes)
+		return fmt.Errorf("%d of %d events are missing", missing, feederListeners*feeder.Changes)
 	}
 	what := fmt.Sprintf("%d listeners, %d changes a second for %.0f s: ",
 		feederListeners, time.Second/feeder.Every, (feeder.Changes * feeder.Every).Seconds())
@@ -87,14 +87,13 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 	return nil
 }
 
-// listener is one client, with the moment at which it has heard of each
-// change, in nanoseconds.
+// listener is one client, with the arrival time of each change, in nanoseconds.
 type listener struct {
 	at  [feeder.Changes]int64
 	err error
 }
 
-// listen listens until it has heard of every change. ready is called once.
+// listen listens until every change has arrived. It calls ready once.
 func (l *listener) listen(ctx context.Context, base string, ready func()) error {
 	up := sync.OnceFunc(ready)
 	defer up()
@@ -120,7 +119,7 @@ func (l *listener) listen(ctx context.Context, base string, ready func()) error 
 	for heard := 0; heard < feeder.Changes; {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return errors.New("the stream has ended")
+			return errors.New("stream ended early")
 		}
 		if err != nil {
 			return err
@@ -139,7 +138,7 @@ func (l *listener) listen(ctx context.Context, base string, ready func()) error 
 		number, _, _ := bytes.Cut(rest, []byte("."))
 		i, err := strconv.Atoi(string(number))
 		if err != nil || i >= feeder.Changes || l.at[i] != 0 {
-			return fmt.Errorf("an event that is none, or has come twice: %s", line)
+			return fmt.Errorf("unexpected or duplicate event: %s", line)
 		}
 		l.at[i] = time.Now().UnixNano()
 		heard++

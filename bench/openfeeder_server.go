@@ -55,7 +55,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 	return s, nil
 }
 
-// do has a command done.
+// do sends a command and decodes the answer.
 func (s *feederServer) do(command string, answer any) error {
 	if _, err := fmt.Fprintln(s.in, command); err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// wholeManuals are manuals of Debian, with the share of pages that a default
-// reply is to have whole.
+// wholeManuals are manuals of Debian, with the target share of pages that a default
+// response contains whole.
 var wholeManuals = []struct {
 	name, dir string
 	reach     float64
@@ -32,8 +32,8 @@ var wholeManuals = []struct {
 	{"Python", "/usr/share/doc/python3.11/html", 0.65},
 }
 
-// whole measures how much of a page the default reply to ?url= has: each page
-// of the manuals, by the publisher of the protocol.
+// whole measures how much of a page the default response to ?url= has: for each page of
+// the manuals, by the protocol's publisher.
 func (b *bench) whole(ctx context.Context) error {
 	for _, m := range wholeManuals {
 		pages, whole, median, err := wholeShare(ctx, filepath.Join(b.dir, m.name+".db"), m.dir)
@@ -125,8 +125,8 @@ func feedURLs(ctx context.Context, v millrace.View) (urls []string, err error) {
 	return urls, nil
 }
 
-// feedChunks returns how many characters the chunks of a reply have, and whether
-// there are more of them.
+// feedChunks returns the number of characters in the chunks of a response, and whether
+// more chunks follow.
 func feedChunks(ctx context.Context, pub millrace.Publisher, v millrace.View, u, more string) (size int, rest bool, err error) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/openfeeder?url="+url.QueryEscape(u)+more, nil)
 	d, err := pub.Find(ctx, v, r)

@@ -26,26 +26,25 @@ import (
 	"github.com/millrace/millrace/publish"
 )
 
-// peerTask says what a process of this program serves beside millrace: what is
-// set.
+// peerTask says what a child process of this program serves: the field that is set.
 type peerTask struct {
-	Answer    *response // always the same one
+	Answer    *response // always this response
 	Proxy     string    // the site at this URL, by httputil.ReverseProxy
 	Folder    string    // files
-	Generated int       // so many pages
-	Publish   int       // so many pages, by [publish.Server] in this process
-	Page      int       // one page of so many bytes of HTML, see [coded]
+	Generated int       // number of pages
+	Publish   int       // number of pages, by [publish.Server] in this process
+	Page      int       // bytes of HTML of one page, see [coded]
 }
 
-// response is what a peer always answers.
+// response is a peer's constant response.
 type response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// startPeer starts this program as a web server: a process of its own, like
-// millrace, that ends with its standard input.
+// startPeer starts this program as a web server: a process of its own, like millrace,
+// that ends with its standard input.
 func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -76,7 +75,7 @@ func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	return s, nil
 }
 
-// peer is the other side of startPeer.
+// peer runs in the child process of startPeer.
 func peer() error {
 	in := json.NewDecoder(os.Stdin)
 	var t peerTask
@@ -111,7 +110,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 	if t.Publish > 0 {
 		return publishing(t.Publish)
 	}
-	// As lazy a collector as that of `millrace serve`.
+	// The same collector setting as `millrace serve`.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	switch {
@@ -121,7 +120,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(at); r.Out.Host = r.In.Host; r.SetXForwarded() },
 			Transport:  &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 			BufferPool: &proxyBuffers{},
-			ErrorLog:   log.New(io.Discard, "", 0), // wrk leaves in the middle of pages
+			ErrorLog:   log.New(io.Discard, "", 0), // wrk disconnects in the middle of pages
 		}, err
 	case t.Folder != "":
 		return http.FileServer(http.Dir(t.Folder)), nil
@@ -132,7 +131,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 	}
 }
 
-// publishing is the handler of a program that publishes its own pages.
+// publishing returns the handler of a program that publishes its own pages.
 func publishing(n int) (http.Handler, error) {
 	source := publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
 		return func(yield func(*millrace.Page, error) bool) {
@@ -159,8 +158,8 @@ func (r *response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(r.Body)
 }
 
-// coded serves one page under every path, which is compressed beforehand, in
-// gzip to those who accept it. What is below /private/ must not be kept.
+// coded serves one page under every path, precompressed with gzip if the client accepts
+// it. Responses below /private/ are not cacheable.
 func coded(size int) (http.Handler, error) {
 	var html bytes.Buffer
 	html.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>A page</title>\n" +
@@ -199,7 +198,7 @@ func coded(size int) (http.Handler, error) {
 	}), nil
 }
 
-// proxyBuffers are the buffers of the proxy beside millrace.
+// proxyBuffers are the buffers of the reverse proxy.
 type proxyBuffers struct{ pool sync.Pool }
 
 // Get implements [httputil.BufferPool].

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// memory measures the resident memory after 50,000 random requests: at once, when
-// the search index is being built, and again when that is done.
+// memory measures the resident memory after 50,000 random requests: while the search
+// index is being built, and again after that.
 func (b *bench) memory(ctx context.Context, sizes []int) error {
 	first := map[string]float64{}
 	for _, n := range sizes {
@@ -53,7 +53,7 @@ func (b *bench) memory(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// rested waits until a process uses next to no processor time, for an hour at most.
+// rested waits until a process uses almost no processor time, an hour at most.
 func rested(ctx context.Context, pid int) error {
 	for end := time.Now().Add(time.Hour); time.Now().Before(end); {
 		before, err := quiet(ctx, pid)
@@ -122,10 +122,10 @@ func drain(resp *http.Response) (int, error) {
 	}
 }
 
-// residentMB gives a process's VmRSS.
+// residentMB returns a process's VmRSS in MB.
 func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 
-// statusMB gives a size in MB of a process's status.
+// statusMB returns a size in MB from a process's status.
 func statusMB(pid int, name string) (float64, error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -140,7 +140,7 @@ func statusMB(pid int, name string) (float64, error) {
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// start measures what it takes to answer from what was published before.
+// start measures a restart until the server answers from its published edition.
 func (b *bench) start(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// pulls measures what it costs to keep a mirror of n pages, by every protocol:
-// when nothing has changed, and when a hundredth of the pages has. The site is
-// a folder that millrace serves; the mirror is kept by the packages of millrace
-// pull, over connections that are listened in to.
+// pulls measures the cost of keeping a mirror of n pages, by every protocol: without
+// changes, and after a change of a hundredth of the pages. The site is a folder that
+// millrace serves. The packages of millrace pull keep the mirror, over connections that
+// record their traffic.
 func (b *bench) pulls(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "pulled")
 	for i := range n {
@@ -101,7 +101,7 @@ func writePage(dir string, i int, html string) error {
 	return os.WriteFile(filepath.Join(dir, "index.html"), []byte(html), 0o600)
 }
 
-// versions gives the hash of every page that a site publishes.
+// versions returns the hash of every page that a site publishes.
 func versions(ctx context.Context, url string) (map[string]string, error) {
 	_, body, err := fetch(ctx, url+"llm-sitemap.json")
 	if err != nil {
@@ -127,7 +127,7 @@ type mirrorOf struct {
 	store  store.Store
 	site   store.Site
 	robots robots
-	lists  map[string]bool // paths that are asked for when nothing has changed
+	lists  map[string]bool // paths that are requested when nothing has changed
 }
 
 func openMirror(ctx context.Context, file, url string, proto protocol.Protocol) (*mirrorOf, error) {
@@ -145,7 +145,7 @@ func openMirror(ctx context.Context, file, url string, proto protocol.Protocol) 
 
 func (m *mirrorOf) close() { _ = m.store.Close() }
 
-// sync pulls once, as a process of its own would.
+// sync pulls once, like a process of its own.
 func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
 	w := new(wire)
 	client := fetching.New(&fetching.Options{AllowPrivate: true, Delay: -1, Robots: &m.robots, Dial: w.dial})
@@ -164,14 +164,14 @@ type robots struct {
 	files map[string][]byte
 }
 
-// Load gives what was saved of an origin.
+// Load returns the saved record of an origin.
 func (r *robots) Load(_ context.Context, origin string) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.files[origin], nil
 }
 
-// Save keeps a record of an origin.
+// Save stores the record of an origin.
 func (r *robots) Save(_ context.Context, origin string, record []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *robots) Save(_ context.Context, origin string, record []byte) error {
 	return nil
 }
 
-// unchanged pulls what has not changed.
+// unchanged measures a pull without changes.
 func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 	t, rep, err := m.sync(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 	return nil
 }
 
-// changed pulls what has changed in a few pages.
+// changed measures a pull after changes of a few pages.
 func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	t, rep, err := m.sync(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	}
 	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.proto.Name)
 	if rep.Fetched == 0 {
-		b.add(row{what: what, ours: "nothing yet: its files are made anew less often"})
+		b.add(row{what: what, ours: "nothing yet: its files are rebuilt less often"})
 		return nil
 	}
 	if rep.Updated != edited || rep.Added+rep.Deleted > 0 {

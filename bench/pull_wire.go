@@ -16,13 +16,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// wire is a network that keeps all that goes over its connections.
+// wire is a network that records all traffic of its connections.
 type wire struct {
 	mu    sync.Mutex
 	conns []*tapped
 }
 
-// tapped is one connection, with what was sent and received over it.
+// tapped is one connection with its sent and received bytes.
 type tapped struct {
 	net.Conn
 	sent, received bytes.Buffer
@@ -52,7 +52,7 @@ func (t *tapped) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// exchange is one request and its response, as they were on the wire.
+// exchange is one request and its response, as on the wire.
 type exchange struct {
 	path   string
 	status int
@@ -60,14 +60,14 @@ type exchange struct {
 	body   []byte // coded
 }
 
-// traffic is all that went over a network.
+// traffic is all traffic of a network.
 type traffic struct {
 	exchanges      []exchange
 	sent, received int64
-	bodies         int64 // of received
+	bodies         int64 // part of received
 }
 
-// read takes the exchanges apart; nothing may be under way.
+// read parses the exchanges; no connection may be active.
 func (w *wire) read() (t traffic, err error) {
 	for _, c := range w.conns {
 		t.sent += int64(c.sent.Len())
@@ -96,9 +96,8 @@ func (w *wire) read() (t traffic, err error) {
 	return t, nil
 }
 
-// alone gives the size of the document that an exchange brought, compressed by
-// itself, by an encoder of the same coding as its library has it; brotli if it
-// came without.
+// alone returns the size of the exchange's document, compressed by itself in the same
+// coding at the library's default level; brotli if it was uncoded.
 func (e *exchange) alone() (int64, error) {
 	plain := e.body
 	var err error
@@ -139,7 +138,7 @@ func (e *exchange) alone() (int64, error) {
 	return int64(out.Len()), err
 }
 
-// zstd: it is coded, or a file that is.
+// zstd reports whether the response is coded in zstd, or is a zstd file.
 func (e *exchange) zstd() bool {
 	return e.coding == "zstd" || bytes.HasPrefix(e.body, []byte("\x28\xb5\x2f\xfd"))
 }

@@ -23,8 +23,8 @@ import (
 
 const scpPages = 20_000
 
-// scp measures writing and reading collections of SCP. Rates are by processor
-// time on one core, the collector's share included.
+// scp measures writing and reading collections of SCP. Rates are by processor time on
+// one core, including the collector's share.
 func (b *bench) scp(ctx context.Context, large bool) error {
 	words := filepath.Join(b.dir, "manual.json")
 	if err := readManual(ctx, b.manual, words); err != nil {
@@ -49,7 +49,7 @@ func (b *bench) scp(ctx context.Context, large bool) error {
 
 func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// The pages of this part would fill the memory that the whole bench has.
+	// The pages of this part need more memory than the limit of the whole bench.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	dir, err := os.MkdirTemp(b.dir, "scp-")
 	if err != nil {
@@ -95,16 +95,15 @@ func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	return b.scpWrite(ctx, stored, dir, plain, "the same from the store", 0)
 }
 
-// handles is a side that handles n bytes in each turn, counted in MB.
+// handles returns a side that processes n bytes in each turn, counted in MB.
 func handles(n int, do func() error) side {
 	return func(context.Context) (work, error) {
-		runtime.GC() // what the last one left is not this one's
+		runtime.GC() // collects the garbage of the previous run
 		return during(float64(n)/1e6, do)
 	}
 }
 
-// scpWrite compares writing with the compressor alone. A reach of 0 promises
-// nothing.
+// scpWrite compares writing with the compressor alone. A reach of 0 sets no target.
 func (b *bench) scpWrite(ctx context.Context, v millrace.View, dir string, plain []byte, what string, reach float64) error {
 	found, err := duel(ctx, b.turns,
 		handles(len(plain), func() error { return compress(plain) }),
@@ -128,7 +127,7 @@ func decompress(coded []byte) ([]byte, error) {
 	return d.DecodeAll(coded, nil)
 }
 
-// compress is the limit of writing.
+// compress is the lower bound of writing.
 func compress(plain []byte) error {
 	enc, err := newEncoder(io.Discard)
 	if err != nil {
@@ -156,8 +155,7 @@ func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 	return nil
 }
 
-// scpStore makes a store of pages, or opens it, and brings its publication up to
-// the site.
+// scpStore creates a store of pages, or opens it, and publishes the site.
 func scpStore(ctx context.Context, file string, a *author, n int, o *store.Options) (from edition.Source, stop func(), err error) {
 	st, err := stores.Open(ctx, file, o)
 	if err != nil {
@@ -183,7 +181,7 @@ func scpStore(ctx context.Context, file string, a *author, n int, o *store.Optio
 	return from, stop, err
 }
 
-// put writes the first pages of an edition.
+// put writes the first n pages of an edition.
 func put(ctx context.Context, site store.Site, a *author, n, edition int) error {
 	var batch []millrace.Change
 	for i := range n {

@@ -23,8 +23,8 @@ var (
 	deltaPages  = regexp.MustCompile(`<scp:delta [^>]*url="[^"]+\.zst"[^>]* pages="(\d+)"`)
 )
 
-// timedFiler notes the processor time from the first draft of a file to the end of
-// the last.
+// timedFiler records the processor time from the first file's start to the last file's
+// end.
 type timedFiler struct {
 	millrace.ArtifactPublisher
 	start, seconds float64
@@ -42,37 +42,37 @@ func (f *timedFiler) Deferred(ctx context.Context, v millrace.View, now time.Tim
 // Artifacts implements [millrace.ArtifactPublisher].
 func (f *timedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	f.start, f.seconds = 0, 0
-	return f.ArtifactPublisher.Artifacts(ctx, v, now, &timedShelf{s, f})
+	return f.ArtifactPublisher.Artifacts(ctx, v, now, &timedSet{s, f})
 }
 
-type timedShelf struct {
+type timedSet struct {
 	millrace.ArtifactSet
 	f *timedFiler
 }
 
 // Create implements [millrace.ArtifactSet].
-func (s *timedShelf) Create() (millrace.ArtifactWriter, error) {
+func (s *timedSet) Create() (millrace.ArtifactWriter, error) {
 	if s.f.start == 0 {
 		s.f.start = processorTime()
 	}
 	d, err := s.ArtifactSet.Create()
-	return &timedDraft{d, s.f}, err
+	return &timedWriter{d, s.f}, err
 }
 
-type timedDraft struct {
+type timedWriter struct {
 	millrace.ArtifactWriter
 	f *timedFiler
 }
 
 // Finish implements [millrace.ArtifactWriter].
-func (d *timedDraft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *timedWriter) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	files, err := d.ArtifactWriter.Finish(ctx, head, f, codings, name)
 	d.f.seconds = processorTime() - d.f.start
 	return files, err
 }
 
-// scpDeltas measures editions after parts of n pages have changed, on one core
-// and in all codings: whether the deltas take time as what has changed.
+// scpDeltas measures editions after parts of n pages have changed, on one core and in
+// all codings: whether the time of a delta is proportional to the change.
 func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	now := scpTime
 	from, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-deltas.db"), a, n, &store.Options{Now: func() time.Time { return now }})
@@ -138,7 +138,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		}
 		each = append(each, timed.seconds/float64(changed))
 		if i == 0 {
-			continue // there is none to compare it with
+			continue // no previous delta to compare with
 		}
 		r := row{
 			what:  fmt.Sprintf("delta after %d of %d pages changed, in three codings", changed, n),

@@ -17,27 +17,27 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// scpTask is what a child process is asked to do, in MILLRACE_BENCH_SCP.
+// scpTask is the task of a child process, in MILLRACE_BENCH_SCP.
 type scpTask struct {
 	Words string // file of the author
 	Pages int
-	Most  int    // bytes of the largest page; 0 = as others
+	Most  int    // bytes of the largest page; 0 = like the others
 	Dir   string // write the snapshot there
 	File  string // read this one
-	Bytes int    // of it when it is decoded: measure rates; 0 = memory
+	Bytes int    // its decoded bytes: measure rates; 0 = memory
 	Turns int    // for rates
 }
 
-// scpPeak is what it answers. Memory is resident, in MB.
+// scpPeak is the result of the child. Memory is resident, in MB.
 type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
 	Largest int      // bytes of the longest line
-	Rates   [2]score // in MB: once through, and all of reading
+	Rates   [2]score // in MB: one pass, and all of reading
 }
 
-// scpMemory measures the most memory of writing and of reading.
+// scpMemory measures the peak memory of writing and of reading.
 func (b *bench) scpMemory(ctx context.Context, words string, sizes []int) error {
 	tasks := make([]scpTask, 0, len(sizes)+1)
 	for _, n := range sizes {
@@ -100,10 +100,10 @@ func scpChild(ctx context.Context, t scpTask) (p scpPeak, err error) {
 	return p, json.Unmarshal(out, &p)
 }
 
-// scpOnce is that child.
+// scpOnce runs in the child process.
 func scpOnce(raw string) {
 	p, err := func() (p scpPeak, err error) {
-		// As the command has them that writes (build, serve) and reads (pull).
+		// Like the commands that write (build, serve) and read (pull).
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(104 << 20)
 		var t scpTask
@@ -133,7 +133,7 @@ func (t *scpTask) write() (p scpPeak, err error) {
 		return p, err
 	}
 	a.most = t.Most
-	large := a.page(1, 0) // held by whoever calls
+	large := a.page(1, 0) // held by the caller
 	view := &pagesView{n: t.Pages, page: func(i int) *millrace.Page {
 		if i == 1 {
 			return large
@@ -173,8 +173,7 @@ func (t *scpTask) read() (p scpPeak, err error) {
 	return p, err
 }
 
-// idle gives the memory of this process as it is, and forgets the most that it
-// had.
+// idle returns the current memory of this process, and resets its peak.
 func idle() (float64, error) {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -183,7 +182,7 @@ func idle() (float64, error) {
 	return residentMB(os.Getpid())
 }
 
-// longestLine gives the bytes of the longest line of a coded file.
+// longestLine returns the bytes of the longest line of a coded file.
 func longestLine(file string) (longest int, err error) {
 	f, err := os.Open(file)
 	if err != nil {

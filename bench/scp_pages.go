@@ -16,21 +16,20 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// author writes pages that look like those of a manual: its words follow each
-// other as in the PostgreSQL manual, in prose and in code, so that they compress
-// as such a text does without being the same again and again. The same number
-// and edition give the same page.
+// author writes pages like those of a manual: words follow each other as in the
+// PostgreSQL manual, in prose and in code, so that pages compress like such a text
+// without repeating. The same number and edition give the same page.
 type author struct {
 	prose, code chain
-	most        int // bytes of text of the largest page; 0 = as manuals have them
+	most        int // bytes of text of the largest page; 0 = as in manuals
 }
 
-// chain knows which tokens follow which.
+// chain is a Markov chain of tokens.
 type chain struct {
 	tokens []string
 	begin  []uint32 // tokens that begin a sentence
-	from   []uint32 // where the followers of a token start, and of the one after the last
-	next   []uint32 // followers, as often as they follow
+	from   []uint32 // where the followers of a token start, and those of the next token
+	next   []uint32 // followers, with their frequency
 }
 
 func newChain(words []string) chain {
@@ -65,7 +64,7 @@ func newChain(words []string) chain {
 	return c
 }
 
-// walk calls back for tokens until stop says so.
+// walk calls each for tokens until it returns true.
 func (c *chain) walk(r *rand.Rand, each func(token string) (stop bool)) {
 	id := c.begin[r.IntN(len(c.begin))]
 	for !each(c.tokens[id]) {
@@ -114,7 +113,7 @@ func readManual(ctx context.Context, manual, file string) error {
 	return os.WriteFile(file, raw, 0o600)
 }
 
-// newAuthor reads what readManual wrote.
+// newAuthor reads a file of readManual.
 func newAuthor(file string) (*author, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -131,7 +130,7 @@ const scpSite = "https://bench.example/"
 
 func scpURL(i int) string { return fmt.Sprintf("%sdocs/%07d/", scpSite, i) }
 
-// page writes one page; another edition of it says something else.
+// page writes one page; another edition of it has other content.
 func (a *author) page(i, edition int) *millrace.Page {
 	r := rand.New(rand.NewPCG(uint64(i), uint64(edition)))
 	title := a.words(r, 3, 7)
@@ -175,7 +174,7 @@ func (a *author) page(i, edition int) *millrace.Page {
 	return p
 }
 
-// other gives a block that is not a paragraph.
+// other returns a block other than a paragraph.
 func (a *author) other(r *rand.Rand, i int) millrace.Block {
 	switch k := r.IntN(20); {
 	case k < 7:
@@ -204,7 +203,7 @@ func (a *author) other(r *rand.Rand, i int) millrace.Block {
 	return millrace.Block{Type: millrace.LinkBlock, URL: scpURL(r.IntN(i + 1)), Text: a.words(r, 2, 6)}
 }
 
-// words writes some words.
+// words returns some words.
 func (a *author) words(r *rand.Rand, least, most int) string {
 	var b strings.Builder
 	n := least + r.IntN(most-least)
@@ -219,8 +218,8 @@ func (a *author) words(r *rand.Rand, least, most int) string {
 	return strings.TrimRight(b.String(), ".,;:")
 }
 
-// text writes a paragraph: whole sentences of about so many words. One word is
-// code, one a link.
+// text returns a paragraph: whole sentences of about so many words. One word is code,
+// one a link.
 func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	var s strings.Builder
 	b := millrace.Block{Type: millrace.TextBlock}
@@ -244,7 +243,7 @@ func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	return b
 }
 
-// lines writes lines of code.
+// lines returns lines of code.
 func (a *author) lines(r *rand.Rand, n int) string {
 	var b strings.Builder
 	left := n * 40

@@ -13,12 +13,12 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// referenceRate is what the reference parser of SCP reaches with all of its
-// validation removed, in bytes a second.
+// referenceRate is the speed of the reference parser of SCP with all of its validation
+// removed, in bytes a second.
 const referenceRate = 120e6
 
-// scpRead compares reading a file of n bytes with decompression and SHA-256
-// alone, and with what the reference parser reaches, in a process of its own.
+// scpRead compares reading a file of n bytes with decompression and SHA-256 alone, and
+// with the reference parser, in a process of its own.
 func (b *bench) scpRead(ctx context.Context, words, file string, n int) error {
 	p, err := scpChild(ctx, scpTask{Words: words, Pages: scpPages, File: file, Bytes: n, Turns: b.turns})
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *scpTask) rates() (p scpPeak, err error) {
 
 var errPages = errors.New("not all pages were read")
 
-// verifyAll goes through a file once, and checks everything.
+// verifyAll reads a file once and checks everything.
 func verifyAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
 	c, err := scp.Open(r, size, nil)
 	if err != nil {
@@ -80,8 +80,7 @@ func verifyAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error 
 	return err
 }
 
-// readAll does what a reader does with a file: all of it is verified before its
-// first page is given.
+// readAll reads a file like a pull: it verifies all of it before its first page.
 func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
 	plain, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// pagesView is a [millrace.View] of pages that are not in a store.
+// pagesView is a [millrace.View] of pages outside a store.
 type pagesView struct {
 	n    int
 	page func(i int) *millrace.Page
@@ -57,7 +57,7 @@ func (v *pagesView) Tags(context.Context, string, string) iter.Seq2[millrace.Tag
 	}
 }
 
-// SeqAt implements [millrace.View]: there is no history.
+// SeqAt implements [millrace.View]. There is no history.
 func (v *pagesView) SeqAt(context.Context, time.Time) (uint64, error) { return uint64(v.n), nil }
 
 // Changes implements [millrace.View].
@@ -75,54 +75,53 @@ func (v *pagesView) Tag(context.Context, string, string) (millrace.Tag, error) {
 	return millrace.Tag{}, millrace.ErrNotFound
 }
 
-// The settings of internal/edition's encoder of files.
+// newEncoder has the settings of internal/edition's encoder of files.
 func newEncoder(w io.Writer) (*zstd.Encoder, error) {
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
 }
 
-// zstdShelf is a [millrace.ArtifactSet] that does what internal/edition's does, in zstd
-// alone.
-type zstdShelf struct {
+// zstdSet is a [millrace.ArtifactSet] like internal/edition's, in zstd alone.
+type zstdSet struct {
 	dir   string
-	files []string // that were made
+	files []string // created files
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *zstdShelf) Held() []millrace.Artifact { return nil }
+func (s *zstdSet) Held() []millrace.Artifact { return nil }
 
 // Keep implements [millrace.ArtifactSet].
-func (s *zstdShelf) Keep(millrace.Artifact) {}
+func (s *zstdSet) Keep(millrace.Artifact) {}
 
 // Withdraw implements [millrace.ArtifactSet].
-func (s *zstdShelf) Withdraw(millrace.Artifact, time.Time) {}
+func (s *zstdSet) Withdraw(millrace.Artifact, time.Time) {}
 
 // Withdrawn implements [millrace.ArtifactSet].
-func (s *zstdShelf) Withdrawn() []json.RawMessage { return nil }
+func (s *zstdSet) Withdrawn() []json.RawMessage { return nil }
 
 // Put implements [millrace.ArtifactSet].
-func (s *zstdShelf) Put(ctx context.Context, d *millrace.Document) error {
+func (s *zstdSet) Put(ctx context.Context, d *millrace.Document) error {
 	return d.Write(ctx, io.Discard)
 }
 
 // Create implements [millrace.ArtifactSet].
-func (s *zstdShelf) Create() (millrace.ArtifactWriter, error) {
+func (s *zstdSet) Create() (millrace.ArtifactWriter, error) {
 	f, err := os.CreateTemp(s.dir, "draft-*")
 	if err != nil {
 		return nil, err
 	}
-	return &zstdDraft{s: s, f: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+	return &zstdWriter{s: s, f: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
 }
 
-type zstdDraft struct {
-	s   *zstdShelf
+type zstdWriter struct {
+	s   *zstdSet
 	f   *os.File
 	buf *bufio.Writer
 }
 
-func (d *zstdDraft) Write(b []byte) (int, error) { return d.buf.Write(b) }
+func (d *zstdWriter) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
 // Finish implements [millrace.ArtifactWriter].
-func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.Artifact, _ []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *zstdWriter) Finish(_ context.Context, head []byte, f millrace.Artifact, _ []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
 	}
@@ -162,16 +161,16 @@ func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.Artifact, 
 }
 
 // Discard implements [millrace.ArtifactWriter].
-func (d *zstdDraft) Discard() {
+func (d *zstdWriter) Discard() {
 	_ = d.f.Close()
 	_ = os.Remove(d.f.Name())
 }
 
 var errNoFiler = errors.New("the publisher makes no files")
 
-// snapshot makes the one snapshot of a view, and gives its file.
+// snapshot writes the one snapshot of a view, and returns its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
-	s := &zstdShelf{dir: dir}
+	s := &zstdSet{dir: dir}
 	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Own: []any{&scp.PublisherOptions{Sections: []string{}}}}).(millrace.ArtifactPublisher)
 	if !ok {
 		return "", errNoFiler

@@ -18,8 +18,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// cranfield is a collection of abstracts, with questions and which of the
-// abstracts answer them.
+// cranfield is a collection of abstracts, with queries and the relevant abstracts of
+// each.
 type cranfield struct {
 	Docs    []struct{ ID, Title, Text string }
 	Queries []struct{ ID, Text string }
@@ -39,11 +39,11 @@ func readCranfield(data, name string) (*cranfield, error) {
 	return &c, json.NewDecoder(f).Decode(&c)
 }
 
-// finder gives the best abstracts for a question, at most a hundred.
+// finder returns the best abstracts for a query, at most a hundred.
 type finder func(ctx context.Context, question string) ([]string, error)
 
-// score gives the means over the questions of nDCG@10, with binary gains, and
-// of recall@100.
+// score returns the means over the queries of nDCG@10, with binary gains, and of
+// recall@100.
 func (c *cranfield) score(ctx context.Context, find finder) (ndcg, recall float64, err error) {
 	n := 0
 	for _, q := range c.Queries {
@@ -116,7 +116,7 @@ func variants() []variant {
 	}
 }
 
-// withoutStops leaves the stop words of English out of a question.
+// withoutStops removes the stop words of English from a query.
 func withoutStops(text string) string {
 	var words []string
 	for t := range search.NewAnalyzer().Tokens(text, "en") {
@@ -129,7 +129,7 @@ func withoutStops(text string) string {
 
 const cranfieldBase = "https://cranfield.example/"
 
-// searched makes a published site of the abstracts, and searches it.
+// searched creates a published site of the abstracts, and searches it.
 func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg, recall float64, err error) {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg,
 
 var searchWord = regexp.MustCompile(`[\pL\pN]+`)
 
-// anyWord asks FTS5 for any word of a question, each as often as it has it.
+// anyWord returns an FTS5 query for any word of a query, each as often as it occurs.
 func anyWord(question string) string {
 	var terms []string
 	for _, w := range searchWord.FindAllString(question, -1) {
@@ -201,7 +201,7 @@ func anyWord(question string) string {
 	return strings.Join(terms, " OR ")
 }
 
-// fts5 is what SQLite finds with bm25 and porter stemming.
+// fts5 scores SQLite with bm25 and porter stemming.
 func (c *cranfield) fts5(ctx context.Context, file string) (ndcg, recall float64, err error) {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {

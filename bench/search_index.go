@@ -18,13 +18,13 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// indexed is what a process of its own tells of indexing the manuals.
+// indexed is the result of a child process that indexes the manuals.
 type indexed struct {
 	CPU, Passed float64    // seconds, from the first page to the last word
-	RSS         [3]float64 // MB, when a quarter, half and all of the pages are in
+	RSS         [3]float64 // MB, after a quarter, half and all of the pages
 }
 
-// indexProcess indexes the store in a file and prints what it took.
+// indexProcess indexes the store in a file and prints the cost.
 func indexProcess(file string) error {
 	ctx := context.Background()
 	st, err := stores.Open(ctx, file, nil)
@@ -70,8 +70,8 @@ func indexProcess(file string) error {
 	return errors.Join(x.Close(), st.Close())
 }
 
-// startIndexing indexes a store in a process of its own; processors is how many
-// it may use, 0 = all.
+// startIndexing indexes a store in a child process; processors is the number that it
+// may use, 0 = all.
 func startIndexing(ctx context.Context, file string, processors int) (out indexed, err error) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), "MILLRACE_BENCH_INDEX="+file)
@@ -86,11 +86,11 @@ func startIndexing(ctx context.Context, file string, processors int) (out indexe
 	return out, json.Unmarshal(said.Bytes(), &out)
 }
 
-// indexRounds is how often each side indexes; medians are shown.
+// indexRounds is the number of turns of each side; the table has medians.
 const indexRounds = 3
 
-// searchIndexing measures the indexing of a store by turns with the insertion of
-// the same passages into a plain table, and gives the last of either.
+// searchIndexing compares the indexing of a store with the insertion of the same
+// passages into a plain table, in turns, and returns the last of each.
 func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.View, pages int) (file string, peer *plainTable, err error) {
 	var plain, plainPassed, plainC []float64
 	var one, all []indexed

@@ -13,8 +13,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// searchManuals are the Debian packages whose pages are searched, with the
-// folders of their pages.
+// searchManuals are the Debian packages to search, with the folders of their pages.
 var searchManuals = []struct{ name, dir string }{
 	{"python3.11-doc", "/usr/share/doc/python3.11/html"},
 	{"python-django-doc", "/usr/share/doc/python-django-doc/html"},
@@ -31,8 +30,8 @@ var searchManuals = []struct{ name, dir string }{
 
 const searchBase = "https://manuals.example/"
 
-// manuals takes the manuals into one site of a new store. They have pages of
-// the same names, so each has a folder of its own.
+// manuals ingests the manuals into one site of a new store. Each has a folder of its
+// own, because they have pages of the same names.
 func manuals(ctx context.Context, file string) (pages int, err error) {
 	dir := file + ".pages"
 	defer func() { _ = os.RemoveAll(dir) }()

@@ -23,15 +23,15 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// searchQuestions is how many headings of the manuals are asked for.
+// searchQuestions is the number of headings of the manuals to search for.
 const searchQuestions = 1000
 
-// peerAsks: the peer, which takes many times as long, is asked every so many of
-// them, after it is warm from its insertions.
+// peerAsks is the step of the peer's queries: it takes many times as long, and is warm
+// from its insertions.
 const peerAsks = 5
 
-// searchSpeed adds the rows of how fast a large site is searched and indexed.
-// Times are processor time on one core.
+// searchSpeed adds the rows of the speed of searching and indexing a large site. Times
+// are processor time on one core.
 func (b *bench) searchSpeed(ctx context.Context) error {
 	file := filepath.Join(b.dir, "manuals.db")
 	pages, err := manuals(ctx, file)
@@ -69,8 +69,8 @@ func (b *bench) searchSpeed(ctx context.Context) error {
 	return b.searchQueries(ctx, site, x, peer, fmt.Sprintf("%d passages of %d pages", peer.passages, pages))
 }
 
-// searchManuals measures the indexing of the manuals in a file, which stays as
-// it is.
+// searchManuals measures the indexing of the manuals in a file, which it does not
+// change.
 func (b *bench) searchManuals(ctx context.Context, file string, pages int) (string, *plainTable, error) {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *bench) searchManuals(ctx context.Context, file string, pages int) (stri
 	return b.searchIndexing(ctx, file, head, pages)
 }
 
-// searchOnePage measures what publishing one edited page takes.
+// searchOnePage measures publishing one edited page.
 func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Index) error {
 	head, err := site.Head(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 		return err
 	}
 	var took []float64
-	largest := 0 // bytes of the page that took longest
+	largest := 0 // bytes of the slowest page
 	for p, err := range head.Scan(ctx, millrace.Scan{Limit: 2000, Bodies: true}) {
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 	return nil
 }
 
-// searchQueries asks for headings, by turns of the peer and of ours.
+// searchQueries searches for headings, in turns of the peer and of ours.
 func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Index, peer *plainTable, what string) error {
 	rng := rand.New(rand.NewPCG(1, 1000))
 	var questions []string
@@ -226,7 +226,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 type plainTable struct {
 	db       *sql.DB
 	file     string
-	cpu      float64 // seconds that the insertions alone took
+	cpu      float64 // seconds of the insertions alone
 	passed   float64
 	passages int
 	headings []string
@@ -242,8 +242,8 @@ func newPlain(ctx context.Context, file string) (*plainTable, error) {
 	return &plainTable{db: db, file: file}, err
 }
 
-// inC fills such a table by Debian's sqlite3, and gives the seconds of processor
-// time that it took.
+// inC fills such a table by Debian's sqlite3, and returns the seconds of processor
+// time.
 func (p *plainTable) inC(ctx context.Context) (float64, error) {
 	c := exec.CommandContext(ctx, "sqlite3", p.file+"-c", "PRAGMA journal_mode=WAL; PRAGMA cache_size=-8000; CREATE VIRTUAL TABLE t USING fts5(title, headings, body); "+
 		"ATTACH '"+p.file+"' AS plain; INSERT INTO t SELECT title, headings, body FROM plain.t;")
@@ -257,8 +257,7 @@ func (p *plainTable) inC(ctx context.Context) (float64, error) {
 
 var timed = regexp.MustCompile(`user ([0-9.]+) sys ([0-9.]+)`)
 
-// askInC asks that table for each question, and gives milliseconds of processor
-// time.
+// askInC runs each query on that table, and returns milliseconds of processor time.
 func (p *plainTable) askInC(ctx context.Context, questions []string) (took []float64, err error) {
 	var script strings.Builder
 	script.WriteString("PRAGMA cache_size=-8000;\n.timer on\n")
@@ -356,7 +355,7 @@ func (p *plainTable) ask(ctx context.Context, question string) error {
 	return rows.Err()
 }
 
-// searching measures what is found, and how fast.
+// searching measures the quality and speed of the search.
 func searching(ctx context.Context, data string) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {

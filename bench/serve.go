@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// serve compares answers of a server of n pages with a handler that only writes
+// serve compares the responses of a server of n pages with a handler that only writes
 // the same bytes, and then those of a folder.
 func (b *bench) serve(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
@@ -62,7 +62,7 @@ func (b *bench) serve(ctx context.Context, n int) error {
 	return b.serveFolder(ctx, 200)
 }
 
-// murls gives the paths of M-URLs of a store of [bench.fill].
+// murls returns the paths of M-URLs of a store of [bench.fill].
 func murls(n int) (paths []string) {
 	for i := range n {
 		paths = append(paths, fmt.Sprintf("p/%d/llm.json", i))
@@ -131,8 +131,8 @@ func (b *bench) serveFolder(ctx context.Context, n int) error {
 	return nil
 }
 
-// coldPages is how many M-URLs of a server that has just started are asked for,
-// each once.
+// coldPages is the number of M-URLs requested from a server that has just started, each
+// once.
 const coldPages = 10_000
 
 // cold measures M-URLs that are in no cache of the server.
@@ -156,7 +156,7 @@ func (b *bench) cold(ctx context.Context, file string, n int) error {
 	return nil
 }
 
-// askOnce gives the processor time of the server for a request.
+// askOnce returns the server's processor time for a request.
 func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duration, error) {
 	before, err := quiet(ctx, s.pid)
 	if err != nil {
@@ -174,13 +174,13 @@ func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duratio
 	return (after - before) / time.Duration(asked), err
 }
 
-// target is what a request asks for: the path with its query, and the ETag
-// that it has, with quotes.
+// target is the subject of a request: the path with its query, and the known ETag, with
+// quotes.
 type target struct{ path, tag string }
 
-// random writes a wrk script that asks for random targets with header fields,
-// and with their ETags when STATUS is 304. With FRESH, each request is one that
-// nothing has asked before, by a parameter that means nothing.
+// random writes a wrk script that requests random targets with header fields, and with
+// their ETags when STATUS is 304. With FRESH, a meaningless parameter makes each
+// request unique.
 func (b *bench) random(name string, targets []target, header http.Header) (string, error) {
 	data := filepath.Join(b.dir, name)
 	f, err := os.Create(data)
@@ -225,9 +225,9 @@ response = nil
 `, data, fields.String()), 0o600)
 }
 
-// warm asks a server for each path once, so that all of them are in the cache,
-// and gives such requests for wrk: conditional ones if status is 304. The sample
-// is the answer to the one in the middle.
+// warm requests each path once, so that all of them are in the server's cache, and
+// returns such requests for wrk: conditional ones if status is 304. The sample is the
+// response for the middle path.
 func (b *bench) warm(ctx context.Context, s *server, paths []string, header http.Header, status int) (q requests, sample response, err error) {
 	var targets []target
 	for i, p := range paths {
@@ -253,12 +253,12 @@ func (b *bench) warm(ctx context.Context, s *server, paths []string, header http
 	return requests{script: script, status: status}, sample, err
 }
 
-// requests are what wrk asks.
+// requests are the requests of wrk.
 type requests struct {
 	script      string
 	status      int
 	connections int  // 0 = 16
-	fresh       bool // no request is made twice
+	fresh       bool // no request is sent twice
 }
 
 var (
@@ -267,7 +267,7 @@ var (
 	failures  = regexp.MustCompile(`(?m)^\s*(Socket errors:.*|Non-2xx or 3xx responses:.*)$`)
 )
 
-// of has wrk ask a server, a second each turn.
+// of returns a side that runs wrk on a server, a second each turn.
 func (q requests) of(s *server) side {
 	if q.connections == 0 {
 		q.connections = 16
@@ -296,7 +296,7 @@ func (q requests) of(s *server) side {
 			}
 			return strconv.ParseFloat(string(n[1]), 64)
 		})(ctx)
-		w.passed = time.Duration(w.units / rate * 1e9) // without wrk's own start
+		w.passed = time.Duration(w.units / rate * 1e9) // without the start of wrk
 		return w, err
 	}
 }

@@ -19,12 +19,13 @@ import (
 
 const benchSite = "http://bench.example/"
 
-// words make text that compresses about as prose does.
+// words are the words of a text that compresses about like prose.
 var words = strings.Fields(`the gate of a mill opens slowly and water runs along the leat until it meets the wheel whose
 buckets fill one after another while the miller listens for the stones because a dry stone sounds different from one that
 has grain between it and its fellow a good spring day gives eight hours of grinding before the pond is low`)
 
-// fill makes a mirror of n pages, whose M-URLs have about 4 kB, or finds the one of this run.
+// fill creates a mirror of n pages, whose M-URLs have about 4 kB, or returns the one of
+// this run.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
 	st, err := stores.Open(ctx, file, nil)
@@ -57,7 +58,7 @@ func (b *bench) fill(ctx context.Context, n int) (string, error) {
 func synthetic(i int, url string) *millrace.Page {
 	p := &millrace.Page{
 		URL: url, Title: fmt.Sprintf("Page %d of the bench", i), Language: "en", Author: "A. Miller",
-		Description: "A page that exists to be asked for.", Published: time.Unix(1_700_000_000+int64(i), 0).UTC(),
+		Description: "A page for requests.", Published: time.Unix(1_700_000_000+int64(i), 0).UTC(),
 		Known: millrace.AllFields &^ millrace.FieldModified, Detail: millrace.DetailBlocks,
 	}
 	seed := uint32(i)*2654435761 + 1
@@ -122,14 +123,14 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 	return nil, fmt.Errorf("serve %s: %s", source, strings.Join(said, "\n"))
 }
 
-// fetch gets a URL without a coding.
+// fetch fetches a URL without a content coding.
 func fetch(ctx context.Context, url string) (http.Header, []byte, error) {
 	return get(ctx, plainClient, url, identity)
 }
 
 var identity = http.Header{"Accept-Encoding": {"identity"}}
 
-// get asks for a URL with header fields, and fails unless it gets the document,
+// get fetches a URL with header fields, and fails unless the response is the document,
 // or 304 if the request is conditional. It decodes nothing.
 func get(ctx context.Context, client *http.Client, url string, header http.Header) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

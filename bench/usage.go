@@ -14,7 +14,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// What machines ask for, as a site of 20,000 pages may see it.
+// A typical mix of machine requests to a site of 20,000 pages.
 const (
 	usageBots      = 30
 	usagePages     = 20_000
@@ -23,14 +23,14 @@ const (
 
 var protocolNames = [usageProtocols]string{"html", "tct-01", "tct-00", "web", "scp", "arc", "openfeeder"}
 
-// visitor makes events of a site whose clock it keeps.
+// visitor generates events and keeps the site's clock.
 type visitor struct {
 	rng   *rand.Rand
 	now   time.Time
-	scale int64 // what one event stands for
+	scale int64 // number of requests that one event represents
 }
 
-// event gives the next one, after about a time.
+// event returns the next one, after about the given time.
 func (v *visitor) event(after time.Duration) store.Event {
 	rng := v.rng
 	v.now = v.now.Add(time.Duration(rng.ExpFloat64() * float64(after)))
@@ -76,8 +76,8 @@ const (
 	visitBatch = 1000
 )
 
-// visit records n events of 30 days, tidied hourly but for the last, and gives
-// the time that the store took.
+// visit records n events over 30 days, with hourly cleanup except at the end, and
+// returns the time that the store took.
 func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.Duration, err error) {
 	tidied := v.now
 	events := make([]store.Event, visitBatch)
@@ -100,7 +100,7 @@ func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.
 	return spent, nil
 }
 
-// usageStore makes an empty store with one site.
+// usageStore creates an empty store with one site.
 func (b *bench) usageStore(ctx context.Context, name string, now func() time.Time) (st store.Store, file string, err error) {
 	file = filepath.Join(b.dir, name+".db")
 	if st, err = stores.Open(ctx, file, &store.Options{Now: now}); err != nil {
@@ -110,7 +110,7 @@ func (b *bench) usageStore(ctx context.Context, name string, now func() time.Tim
 	return st, file, err
 }
 
-// usage measures what is kept of requests: its size, and how fast it is read.
+// usage measures stored events: their size, and the speed of reading them.
 func (b *bench) usage(ctx context.Context, large bool) error {
 	for _, hourly := range []bool{false, true} {
 		for _, batch := range []int{1, 10, 23, 4000} {
@@ -132,8 +132,8 @@ func (b *bench) usage(ctx context.Context, large bool) error {
 	return b.usageOverview(ctx, n)
 }
 
-// usageSize measures what an event takes before it is rolled up, recorded in
-// batches of a size.
+// usageSize measures the size of an event before the roll-up, recorded in batches of a
+// size.
 func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 	n := max(20_000, min(400_000, batch*8000)) / batch * batch
 	st, file, err := b.usageStore(ctx, fmt.Sprint("usage-", batch, hourly), nil)
@@ -179,10 +179,10 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 	return os.Remove(file)
 }
 
-// usageYear measures a store with a year of 1,000,000 events a day whose events
-// are gone. What is recorded are 25,000 a day, each of which stands for 40: that
-// makes as many sums, and as many of what was asked for most as are kept, with
-// numbers of the same size but for those that count events.
+// usageYear measures a store after a year of 1,000,000 events a day, whose events are
+// deleted. It records 25,000 events a day, each for 40 requests: that makes the same
+// number of sums and top entries, with numbers of the same size, except for the counts
+// of events.
 func (b *bench) usageYear(ctx context.Context) error {
 	const each, days, daily = 40, 365, 25_000
 	v := &visitor{rng: rand.New(rand.NewPCG(2, 2)), now: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), scale: each}
@@ -237,8 +237,8 @@ func (b *bench) usageYear(ctx context.Context) error {
 	return os.Remove(file)
 }
 
-// usageRead measures how fast sums, lists and events are read over n events of 30
-// days, and the memory that takes.
+// usageRead measures the speed of reading sums, lists and events over n events of 30
+// days, and the memory for that.
 func (b *bench) usageRead(ctx context.Context, n int) error {
 	const days = visitDays
 	v := &visitor{rng: rand.New(rand.NewPCG(3, 3)), now: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), scale: 1}

@@ -17,9 +17,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// usageOverview measures the first page of the dashboard of a served site, by
-// how many events its store has of the last 30 days, and the memory of the
-// process.
+// usageOverview measures the first page of the dashboard of a served site, by the
+// number of events of the last 30 days in its store, and the memory of the process.
 func (b *bench) usageOverview(ctx context.Context, n int) error {
 	var least float64
 	for i, events := range []int{n / 100, n} {
@@ -52,14 +51,13 @@ var (
 	formField    = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 )
 
-// overviewTimes are in ms, a page each, and sizes of resident memory in MB.
+// overviewTimes are in ms per page, and sizes of resident memory in MB.
 type overviewTimes struct {
 	median, first, processor float64
 	idle, peak               float64
 }
 
-// overview serves a site of some pages and events, logs in and asks for the
-// overview.
+// overview serves a site of some pages and events, logs in and fetches the overview.
 func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, err error) {
 	file, err := b.fill(ctx, pages)
 	if err != nil {
@@ -91,7 +89,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	if err != nil {
 		return o, err
 	}
-	time.Sleep(5 * time.Second) // until it has tidied
+	time.Sleep(5 * time.Second) // until its cleanup is done
 	if o.idle, err = residentMB(s.pid); err != nil {
 		return o, err
 	}
@@ -109,7 +107,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 		}
 		took = append(took, float64(time.Since(began).Microseconds())/1e3)
 		if !strings.Contains(string(body), "ExampleBot-1") {
-			return o, fmt.Errorf("the overview names no bot: %.300s", body)
+			return o, fmt.Errorf("no bot in the overview: %.300s", body)
 		}
 	}
 	after, err := processorOf(s.pid)
@@ -122,7 +120,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	return o, err
 }
 
-// login gives a client that has a session.
+// login returns a client that has a session.
 func login(ctx context.Context, at, password string) (*http.Client, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {

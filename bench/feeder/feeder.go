@@ -1,6 +1,5 @@
-// Package feeder is the server that the figures of OpenFeeder are of: one protocol
-// through the store, the press and the gateway, in a process of its own with
-// nothing else in it. Command feederd runs it.
+// Package feeder is a server for the OpenFeeder benchmarks: one protocol with store,
+// edition server and gateway, in a process of its own. Command feederd runs it.
 package feeder
 
 import (
@@ -30,20 +29,20 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// Task says what a server serves.
+// Task configures a server.
 type Task struct {
 	File  string // the store
 	Base  string // of the site and its documents, and the name of the site
-	Index bool   // with an index to search in
+	Index bool   // with a search index
 	Cores int    // 0 = all
-	// Memory is a limit in MB as GOMEMLIMIT sets it, which `millrace serve` heeds;
-	// 0 = what serve has by itself.
+	// Memory is a limit in MB, like GOMEMLIMIT for `millrace serve`; 0 = the default of
+	// serve.
 	Memory int
-	CPU    string // a file for a profile; "" = none
+	CPU    string // file for a profile; "" = none
 }
 
-// Config is that of the publication. The documents' base is that of the pages,
-// so that all ports have the same publication.
+// Config returns the configuration of the publication. The base of the documents is
+// that of the pages, so that all ports have the same publication.
 func (t *Task) Config() store.Config {
 	return store.Config{
 		Base: t.Base, Visibility: millrace.Visibility{Exclude: []string{}},
@@ -51,9 +50,8 @@ func (t *Task) Config() store.Config {
 	}
 }
 
-// Serve serves until the standard input ends. It writes the server's URL, and
-// then does what lines of the standard input say, and answers each, by lines of
-// JSON.
+// Serve serves until the standard input ends. It writes the server's URL, then reads
+// one command per line of standard input and answers each with a line of JSON.
 func (t *Task) Serve(ctx context.Context) (err error) {
 	if t.Cores > 0 {
 		runtime.GOMAXPROCS(t.Cores)
@@ -90,7 +88,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	defer func() { _ = artifacts.Close() }()
 	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, pressO)
 	o := &gateway.Options{Base: t.Base, Log: log}
-	if t.Memory == 0 { // as `millrace serve` does
+	if t.Memory == 0 { // like `millrace serve`
 		o.Access.Streams = access.Collect(400)
 	}
 	g, err := gateway.New(press, o)
@@ -125,7 +123,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	return t.obey(ctx, served, press, ln.Addr())
 }
 
-// index makes the index of a site, and learns from it.
+// index builds the search index of a site and fits its vectors.
 func (t *Task) index(ctx context.Context, site store.Site) (*index.Index, error) {
 	head, err := site.Head(ctx)
 	if err != nil {
@@ -144,7 +142,7 @@ func (t *Task) index(ctx context.Context, site store.Site) (*index.Index, error)
 	return x, nil
 }
 
-// obey does what the parent says, until that is gone.
+// obey runs the commands of the parent process until it closes the pipe.
 func (t *Task) obey(ctx context.Context, site *timed, press *edition.Press, at net.Addr) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode("http://" + at.String() + "/"); err != nil {
@@ -173,7 +171,7 @@ func (t *Task) obey(ctx context.Context, site *timed, press *edition.Press, at n
 	return lines.Err()
 }
 
-// timed notes when its editions are published.
+// timed records when its editions are published.
 type timed struct {
 	store.Publication
 	site store.Site
@@ -183,10 +181,10 @@ type timed struct {
 	published []moment
 }
 
-// moment is when changes of the site were published, in nanoseconds of the
-// system's clock, which all processes share.
+// moment is the time when changes of the site were published, in nanoseconds of the
+// system clock, which all processes share.
 type moment struct {
-	Seq  uint64 // of the site: published up to here, at least
+	Seq  uint64 // of the site: published at least up to here
 	Time int64
 }
 
@@ -214,7 +212,7 @@ func (s *timed) Publish(ctx context.Context, l store.Lease, old, seq uint64, man
 	return ed, err
 }
 
-// last returns how far the site is published.
+// last returns the last published sequence number of the site.
 func (s *timed) last() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,19 +222,19 @@ func (s *timed) last() uint64 {
 	return s.published[len(s.published)-1].Seq
 }
 
-// Change is when a change was written, and when it was published.
+// Change has the times when a change was written and published.
 type Change struct{ Written, Published int64 }
 
-// How many pages are changed, one by one, and how soon after each other.
+// The number of pages to change, and the interval between changes.
 const (
 	Changes = 1000
 	Every   = 10 * time.Millisecond
 )
 
-// changes writes pages anew, each in a transaction of its own, and waits
-// until all of it is published.
+// changes rewrites pages, each in its own transaction, and waits until all of them are
+// published.
 func (s *timed) changes(ctx context.Context, press *edition.Press, base string) ([]Change, error) {
-	text := strings.Repeat("The page has been written anew at "+time.Now().String()+", and says how the water turns the wheel. ", 35)
+	text := strings.Repeat("The page was rewritten at "+time.Now().String()+", and says how the water turns the wheel. ", 35)
 	out, seqs := make([]Change, Changes), make([]uint64, Changes)
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
@@ -274,12 +272,12 @@ func (s *timed) changes(ctx context.Context, press *edition.Press, base string) 
 	return out, nil
 }
 
-// searchAlone asks a view the questions of a file for a second, and gives how
-// many.
+// searchAlone runs the queries of a file on a view for a second, and returns the number
+// of searches.
 func searchAlone(ctx context.Context, v millrace.View, questions string) (n int, err error) {
 	s, ok := v.(millrace.Searcher)
 	if !ok {
-		return 0, errors.New("the view is no searcher")
+		return 0, errors.New("view does not implement Searcher")
 	}
 	asked, err := os.ReadFile(questions)
 	if err != nil {

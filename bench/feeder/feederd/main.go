@@ -16,7 +16,7 @@ func main() {
 	var t feeder.Task
 	err := json.Unmarshal([]byte(os.Args[1]), &t)
 	if err == nil {
-		if t.Memory == 0 { // as `millrace serve` does
+		if t.Memory == 0 { // like `millrace serve`
 			debug.SetGCPercent(400)
 			debug.SetMemoryLimit(104 << 20)
 		} else {
