@@ -16,14 +16,14 @@ import (
 // are edited, a few are added and removed, and now and then the template changes. A day
 // depends on the seed alone.
 type manualSite struct {
-	folder string
-	rng    *rand.Rand
-	pages  map[string]string // by file name: HTML without the template
-	shown  map[string]string // as in the folder
-	dead   map[string]bool   // names of deleted pages
-	template   int               // number of the template
-	made   int               // pages that were added, and sentences
-	owed   [2]float64        // fractions of a page to add, to remove
+	folder   string
+	rng      *rand.Rand
+	pages    map[string]string // by file name: HTML without the template
+	shown    map[string]string // as in the folder
+	dead     map[string]bool   // names of deleted pages
+	template int               // number of the template
+	made     int               // pages that were added, and sentences
+	owed     [2]float64        // fractions of a page to add, to remove
 }
 
 // monthDay is the changes of a day.

@@ -12,7 +12,7 @@ import (
 const codesPage = "docs/reference/errors.md"
 
 var (
-	// codeGiven is where an error gets its code.
+	// codeGiven matches the places where an error gets its code.
 	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"`)
 	codeListed = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 )

@@ -51,8 +51,8 @@ func (t *tree) declaration(d ast.Decl) []string {
 	return nil
 }
 
-// group checks the names of one type, const or var declaration. In a group,
-// the comment of the group counts for constants and variables.
+// group checks the names of one type, const or var declaration. For constants and
+// variables, the group's comment suffices.
 func (t *tree) group(d *ast.GenDecl) []string {
 	var problems []string
 	single := !d.Lparen.IsValid()
@@ -109,8 +109,8 @@ func receiver(d *ast.FuncDecl) string {
 	}
 }
 
-// comment wants a comment that starts with the name, after an article
-// perhaps.
+// comment requires a comment that starts with the name, or with an article and the
+// name.
 func (t *tree) comment(name *ast.Ident, doc *ast.CommentGroup, named bool) []string {
 	text := doc.Text()
 	if text == "" {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxBody is the number of lines that an Example of a public package may
-// have, without its output.
+// maxBody is the maximum number of lines of an Example of a public package, without its
+// output.
 const maxBody = 6
 
 // example is one runnable Example of a package.
@@ -51,7 +51,7 @@ func (t *tree) examples(p *folder) map[string]example {
 	return out
 }
 
-// output gives what a comment says that an Example prints.
+// output returns the output of an Example from its comment.
 func output(comment string) (string, bool) {
 	head, rest, ok := strings.Cut(comment, "utput:")
 	if !ok || !slices.Contains([]string{"O", "Unordered o"}, head) {
@@ -60,15 +60,15 @@ func output(comment string) (string, bool) {
 	return strings.Trim(rest, " \n"), true
 }
 
-// wantsExample reports whether a package has to show how it is used. The
-// suites and the two contracts say that in their comments.
+// wantsExample reports whether a package needs an Example. Suites and the two contracts
+// show their use in comments.
 func wantsExample(p *folder) bool {
 	return isPublic(p.path) && p.name != "" &&
 		!slices.Contains([]string{"artifact/artifacttest", "origin/origintest", "protocol", "protocol/protocoltest", "store", "store/storetest"}, p.path)
 }
 
-// checkExamples finds public packages without a runnable Example, and
-// Examples that are too long to be one.
+// checkExamples finds public packages without a runnable Example, and Examples that are
+// too long.
 func checkExamples(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
@@ -125,10 +125,10 @@ func (t *tree) hasData(dir string) bool {
 	return false
 }
 
-// guide is the page whose Go is taken from Examples.
+// guide is the page whose Go code comes from Examples.
 const guide = "docs/guide.md"
 
-// checkGuide finds parts of the guide that are not what the Examples say.
+// checkGuide finds parts of the guide that differ from the Examples.
 func checkGuide(t *tree) []string {
 	text, ok := t.text[guide]
 	if !ok {
@@ -165,11 +165,10 @@ func (t *tree) regenerateGuide() (string, error) {
 	})
 }
 
-// commands are the two that README promises.
+// commands are the two commands of README.
 var commands = []string{"go run ./cmd/millrace serve testdata/sites/", "go test ./..."}
 
-// checkReadme finds promises of README that cannot be kept: the two commands,
-// and the folders that they name.
+// checkReadme finds commands of README that are missing, and folders that do not exist.
 func checkReadme(t *tree) []string {
 	text, ok := t.text["README.md"]
 	if !ok {

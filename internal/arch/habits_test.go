@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// banned lists what only some packages may use outside of tests: calls and
-// variables, by import path.
+// banned lists calls and variables, by import path, that only some packages may use
+// outside of tests.
 var banned = []struct {
 	path   string
 	names  []string
@@ -27,7 +27,7 @@ var banned = []struct {
 		"os",
 		[]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv"},
 		func(p string) bool { return strings.HasPrefix(p, "cmd/") || p == kit },
-		"reads the environment, which only the command does",
+		"reads the environment, which only the command may do",
 	},
 	{
 		"time",
@@ -37,8 +37,8 @@ var banned = []struct {
 	},
 }
 
-// checkHabits looks for what a package should not do: keep state, start
-// before it is asked, panic anonymously, use what belongs to the process.
+// checkHabits finds what a package must not do: keep state, start work in init, panic
+// without its name, use resources of the process.
 func checkHabits(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
@@ -81,7 +81,7 @@ func packageVars(f *ast.File) []string {
 	return out
 }
 
-// state finds variables of a package whose type or value is made to change.
+// state finds package variables with a mutable type or value.
 func (t *tree) state(f *goFile) []string {
 	var problems []string
 	for _, d := range f.Decls {
@@ -106,8 +106,8 @@ func (t *tree) state(f *goFile) []string {
 	return problems
 }
 
-// selected gives the import and the name of a selector on a package, "" for
-// other selectors.
+// selected returns the import and the name of a selector on a package, "" for other
+// selectors.
 func (f *goFile) selected(s *ast.SelectorExpr) (from, name string) {
 	x, ok := s.X.(*ast.Ident)
 	if !ok {
@@ -121,8 +121,8 @@ func (f *goFile) selected(s *ast.SelectorExpr) (from, name string) {
 	return "", ""
 }
 
-// writes finds assignments of a function to variables of its package. A name
-// that the function declares itself anywhere is taken for its own.
+// writes finds assignments of a function to variables of its package. It ignores names
+// that the function declares itself anywhere.
 func (t *tree) writes(fn *ast.FuncDecl, vars []string) []string {
 	own := map[string]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -174,7 +174,7 @@ func (t *tree) writes(fn *ast.FuncDecl, vars []string) []string {
 	return problems
 }
 
-// root gives the variable that an assignable expression starts from.
+// root returns the variable at the root of an assignable expression.
 func root(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
@@ -194,7 +194,7 @@ func root(e ast.Expr) string {
 	}
 }
 
-// uses finds what is banned, and panics that do not say whose they are.
+// uses finds banned calls and variables, and panics without the package's name.
 func (t *tree) uses(p *folder, f *goFile) []string {
 	var problems []string
 	ast.Inspect(f.File, func(n ast.Node) bool {
@@ -222,8 +222,8 @@ func (t *tree) uses(p *folder, f *goFile) []string {
 	return problems
 }
 
-// leading gives the string that a message starts with: of a literal, a sum,
-// or a call such as fmt.Sprintf.
+// leading returns the string that a message starts with: of a literal, a sum, or a call
+// such as fmt.Sprintf.
 func leading(e ast.Expr) (string, bool) {
 	for {
 		switch x := e.(type) {

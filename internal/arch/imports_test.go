@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// importRows returns what each package imports of this module. What only its tests
-// import has a prefix.
+// importRows returns the packages of this module that each package imports. Imports of
+// tests alone have a prefix.
 func importRows(t *tree) map[string][]string {
 	rows := map[string][]string{}
 	for _, p := range t.sorted() {
@@ -16,7 +16,7 @@ func importRows(t *tree) map[string][]string {
 		for _, f := range p.files {
 			for _, i := range f.imports {
 				switch {
-				case i.local == "" || i.local == p.path || i.local == kit && (f.test || strings.HasSuffix(p.path, "test")): // every test may
+				case i.local == "" || i.local == p.path || i.local == kit && (f.test || strings.HasSuffix(p.path, "test")): // every test may import it
 				case f.test:
 					tests[i.local] = true
 				default:
@@ -122,7 +122,7 @@ func checkModules(t *tree) []string {
 			problems = append(problems, fmt.Sprintf("%s: nothing imports %s", modulesFile, m))
 		}
 		if !slices.Contains(t.direct, m) {
-			problems = append(problems, fmt.Sprintf("go.mod: %s is no direct requirement, but is in %s", m, modulesFile))
+			problems = append(problems, fmt.Sprintf("go.mod: %s is in %s but not required directly", m, modulesFile))
 		}
 	}
 	for _, m := range t.direct {
@@ -133,7 +133,7 @@ func checkModules(t *tree) []string {
 	return problems
 }
 
-// checkDirections keeps the arrows that no table may bend.
+// checkDirections enforces the import directions that no table can allow.
 func checkDirections(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
@@ -148,7 +148,7 @@ func checkDirections(t *tree) []string {
 					i.local == "store/memory" && !f.test && p.path != "store/all" && !strings.HasSuffix(p.path, "test"):
 					problems = append(problems, t.at(i.pos, "%s imports an engine: open a store by store/all", p.path))
 				case p.path == "internal/edition" && !f.test && (i.path == "os" || i.path == "path/filepath"):
-					problems = append(problems, t.at(i.pos, "%s imports %s: what it keeps is in an artifact.Store", p.path, i.path))
+					problems = append(problems, t.at(i.pos, "%s imports %s: its files belong in an artifact.Store", p.path, i.path))
 				case (p.path == "." || p.path == "check") && !f.test && (i.local != "" || i.outside()):
 					problems = append(problems, t.at(i.pos, "%s imports more than the standard library", p.path))
 				}
@@ -158,8 +158,8 @@ func checkDirections(t *tree) []string {
 	return problems
 }
 
-// linkSQLite are the packages whose tests link SQLite, which takes long: the
-// engine, the index and what publishes with it.
+// linkSQLite are the packages whose tests link SQLite, which is slow: the engine, the
+// index and the packages that publish with it.
 var linkSQLite = []string{
 	"cmd/millrace", "internal/index", "internal/library", "internal/serving", "internal/simulation", "internal/sqlitefile", "publish", "store/all", "store/sqlite",
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// oldWords are expressions that texts avoid, each with the number that the
-// module may still have. Lower a number when texts improve, never raise it.
+// oldWords are expressions to avoid, each with the number of uses that the module may
+// still have. Lower a number when texts improve, never raise it.
 var oldWords = map[string]int{
 	"nobody":                 134,
 	"whoever":                79,
@@ -69,7 +69,7 @@ func longest(words string) string {
 }
 
 // oldWordExps match the expressions as whole words of a text in lower case. Three dots
-// stand for the rest of a clause.
+// match the rest of a clause.
 var oldWordExps = func() map[string]*regexp.Regexp {
 	exps := map[string]*regexp.Regexp{}
 	for word := range oldWords {
@@ -79,8 +79,8 @@ var oldWordExps = func() map[string]*regexp.Regexp {
 	return exps
 }()
 
-// goTexts returns a Go file with only its comments and strings: all else is a
-// full stop, except that line ends stay.
+// goTexts returns a Go file with everything except comments, strings and line ends
+// replaced by full stops.
 func goTexts(src string) string {
 	out := []byte(src)
 	fset := token.NewFileSet()

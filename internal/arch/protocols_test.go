@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// draftFile matches the role of files that have what one draft of a protocol has of
-// its own.
+// draftFile matches the role of files that belong to one draft of a protocol.
 var draftFile = regexp.MustCompile(`^draft\d\d$`)
 
 // checkProtocols compares the files of every protocol package with the table of
@@ -62,10 +61,9 @@ func checkProtocols(t *tree) []string {
 	return problems
 }
 
-// checkSymmetry finds what one protocol does in another way than the others: the site is
-// found by a function discover, in the files of that role, and so are its offers;
-// NewReader returns a millrace.Source; the faults of rules go through the suite of
-// protocoltest.
+// checkSymmetry finds differences between the protocols. Discovery is a function
+// discover in discover.go, and so are its offers; NewReader returns a millrace.Source;
+// the tests run the suite of protocoltest for faults.
 func checkSymmetry(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {

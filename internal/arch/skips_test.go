@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// checkSkips finds tests that skip themselves for another reason than a
-// missing MILLRACE_TEST_ variable, -short or another system. A fuzz target may
-// pass over an input.
+// checkSkips finds tests that skip for another reason than a missing MILLRACE_TEST_
+// variable, -short or another system. A fuzz target may skip an input.
 func checkSkips(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
@@ -62,8 +61,8 @@ func otherSystem(f *goFile) bool {
 	return false
 }
 
-// testingNames gives the parameters, of a function and of those inside it,
-// that are a testing.T, B, F or TB.
+// testingNames returns the parameters of type testing.T, B, F or TB, of a function and
+// of those inside it.
 func testingNames(f *goFile, fn *ast.FuncDecl) map[string]bool {
 	out := map[string]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// tables is the folder of the files that list facts of the module.
+// tables is the folder of the tables of the module.
 const tables = "internal/arch/testdata/"
 
 // table is a generated file. Each line has a key, a colon and words.
@@ -38,7 +38,7 @@ func (b table) text(t *tree) string {
 	return out.String()
 }
 
-// check finds the lines that are out of date.
+// check finds outdated lines.
 func (b table) check(t *tree) []string {
 	var problems []string
 	got, want := readRows(t.text[b.file()]), b.rows(t)
@@ -60,7 +60,7 @@ func (b table) check(t *tree) []string {
 			}
 			for _, word := range got[key] {
 				if !slices.Contains(want[key], word) {
-					problems = append(problems, fmt.Sprintf("%s: %s lists %s, which is not true", b.file(), key, word))
+					problems = append(problems, fmt.Sprintf("%s: %s lists %s wrongly", b.file(), key, word))
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func (t *tree) calls() map[string]map[string]bool {
 						if from, _ := f.selected(n); from != "" {
 							i := slices.IndexFunc(f.imports, func(i imported) bool { return i.path == from })
 							out[key][f.imports[i].local+"."+n.Sel.Name] = true
-							return false // the name is of the other package alone
+							return false // the other package alone declares the name
 						}
 					case *ast.Ident:
 						out[key][p.path+"."+n.Name] = true
@@ -44,8 +44,8 @@ func (t *tree) calls() map[string]map[string]bool {
 	return out
 }
 
-// reaching returns the functions that call one of the given functions,
-// themselves or through others of test files and suites.
+// reaching returns the functions that call one of the given functions, directly or
+// through other functions of test files and suites.
 func reaching(calls map[string]map[string]bool, names ...string) map[string]bool {
 	found := map[string]bool{}
 	for _, n := range names {
@@ -68,8 +68,8 @@ func reaching(calls map[string]map[string]bool, names ...string) map[string]bool
 	return found
 }
 
-// tierRows returns the tests that the fast tier leaves out or shortens: those over
-// real programs, those that run at full length only, and those that then take longer.
+// tierRows returns the tests that the fast tier skips or shortens: over real programs,
+// at full length only, and longer at full length.
 func tierRows(t *tree) map[string][]string {
 	calls := t.calls()
 	tiers := []struct {
@@ -105,7 +105,7 @@ func (p *folder) tests() []string {
 }
 
 // checkTiers finds tests over real programs that -run Real does not select, and
-// packages whose files and processes no Main cleans up.
+// packages without a Main that cleans up their files and processes.
 func checkTiers(t *tree) []string {
 	var problems []string
 	calls := t.calls()

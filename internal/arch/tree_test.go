@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// tree is the module as the checks see it. Paths are slash paths from its
-// root; a package is named by its folder, the root by ".".
+// tree is the module for the checks. Paths are slash paths from its root; a package is
+// named by its folder, the root by ".".
 type tree struct {
 	fset     *token.FileSet
 	module   string             // module path
@@ -45,19 +45,19 @@ type goFile struct {
 	*ast.File
 }
 
-// textual are the endings of the files that are read.
+// textual are the extensions of the files to read.
 var textual = []string{".go", ".html", ".md", ".mod", ".yml", ".yaml", ".txt", ".sh"}
 
 func isText(p string) bool {
 	return slices.Contains(textual, path.Ext(p)) || path.Base(p) == "Makefile" || strings.HasPrefix(p, ".ci/")
 }
 
-// isData reports whether a file is test data, but for the tables that checks read.
+// isData reports whether a file is test data, except for the tables of the checks.
 func isData(p string) bool {
 	return slices.Contains(strings.Split(p, "/"), "testdata") && (path.Dir(p)+"/" != tables || path.Ext(p) != ".txt")
 }
 
-// moduleRoot goes up to the folder that holds go.mod.
+// moduleRoot returns the nearest folder upwards that holds go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -75,8 +75,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// readTree reads the module. It uses plain file calls, which the test cache
-// sees: a changed file runs the tests again.
+// readTree reads the module. It uses plain file calls, which the test cache sees: a
+// changed file runs the tests again.
 func readTree(root string) (*tree, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -161,14 +161,14 @@ func newTree(files map[string]string) *tree {
 	return t
 }
 
-// sorted gives the packages in order of their paths.
+// sorted returns the packages in order of their paths.
 func (t *tree) sorted() []*folder {
 	out := slices.Collect(maps.Values(t.packages))
 	slices.SortFunc(out, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
 	return out
 }
 
-// at gives a problem with its place.
+// at returns a problem with its position.
 func (t *tree) at(pos token.Pos, format string, args ...any) string {
 	p := t.fset.Position(pos)
 	return fmt.Sprintf("%s:%d: %s", p.Filename, p.Line, fmt.Sprintf(format, args...))
@@ -178,7 +178,7 @@ func (t *tree) at(pos token.Pos, format string, args ...any) string {
 type imported struct {
 	local string // folder in this module, "" if it is none
 	path  string
-	name  string // that the file uses; "" = the last element of the path
+	name  string // in the file; "" = the last element of the path
 	pos   token.Pos
 }
 
@@ -193,7 +193,7 @@ func (t *tree) imports(f *ast.File) []imported {
 	for _, s := range f.Imports {
 		p, err := strconv.Unquote(s.Path.Value)
 		if err != nil {
-			continue // the parser has let it through, the compiler will not
+			continue // the parser accepts it, the compiler will not
 		}
 		i := imported{path: p, pos: s.Pos()}
 		if p == t.module {
@@ -220,8 +220,8 @@ func isPublic(p string) bool {
 	return !slices.Contains(parts, "internal") && parts[0] != "cmd"
 }
 
-// moduleOf gives the module of an outside import: the longest of the given
-// that it starts with, "" if there is none.
+// moduleOf returns the module of an outside import: the longest of the given that it
+// starts with, "" if none.
 func moduleOf(p string, modules []string) string {
 	best := ""
 	for _, m := range modules {

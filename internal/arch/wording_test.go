@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// prose matches literals that are no plain values, such as a code, a URL or an
-// attribute of a log: they have two words.
+// prose matches literals with two words, in contrast to plain values such as a code, a
+// URL or an attribute of a log.
 var prose = regexp.MustCompile(`[A-Za-z]{2,}[,:;]? [A-Za-z]{2,}`)
 
 // worded are the names of texts for people: errors, logs and reasons.
 var worded = []string{"err", "errs", "stderr", "log", "logs", "Error", "Reason", "Note", "Why", "Basis"}
 
-// checkWording finds tests that demand the wording of an error or a log. They
-// may demand that it lacks some words.
+// checkWording finds tests that require the wording of an error or a log. They may
+// require the absence of words.
 func checkWording(t *tree) []string {
 	var problems []string
 	for name, text := range t.sources() {
 		if !strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(t.fset, name, text, parser.SkipObjectResolution) // those of the modules inside, too
+		f, err := parser.ParseFile(t.fset, name, text, parser.SkipObjectResolution) // the files of nested modules too
 		if err != nil {
-			continue // the compiler finds it
+			continue // the compiler reports it
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			var sides []ast.Expr
@@ -42,7 +42,7 @@ func checkWording(t *tree) []string {
 			}
 			for i := 0; i+1 < len(sides); i += 2 {
 				if x, y := sides[i], sides[i+1]; isWorded(x) && isProse(y) || isProse(x) && isWorded(y) {
-					problems = append(problems, t.at(n.Pos(), "the test demands a wording: look at a code or a value"))
+					problems = append(problems, t.at(n.Pos(), "the test requires a wording; compare a code or a value"))
 				}
 			}
 			return true

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkSizes finds files that are too long to be read at once.
+// checkSizes finds files that are too long.
 func checkSizes(t *tree) []string {
 	var problems []string
 	for name, text := range t.sources() {
@@ -20,11 +20,11 @@ func checkSizes(t *tree) []string {
 const (
 	maxLines  = 600
 	aimedFor  = 300
-	machineOK = ".ci/run" // knows the machine that it runs on
+	machineOK = ".ci/run" // describes the machine that it runs on
 )
 
-// Words that say that something is not done, and paths of one machine. The
-// expressions do not match themselves.
+// Words that mark unfinished work, and paths of one machine. The expressions do not
+// match themselves.
 var (
 	unfinished = regexp.MustCompile(`\b(TO(DO)|FIX(ME)|XX(X))\b`)
 	machine    = regexp.MustCompile(`(^|[\s"'(=:` + "`" + `])(/(root|work)/|[.]library\b|[.][.]/shared\b)`)

@@ -21,7 +21,7 @@ type writer struct {
 
 	line    textLine
 	out     []millrace.Block
-	pending []millrace.Block // met inside a line: they follow its text
+	pending []millrace.Block // found inside a line: they follow its text
 	flat    int              // inside a heading or a cell: no blocks there
 	inner   int              // inside an item: a link is text there
 	depth   int
@@ -50,7 +50,7 @@ func (w *writer) flush() {
 	}
 }
 
-// aside adds a block that does not interrupt the line.
+// aside adds blocks after the current line, without interrupting it.
 func (w *writer) aside(b ...millrace.Block) {
 	if w.line.empty() && w.flat == 0 {
 		w.out = append(w.out, b...)
@@ -59,7 +59,7 @@ func (w *writer) aside(b ...millrace.Block) {
 	w.pending = append(w.pending, b...)
 }
 
-// inside gives the blocks that a function makes.
+// inside returns the blocks that a function makes.
 func (w *writer) inside(f func()) []millrace.Block {
 	line, out, pending, flat := w.line, w.out, w.pending, w.flat
 	w.line, w.out, w.pending, w.flat = textLine{}, nil, nil, 0
@@ -70,8 +70,7 @@ func (w *writer) inside(f func()) []millrace.Block {
 	return made
 }
 
-// lineOf gives the text of a node as one line. Media in it follow the block
-// that the line is for.
+// lineOf returns the text of a node as one line. Media in it follow the line's block.
 func (w *writer) lineOf(n ast.Node) (string, []millrace.Span) {
 	line := w.line
 	w.line = textLine{}
@@ -83,7 +82,7 @@ func (w *writer) lineOf(n ast.Node) (string, []millrace.Span) {
 	return text, spans
 }
 
-// after puts what a line has left over behind the block that it was for.
+// after adds the pending blocks of a line after the line's block.
 func (w *writer) after() {
 	w.out = append(w.out, w.pending...)
 	w.pending = nil
@@ -99,8 +98,7 @@ func (w *writer) children(n ast.Node) {
 	}
 }
 
-// block writes one block. Inside too many others, what it holds stands beside
-// them.
+// block writes one block. At the depth limit, its contents follow it as siblings.
 func (w *writer) block(n ast.Node) {
 	if w.steps++; w.steps&0xFF == 0 && w.err == nil {
 		w.err = w.ctx.Err()
@@ -160,7 +158,7 @@ func (w *writer) block(n ast.Node) {
 	}
 }
 
-// raw gives the lines of a block as they are.
+// raw returns the lines of a block unchanged.
 func (w *writer) raw(n ast.Node) string {
 	var b strings.Builder
 	lines := n.Lines()
@@ -180,7 +178,7 @@ func (w *writer) heading(n *ast.Heading) {
 		}
 	}
 	b.Text = strings.ReplaceAll(b.Text, "\n", " ")
-	// What goldmark does not take for attributes: {#Über}, {: #a }.
+	// goldmark does not read these as attributes: {#Über}, {: #a }.
 	if m := headingID.FindStringSubmatchIndex(b.Text); m != nil && b.Anchor == "" {
 		b.Anchor = b.Text[m[2]:m[3]]
 		b.Text = b.Text[:m[0]]
@@ -197,7 +195,7 @@ func (w *writer) heading(n *ast.Heading) {
 
 var headingID = regexp.MustCompile(`\s*\{:?\s*#([^\s{}]+)[^{}]*\}\s*$`)
 
-// cut ends spans where their text ends now.
+// cut shortens spans to the end of their text.
 func cut(spans []millrace.Span, end int) []millrace.Span {
 	return slices.DeleteFunc(spans, func(s millrace.Span) bool { return s.End > end })
 }
@@ -221,8 +219,7 @@ func (w *writer) list(n *ast.List) {
 	}
 }
 
-// item gives what a node holds as an item: the text that it starts with is the
-// item's own.
+// item returns the contents of a node as an item: leading text becomes the item's own.
 func (w *writer) item(n ast.Node) millrace.Item {
 	w.inner++
 	w.depth++
@@ -256,8 +253,8 @@ var (
 	infoClass = regexp.MustCompile(`^\{\s*\.?([\w+#-]+)`)
 )
 
-// code adds a code block: info is what stands behind its fence, such as
-// go title="a.go", python{1,3} or {.ruby}.
+// code adds a code block. info is the text after its fence, such as go title="a.go",
+// python{1,3} or {.ruby}.
 func (w *writer) code(source, info string) {
 	if strings.TrimSpace(source) == "" {
 		return
@@ -293,7 +290,7 @@ func (w *writer) quote(n *ast.Blockquote) {
 	}
 }
 
-// insertion adds a call-out, or what another container holds after its title.
+// insertion adds a call-out, or the contents of another container after its title.
 func (w *writer) insertion(kind, title string, n ast.Node) {
 	title = strings.Join(strings.Fields(unescaped([]byte(title))), " ")
 	if kind == "" {
@@ -320,7 +317,7 @@ func (w *writer) table(n *east.Table) {
 			row = append(row, cell)
 		}
 		if header && !slices.ContainsFunc(row, func(c millrace.Cell) bool { return c.Text != "" }) {
-			continue // the format wants a header, the table has none
+			continue // the format requires a header, and the table has none
 		}
 		b.Rows = append(b.Rows, row)
 	}

@@ -1,8 +1,8 @@
-// Package commonmark reads Markdown: CommonMark with GitHub's extensions and
-// those of the generators of sites, as blocks. What one dialect knows and another
-// does not, hardly ever means something else there, so all are read at once.
+// Package commonmark reads Markdown as blocks: CommonMark, GitHub's extensions and
+// those of site generators. It reads all dialects at once, because syntax of one
+// dialect rarely means something else in another.
 //
-// The texts may be hostile: the time that one takes is bounded by its length.
+// The texts may be hostile: parsing time is bounded by the length of the text.
 package commonmark
 
 import (
@@ -14,25 +14,25 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options say what stands around a text. Link and Resource are required.
+// Options describe the context of a text. Link and Resource are required.
 type Options struct {
-	// Link gives the absolute URL of a link, with its fragment, and Resource that
-	// of an image and the like; "" = it leads nowhere, and its text is text.
+	// Link returns the absolute URL of a link, with its fragment, and Resource that of
+	// an image or other media. "" = no target: the text is plain text.
 	Link, Resource func(target string) string
-	// HTML gives the blocks of raw HTML that has no mark in a text of its own; nil
-	// = it is left out.
+	// HTML returns the blocks of raw HTML that is more than inline markup; nil = it is
+	// left out.
 	HTML func(ctx context.Context, source []byte) []millrace.Block
-	// Anchor gives the anchor of a heading by its text and by its own, "" if it
-	// says none; nil = the latter.
+	// Anchor returns the anchor of a heading, from its text and its explicit anchor,
+	// which may be ""; nil = the explicit anchor.
 	Anchor func(text, own string) string
-	// Attributes: {: .class} behind a link, an image, code or emphasis is no text.
+	// Attributes drops {: .class} after a link, an image, code or emphasis.
 	Attributes bool
-	// Components: the text may have components in it, so indented lines are no code.
+	// Components allows components in the text, so indented lines are no code.
 	Components bool
 }
 
-// Blocks gives the blocks of a text in UTF-8, whose lines end in line feeds;
-// [Bounded] makes one of any. Errors: the context's own.
+// Blocks returns the blocks of a UTF-8 text whose lines end in line feeds; [Bounded]
+// prepares any text. Errors: the context's own.
 func Blocks(ctx context.Context, src []byte, o *Options) ([]millrace.Block, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func Blocks(ctx context.Context, src []byte, o *Options) ([]millrace.Block, erro
 	return w.out, nil
 }
 
-// Heading gives the text that a heading without marks has, once it is read: it
-// loses what is the heading's anchor, and what nobody sees at its ends.
+// Heading returns the text that a heading without markup has after parsing: without its
+// anchor and without invisible characters at its ends.
 func Heading(text string) string {
 	text = strings.TrimFunc(strings.ReplaceAll(text, "\n", " "), isBlank)
 	if m := headingID.FindStringIndex(text); m != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// html writes raw HTML, with that which follows at once, and gives the last
-// node that it has taken. What stands between an opening and a closing tag in
-// Markdown is written as if there were no tags.
+// html writes raw HTML and the nodes that belong to it, and returns the last node used.
+// It writes Markdown between an opening and a closing tag as if the tags were absent.
 func (w *writer) html(n *ast.HTMLBlock) ast.Node {
 	var b bytes.Buffer
 	var last ast.Node = n
@@ -31,7 +30,7 @@ func (w *writer) html(n *ast.HTMLBlock) ast.Node {
 	return last
 }
 
-// fragment gives the blocks of HTML.
+// fragment returns the blocks of HTML.
 func (w *writer) fragment(source []byte) []millrace.Block {
 	if w.o.HTML == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// inlines writes the text that a node holds.
+// inlines writes the text of a node.
 func (w *writer) inlines(n ast.Node) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if raw, ok := c.(*ast.RawHTML); ok {
@@ -95,7 +95,7 @@ func (w *writer) span(n ast.Node, kind millrace.SpanType, url string) {
 	}
 }
 
-// attributes stand behind a link, an image or code in some dialects.
+// attributes follow a link, an image or code in some dialects.
 var attributes = regexp.MustCompile(`^\{(?::\s*|\s*[.#]|\s*[a-z-]+=)[^{}\n]*\}`)
 
 func (w *writer) text(n *ast.Text) {
@@ -123,7 +123,7 @@ func (w *writer) text(n *ast.Text) {
 	}
 }
 
-// codeText gives the code of a span; a line end in it is a space.
+// codeText returns the code of a span; a line end in it is a space.
 func (w *writer) codeText(n *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -134,7 +134,7 @@ func (w *writer) codeText(n *ast.CodeSpan) string {
 	return visibleCode(b.String())
 }
 
-// visibleCode leaves control characters out.
+// visibleCode removes control characters.
 func visibleCode(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' {
@@ -156,7 +156,7 @@ func (w *writer) link(n *ast.Link) {
 	w.span(n, millrace.LinkSpan, u)
 }
 
-// image adds the block of an image, or of what else stands behind "!".
+// image adds the block of an image, or of other media after "!".
 func (w *writer) image(n *ast.Image) {
 	src := ""
 	if len(n.Destination) <= canon.MaxURL {
@@ -187,14 +187,14 @@ func (w *writer) image(n *ast.Image) {
 	w.aside(b)
 }
 
-// rawHTML writes the tag of a line, or what it stands for together with those
-// behind it, and gives the last node that it has taken.
+// rawHTML writes an inline tag, or the element that it starts, and returns the last
+// node used.
 func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	source := w.segments(n)
 	z := html.NewTokenizer(bytes.NewReader(source))
 	kind := z.Next()
 	if kind != html.StartTagToken && kind != html.SelfClosingTagToken && kind != html.EndTagToken {
-		return n // a comment and the like
+		return n // a comment, for example
 	}
 	t := z.Token()
 	switch t.DataAtom {
@@ -274,8 +274,8 @@ func (w *writer) segments(n *ast.RawHTML) []byte {
 	return b
 }
 
-// closing gives the tag that ends an element, not endlessly far; nil if there
-// is none. Elements of the name inside it are minded.
+// closing returns the tag that ends an element, within a limited distance; nil if none.
+// It counts nested elements of the same name.
 func (w *writer) closing(n *ast.RawHTML, name string) *ast.RawHTML {
 	depth, steps := 1, 0
 	for c := n.NextSibling(); c != nil && c != w.limit && steps < 100; c, steps = c.NextSibling(), steps+1 {
@@ -297,8 +297,8 @@ func (w *writer) closing(n *ast.RawHTML, name string) *ast.RawHTML {
 	return nil
 }
 
-// until gives the source of an element with all that is in it, and its last
-// node; nil if it does not end.
+// until returns the source of an element with its contents, and its last node; nil if
+// it does not end.
 func (w *writer) until(n *ast.RawHTML, name string) (ast.Node, []byte) {
 	end := w.closing(n, name)
 	if end == nil || n.Segments.Len() == 0 {

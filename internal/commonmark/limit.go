@@ -10,16 +10,15 @@ import (
 
 const (
 	maxLines      = 1_000_000
-	maxCost       = 4_000_000 // lines times the depth of containers: what the parser remembers
+	maxCost       = 4_000_000 // lines times the depth of containers: the parser's memory
 	maxContainers = 32        // opened in one line, or by indentation
 )
 
-// MaxDepth is how many blocks may be inside each other; what is deeper stands
-// beside what it would be in.
+// MaxDepth is the maximum depth of nested blocks; deeper blocks become siblings.
 const MaxDepth = 40
 
-// Containers gives how many quotes and lists one line may open in a text of so
-// many lines. Error: [millrace.ErrTooLarge], for more lines than are read.
+// Containers returns how many quotes and lists one line may open in a text of so many
+// lines. Error: [millrace.ErrTooLarge], if there are too many lines.
 func Containers(lines int) (int, error) {
 	if lines > maxLines {
 		return 0, fmt.Errorf("%w: %d lines, the limit is %d", millrace.ErrTooLarge, lines, maxLines)
@@ -27,7 +26,7 @@ func Containers(lines int) (int, error) {
 	return min(maxContainers, max(4, maxCost/max(lines, 1))), nil
 }
 
-// Bounded gives a text of a stranger as [Blocks] may have it: no line opens more
+// Bounded returns an untrusted text in a form that [Blocks] accepts: no line opens more
 // than [Containers] allows, and every line ends in a line feed. Error:
 // [millrace.ErrTooLarge].
 func Bounded(text []byte) ([]byte, error) {
@@ -50,7 +49,7 @@ func Bounded(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// lineEnds makes every line end a line feed.
+// lineEnds converts every line end to a line feed.
 func lineEnds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text

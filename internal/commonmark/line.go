@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// textLine builds the text of one block with its spans. Runs of white space
-// are one space; code keeps its own.
+// textLine builds the text of one block with its spans. It collapses white space,
+// except in code.
 type textLine struct {
 	buf    []byte
 	spans  []millrace.Span
 	open   []int // spans that are open, outermost first
-	space  bool  // a space is due before the next character
-	breaks bool  // a line break is due
+	space  bool  // a space precedes the next character
+	breaks bool  // a line break precedes the next character
 }
 
 func (t *textLine) empty() bool { return len(t.buf) == 0 }
 
-// lead writes what is due before the next character.
+// lead writes the pending space or line break.
 func (t *textLine) lead() {
 	if len(t.buf) > 0 {
 		if t.breaks {
@@ -36,7 +36,7 @@ func (t *textLine) lead() {
 	}
 }
 
-// text adds text, its white space folded.
+// text adds text with collapsed white space.
 func (t *textLine) text(s string) {
 	for s != "" {
 		i := strings.IndexAny(s, " \t\n\r\f")
@@ -56,8 +56,8 @@ func (t *textLine) text(s string) {
 	}
 }
 
-// visible leaves out what nobody sees: soft hyphens, byte order marks and
-// control characters.
+// visible removes invisible characters: soft hyphens, byte order marks and control
+// characters.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\u00AD' || r == '\uFEFF' || unicode.IsControl(r) {
@@ -67,7 +67,7 @@ func visible(s string) string {
 	}, s)
 }
 
-// exact adds text as it is.
+// exact adds text unchanged.
 func (t *textLine) exact(s string) {
 	if s != "" {
 		t.lead()
@@ -75,8 +75,8 @@ func (t *textLine) exact(s string) {
 	}
 }
 
-// start opens a span, and tells whether it did: one of a type that is open
-// already is not opened again. end closes the one that was opened last.
+// start opens a span, and reports whether it did: a type that is open already is not
+// opened again. end closes the innermost span.
 func (t *textLine) start(kind millrace.SpanType, url string) bool {
 	for _, i := range t.open {
 		if t.spans[i].Type == kind {
@@ -94,7 +94,7 @@ func (t *textLine) end() {
 	t.spans[i].End = len(t.buf)
 }
 
-// take gives the text and the spans, and starts anew.
+// take returns the text and the spans, and resets the line.
 func (t *textLine) take() (string, []millrace.Span) {
 	for len(t.open) > 0 {
 		t.end()
@@ -106,7 +106,7 @@ func (t *textLine) take() (string, []millrace.Span) {
 	var spans []millrace.Span
 	for _, s := range t.spans {
 		if s.Start < 0 {
-			continue // it never had a character
+			continue // an empty span
 		}
 		if s.Start, s.End = max(s.Start-begin, 0), min(s.End, end)-begin; s.Start < s.End {
 			spans = append(spans, s)
@@ -116,11 +116,11 @@ func (t *textLine) take() (string, []millrace.Span) {
 	return text, spans
 }
 
-// isBlank reports whether a character is nothing to see at the ends of a text.
+// isBlank reports whether a character is invisible at the ends of a text.
 func isBlank(r rune) bool { return r == '\u200B' || unicode.IsSpace(r) }
 
-// unescaped gives text of Markdown without its escapes: a backslash before a
-// sign, and character references.
+// unescaped returns Markdown text without its escapes: backslashes before punctuation,
+// and character references.
 func unescaped(s []byte) string {
 	if bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, '&') < 0 {
 		return string(s)

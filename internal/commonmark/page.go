@@ -52,8 +52,7 @@ func (l linker) link(ref string) string {
 	return parsed.String()
 }
 
-// resource returns the absolute URL of what a reference names, without a
-// fragment, "" if there is none.
+// resource returns the absolute URL of a reference without its fragment, "" if invalid.
 func (l linker) resource(ref string) string {
 	u, err := canon.Resolve(l.base, strings.TrimSpace(ref))
 	if err != nil {
@@ -66,7 +65,7 @@ func (l linker) resource(ref string) string {
 func (l linker) html(ctx context.Context, source []byte) []millrace.Block {
 	blocks, err := extract.Fragment(ctx, source, l.base.String(), nil)
 	if err != nil {
-		return nil // what is no HTML says nothing
+		return nil // invalid HTML has no text
 	}
 	return blocks
 }

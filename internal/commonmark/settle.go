@@ -8,14 +8,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rounds is how often a text is read back before another form is tried.
+// rounds is the number of readings before another form is tried.
 const rounds = 8
 
-// Settle returns what a page is once its text says just that, and the text: reading it
-// gives the same page again. It makes a page of blocks, writes it, and reads it until
-// nothing changes; most pages are there after one reading. Where text keeps turning
-// into something else, or read reports false because nothing is left, the content is
-// plain text, then code, then nothing.
+// Settle returns a page that its own text reproduces, and the text. It makes a page of
+// blocks, writes it, and reads it until nothing changes; for most pages, one reading
+// suffices. If the text keeps changing, or read returns false because nothing is left,
+// the content becomes plain text, then code, then empty.
 func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write func(P) []byte, read func([]byte) (P, bool)) (P, []byte) {
 	text := millrace.Text(blocks)
 	for _, form := range [][]millrace.Block{withoutOrphans(blocks), millrace.TextBlocks(text), {{Type: millrace.CodeBlock, Text: text}}} {
@@ -32,14 +31,14 @@ func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write
 			was = now
 		}
 	}
-	// Nothing but its fields, of which the first reading is the last.
+	// Only the fields remain; one reading settles them.
 	body := write(page(nil))
 	p, _ := read(body)
 	return p, body
 }
 
-// withoutOrphans returns blocks with the content of the footnotes that nothing
-// refers to in their place: readers leave such notes out.
+// withoutOrphans moves the content of unreferenced footnotes into the text, because
+// readers leave such notes out.
 func withoutOrphans(blocks []millrace.Block) []millrace.Block {
 	if !slices.ContainsFunc(blocks, func(b millrace.Block) bool { return b.Type == millrace.FootnoteBlock }) {
 		return blocks
@@ -81,5 +80,5 @@ func Texts(blocks []millrace.Block, f func(text string, spans []millrace.Span)) 
 	}
 }
 
-// label returns what tells a footnote from others in Markdown.
+// label returns the Markdown label of a footnote.
 func label(s string) string { return strings.Trim(s, "[]^ ") }

@@ -13,14 +13,13 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newParser gives the parser of all dialects in one: what one tool knows and
-// another does not, hardly ever means something else there. In components,
-// text may be indented without being code.
+// newParser returns one parser for all dialects, because syntax of one tool rarely
+// means something else in another. With components, indented text is no code.
 func newParser(components bool) parser.Parser {
 	var blocks []util.PrioritizedValue
 	for _, b := range parser.DefaultBlockParsers() {
 		switch {
-		case components && b.Priority == 500: // that of indented code
+		case components && b.Priority == 500: // the priority of indented code
 		case components && b.Priority == 1000:
 			blocks = append(blocks, ranked(anywhere{parser.NewParagraphParser()}, b.Priority))
 		default:
@@ -43,13 +42,13 @@ func newParser(components bool) parser.Parser {
 	return m.Parser()
 }
 
-// ranked gives a parser its rank among the others.
+// ranked returns a parser with its priority.
 func ranked(parser any, rank int) util.PrioritizedValue {
 	return util.PrioritizedValue{Value: parser, Priority: rank}
 }
 
-// anywhere lets a paragraph start on an indented line. A line that no parser
-// takes would end the text.
+// anywhere lets a paragraph start on an indented line. Otherwise no parser would take
+// the line, which would end the text.
 type anywhere struct{ parser.BlockParser }
 
 func (anywhere) CanAcceptIndentedLine() bool { return true }
@@ -59,7 +58,7 @@ type insertion struct {
 	ast.BaseBlock
 	kind   string // of a call-out; "" = another container
 	title  string
-	colons int // of the line that opened it
+	colons int // of the opening line
 }
 
 var kindInsertion = ast.NewNodeKind("Insertion")
@@ -67,11 +66,11 @@ var kindInsertion = ast.NewNodeKind("Insertion")
 func (n *insertion) Kind() ast.NodeKind            { return kindInsertion }
 func (n *insertion) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// CalloutKind gives the kind of call-out that a tool means by a name, in lower
-// case; "" for a name that no tool has.
+// CalloutKind returns the kind of call-out for a tool's name of it, in lower case; ""
+// for an unknown name.
 func CalloutKind(name string) string { return calloutKinds[name] }
 
-// calloutKinds are the names that tools give to call-outs.
+// calloutKinds maps the names of tools for call-outs to kinds.
 var calloutKinds = map[string]string{
 	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "tldr": "note", "question": "note",
 	"help": "note", "faq": "note", "todo": "note", "primary": "note", "secondary": "note", "quote": "note", "cite": "note", "notice": "note",
@@ -80,8 +79,8 @@ var calloutKinds = map[string]string{
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution", "fail": "caution", "missing": "caution",
 }
 
-// indentedParser reads what Python-Markdown's extensions indent: call-outs
-// ("!!! note", "??? note" that can be folded) and tabs ("=== ").
+// indentedParser reads indented blocks of Python-Markdown's extensions: call-outs ("!!!
+// note", collapsible "??? note") and tabs ("=== ").
 type indentedParser struct{}
 
 var (
@@ -167,8 +166,8 @@ func (*colonParser) Continue(node ast.Node, reader text.Reader, pc parser.Contex
 	return parser.Continue | parser.HasChildren
 }
 
-// closesColons reports whether a line of colons ends a container: the innermost
-// that is open, unless it is text of a code block.
+// closesColons reports whether a line of colons closes a container: the innermost open
+// one, unless the line is in a code block.
 func closesColons(node ast.Node, colons int, pc parser.Context) bool {
 	blocks := pc.OpenedBlocks()
 	for i := len(blocks) - 1; i >= 0; i-- {
@@ -188,7 +187,7 @@ func (*colonParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (*colonParser) CanInterruptParagraph() bool                 { return true }
 func (*colonParser) CanAcceptIndentedLine() bool                 { return false }
 
-// alerts marks the quotes that are call-outs: their first line is "[!NOTE]".
+// alerts converts quotes with the first line "[!NOTE]" to call-outs.
 type alerts struct{}
 
 var alertLine = regexp.MustCompile(`^\[!([A-Za-z]+)\][+-]?[ \t]*(.*?)\s*$`)

@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// formula is TeX that is displayed.
+// formula is displayed TeX.
 type formula struct {
 	ast.BaseBlock
 	end  string // "$$" or "\]"
@@ -59,7 +59,7 @@ func (*formulaParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (a
 	return n, parser.NoChildren
 }
 
-// isClosed reports whether a formula ends soon: on a line that ends as it does.
+// isClosed reports whether a formula ends soon: on a line with its end mark.
 func isClosed(rest []byte, end string, far bool) bool {
 	limit := 2 << 10
 	if far {
@@ -102,7 +102,7 @@ func (*formulaParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (*formulaParser) CanInterruptParagraph() bool                 { return true }
 func (*formulaParser) CanAcceptIndentedLine() bool                 { return false }
 
-// tex is a formula in a line.
+// tex is inline TeX.
 type tex struct {
 	ast.BaseInline
 	source string
@@ -113,8 +113,8 @@ var kindTeX = ast.NewNodeKind("TeX")
 func (n *tex) Kind() ast.NodeKind            { return kindTeX }
 func (n *tex) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// inlineFormula reads $`x`$, $$x$$ and $x$. The last is money more often than
-// not, so that it counts only where it is written as TeX is.
+// inlineFormula reads $`x`$, $$x$$ and $x$. The last counts only if it is written like
+// TeX, because it is usually money.
 type inlineFormula struct{}
 
 func (*inlineFormula) Trigger() []byte { return []byte{'$'} }

@@ -5,12 +5,12 @@ import (
 	"regexp"
 )
 
-// What the parser does with emphasis and links grows with their marks times the
-// length of the paragraph, and with tables and footnotes it is much alike. Texts
-// that people write are far below these.
+// The parser's time grows with emphasis and link marks times the length of the
+// paragraph, and similarly for tables and footnotes. Texts by people are far below
+// these limits.
 const (
 	maxMarks     = 500_000_000 // marks times bytes, of all paragraphs
-	fewMarks     = 200         // that every paragraph may have
+	fewMarks     = 200         // allowed in every paragraph
 	maxFootnotes = 1000
 	maxPadding   = 50_000 // cells of a table that are not written
 )
@@ -20,8 +20,8 @@ var (
 	delimiterRow = regexp.MustCompile(`^[\s>]*\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$`)
 )
 
-// tame escapes what would keep the parser busy without end. Other texts come
-// back as they are.
+// tame escapes marks that would take the parser too long. Other texts are returned
+// unchanged.
 func tame(text []byte) []byte {
 	if !wild(text) {
 		return text
@@ -84,14 +84,14 @@ func tame(text []byte) []byte {
 
 func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' || c == '~' }
 
-// rower knows where paragraphs and the rows of tables end: their marks have
-// nothing to do with those of the next.
+// rower detects the ends of paragraphs and table rows: marks do not interact across
+// them.
 type rower struct {
-	above []byte // the line before
+	above []byte // the previous line
 	table bool
 }
 
-// ends reports whether a line ends what it is in.
+// ends reports whether a line ends its paragraph or row.
 func (r *rower) ends(line []byte, code bool) bool {
 	above := r.above
 	r.above = line
@@ -115,7 +115,7 @@ func columnsOf(line []byte) int {
 	return bytes.Count(line, []byte("|")) - bytes.Count(line, []byte(`\|`)) + 1
 }
 
-// wild reports whether a text may be one of those.
+// wild reports whether a text may exceed the limits.
 func wild(text []byte) bool {
 	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
 	rows := rower{}
@@ -150,7 +150,7 @@ func wild(text []byte) bool {
 	return budget-marks*length < 0
 }
 
-// eachLine goes through the lines of a text and tells which are code.
+// eachLine calls use for each line, and reports whether it is code.
 func eachLine(text []byte, use func(line []byte, code bool)) {
 	fence := ""
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {

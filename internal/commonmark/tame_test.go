@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTamed: what people write is not escaped.
+// TestTamed checks that texts by people are not escaped.
 func TestTamed(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| a | b | c |\n|---|---|---|\n")

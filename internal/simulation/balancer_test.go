@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// balancer sends each request to one of the replicas, and shows every answer
-// to the oracle.
+// balancer sends each request to one of the replicas, and passes every response to the
+// oracle.
 type balancer struct{ n *network }
 
-// ServeHTTP passes a request on. When the replica cannot be reached or breaks
-// off, the client sees a 502 or a broken connection, as from any proxy.
+// ServeHTTP forwards a request. If the replica is unreachable or breaks off, the client
+// gets a 502 or a broken connection, as from any proxy.
 func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w := b.n.w
 	l := w.pick(b.n.rng)
@@ -51,13 +51,13 @@ func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exchange is one request, and what was published when it was sent.
+// exchange is one request, with the edition that was published when it was sent.
 type exchange struct {
 	o     *oracle
 	l     *life
 	r     *http.Request
 	at    time.Time
 	lo    int // index of the replica's edition; -1 = it has none
-	known int // index of what it must know by now; -1 = nothing
-	turn  int // of the requests and answers, in order
+	known int // index of the oldest edition that it must know; -1 = none
+	turn  int // of the requests and responses, in order
 }

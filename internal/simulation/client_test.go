@@ -19,19 +19,19 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// mirrored is a sink whose pages can be looked at.
+// mirrored is a sink whose pages the test can read.
 type mirrored interface {
 	millrace.Sink
 	millrace.SyncState
-	// restart forgets what is not durable.
+	// restart drops all state that is not durable.
 	restart(ctx context.Context) error
 	pages(ctx context.Context) (map[string]*millrace.Page, error)
 	exact() bool // keeps dates as they came
 }
 
-// client keeps a mirror of the site in one protocol. It never loses a page
-// that is there: one that is missing after a pull was missing in an edition
-// that the pull may have seen.
+// client keeps a mirror of the site in one protocol. It never loses an existing page: a
+// page that is missing after a pull was missing in an edition that the pull may have
+// seen.
 type client struct {
 	w     *world
 	p     protocol.Protocol
@@ -42,7 +42,7 @@ type client struct {
 	src   millrace.Source
 	held  map[string]*millrace.Page
 	pulls int
-	whole int // of the pulls, those that came to their end
+	whole int // number of pulls, and of complete ones
 }
 
 func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
@@ -69,7 +69,7 @@ func (c *client) run(ctx context.Context) {
 		var killer *time.Timer
 		if c.w.chance(c.rng, .3) {
 			killer = time.AfterFunc(between(c.rng, 0, 10*time.Second), kill)
-			c.src = nil // it is another process the next time
+			c.src = nil // the next run is another process
 		}
 		c.pull(life)
 		if killer != nil {
@@ -79,11 +79,11 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// slack is how old an edition may be that a pull sees: what a replica is held
-// up by, and what a change of the configuration takes.
+// slack is the maximum age of the edition that a pull sees: the delay of a replica plus
+// the duration of a configuration change.
 const slack = 20 * time.Second
 
-// pull does one pull, and looks whether anything was lost.
+// pull runs one pull, and checks that no page was lost.
 func (c *client) pull(ctx context.Context) *mirror.Report {
 	start := time.Now()
 	src, sink := c.src, &lossy{c.sink, c}
@@ -108,20 +108,20 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	}
 	for u := range c.held {
 		if now[u] == nil && !c.w.oracle.lacked(c.p.Name, u, start.Add(-slack)) {
-			c.w.fail("%s has lost %s, which was there all the time", c.name, u)
+			c.w.fail("%s lost %s, which existed all the time", c.name, u)
 		}
 	}
 	c.held = now
 	return report
 }
 
-// lossy is a sink whose replies are lost now and then.
+// lossy is a sink whose replies are sometimes lost.
 type lossy struct {
 	mirrored
 	c *client
 }
 
-// Apply applies a batch, or says that it has not although it has.
+// Apply applies a batch, and sometimes returns an error afterwards.
 func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	w, rng := s.c.w, s.c.rng
 	if w.chance(rng, .01) {
@@ -138,10 +138,10 @@ func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change)
 	return t, err
 }
 
-// unending is a source that never says that a list was whole.
+// unending is a source that never reports that a list was complete.
 type unending struct{ millrace.Source }
 
-// Changes gives the marks without what they are good for.
+// Changes removes the checkpoints' meaning.
 func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range u.Source.Changes(ctx, since) {
@@ -157,7 +157,7 @@ func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[
 	}
 }
 
-// memorySink keeps pages as they came.
+// memorySink keeps pages unchanged.
 type memorySink struct {
 	mu     sync.Mutex
 	cursor millrace.Cursor
@@ -226,7 +226,7 @@ func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
 	return maps.Clone(s.held), nil
 }
 
-// fileSink is a mirror in a store, as `millrace pull` keeps one.
+// fileSink is a mirror in a store, like that of `millrace pull`.
 type fileSink struct {
 	w     *world
 	proto string

@@ -32,13 +32,13 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// secret is a word that is on pages that become hidden, and nowhere else.
+// secret is a word that occurs only on pages that become hidden.
 const secret = "quibberwick"
 
-// never is a word that is on a page that is hidden all the time.
+// never is a word that occurs only on a page that is always hidden.
 const never = "snollygoster"
 
-// closet is a site of which pages become hidden, and everything that serves it.
+// closet is a site with pages that become hidden, and everything that serves it.
 type closet struct {
 	t         *testing.T
 	db        store.Store
@@ -51,8 +51,8 @@ type closet struct {
 	conf      store.Config
 
 	mu    sync.Mutex
-	paths map[string]bool   // whatever has been at one
-	tags  map[string]string // validators of what has told the secret
+	paths map[string]bool   // every path that ever existed
+	tags  map[string]string // validators of responses with the secret
 }
 
 // publishers returns the taggers and the publishers of all protocols. It sets the
@@ -95,7 +95,7 @@ func (c *closet) open(v millrace.Visibility) {
 	c.gate.Store(gate)
 }
 
-// follow brings the search index as far as what is published.
+// follow updates the search index to the published edition.
 func (c *closet) follow() {
 	c.t.Helper()
 	if err := c.index.Update(c.t.Context(), c.press.Current().View, nil); err != nil {
@@ -125,7 +125,7 @@ func (c *closet) publish() {
 	}
 }
 
-// guesses are what else somebody may ask for who knows a page.
+// guesses are URLs that a client can derive from a page's URL.
 func guesses(page string) []string {
 	q := url.QueryEscape(page)
 	return []string{
@@ -135,8 +135,8 @@ func guesses(page string) []string {
 	}
 }
 
-// told asks for everything that has ever been there, and says where the secret
-// is told, or that something is as it was when it was told there.
+// told requests every path that ever existed. It returns those whose response contains
+// the secret, or a validator from when it did.
 func (c *closet) told(ctx context.Context, pages ...string) []string {
 	c.mu.Lock()
 	paths, tags := slices.Sorted(maps.Keys(c.paths)), maps.Clone(c.tags)
@@ -154,7 +154,7 @@ func (c *closet) told(ctx context.Context, pages ...string) []string {
 			text := plain(w)
 			switch {
 			case bytes.Contains(text, []byte(never)):
-				c.t.Errorf("%s %q tells what was never public", p, fields)
+				c.t.Errorf("%s %q contains text that was never public", p, fields)
 			case bytes.Contains(text, []byte(secret)):
 				out = append(out, fmt.Sprintf("%s %q: %d", p, fields, w.Code))
 				if tag := w.Header().Get("Etag"); fields == nil && tag != "" {
@@ -186,8 +186,8 @@ func (c *closet) ask(ctx context.Context, path string, fields ...string) *httpte
 	return w
 }
 
-// plain gives header and body of an answer, without codings. Zstandard needs no
-// reading: the same bytes are there in gzip.
+// plain returns header and decoded body of a response. It skips Zstandard, because gzip
+// has the same bytes.
 func plain(w *httptest.ResponseRecorder) []byte {
 	b := w.Body.Bytes()
 	if w.Header().Get("Content-Encoding") == "gzip" {
@@ -198,10 +198,9 @@ func plain(w *httptest.ResponseRecorder) []byte {
 	return fmt.Appendf(slices.Clone(b), "%v", w.Header())
 }
 
-// Nothing of a page that is hidden leaves by any path of any protocol, whichever
-// way it became hidden, from the moment when that is published: neither by the
-// documents that have been there, nor by what was cached of it, nor by files that
-// have long lives.
+// After a page is hidden and that is published, no path of any protocol shows it,
+// whichever way it became hidden: no old document, no cached response, no long-lived
+// file.
 func TestHiddenEverywhere(t *testing.T) {
 	t.Parallel()
 	page := func(path, text string, change func(*millrace.Page)) millrace.Change {
@@ -273,7 +272,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				}
 			}
 
-			// Others ask all the time.
+			// Other clients send requests all the time.
 			ctx, cancel := context.WithCancel(t.Context())
 			var asking sync.WaitGroup
 			asking.Go(func() {
@@ -293,7 +292,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if told = append(told, c.told(t.Context(), "/s/page", "/s/never")...); len(told) > 0 {
-				t.Errorf("it is hidden, and told of by\n%s", strings.Join(told, "\n"))
+				t.Errorf("hidden, but shown by\n%s", strings.Join(told, "\n"))
 			}
 
 			// A later edition, and another process with the same files.
@@ -304,7 +303,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			c.follow()
 			c.open(c.conf.Visibility)
 			if told := c.told(t.Context(), "/s/page", "/s/never"); len(told) > 0 {
-				t.Errorf("later, it is told of by\n%s", strings.Join(told, "\n"))
+				t.Errorf("later shown by\n%s", strings.Join(told, "\n"))
 			}
 		})
 	}

@@ -30,7 +30,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// horizon is that of Compact.
+// horizon is the horizon of Compact.
 const horizon = 30 * 24 * time.Hour
 
 // Pages below firstBusy never change, and pages below firstAlways do not change

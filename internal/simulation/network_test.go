@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// network is everything between the clients and the replicas: connections
-// that break and are slow, and the load balancer.
+// network connects clients and replicas: connections that are slow or break, and the
+// load balancer.
 type network struct {
 	w      *world
 	front  *pipenet.Listener
@@ -40,7 +40,7 @@ func (n *network) close() {
 	<-n.served
 }
 
-// dial connects a client with the site.
+// dial connects a client to the site.
 func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if addr != host+":80" {
 		return nil, fmt.Errorf("no such host: %s", addr)
@@ -48,7 +48,7 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return n.front.Dial(ctx, network, addr)
 }
 
-// wire makes one end of a connection as unreliable as the network is.
+// wire makes one end of a connection unreliable.
 func (n *network) wire(c net.Conn) net.Conn {
 	f := &frail{Conn: c, n: n, left: -1}
 	if n.w.chance(n.rng, .25) {
@@ -57,15 +57,15 @@ func (n *network) wire(c net.Conn) net.Conn {
 	return f
 }
 
-// frail is a connection that is slow now and then, and may break after some
-// bytes of what is written to it.
+// frail is a connection that is sometimes slow, and may break after a number of written
+// bytes.
 type frail struct {
 	net.Conn
 	n    *network
-	left int // bytes until it breaks; negative = it does not
+	left int // bytes until it breaks; negative = never
 }
 
-// Write writes what gets through.
+// Write writes as many bytes as get through.
 func (f *frail) Write(b []byte) (int, error) {
 	if f.n.w.chance(f.n.rng, .15) {
 		time.Sleep(between(f.n.rng, time.Millisecond, 400*time.Millisecond))

@@ -21,19 +21,17 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// oracle knows every edition that was published, and judges every answer by
-// them:
+// oracle knows every published edition, and checks every response against them:
 //
-//   - it is of the edition that its replica had when the request arrived, or
-//     of a newer one: validator, body, absence;
-//   - that edition is at most one look of the replica behind what is
-//     published;
+//   - it is of the edition that its replica had when the request arrived, or of
+//     a newer one: validator, body, absence;
+//   - that edition is at most one poll of the replica behind the published one;
 //   - a replica's editions and the dates of its documents never go back;
-//   - a replica says nothing of pages that its configuration hides.
+//   - a replica shows nothing of pages that its configuration hides.
 //
-// The files of an edition depend on those before it, and on who makes it. Of
-// them it knows only that a validator stands for one body, and what the
-// clients make of them.
+// The files of an edition depend on earlier ones, and on the process that makes it. The
+// oracle only checks that a validator identifies one body, and what clients read from
+// them.
 type oracle struct {
 	w *world
 
@@ -41,19 +39,19 @@ type oracle struct {
 	editions []*published // in order
 	index    map[stand]int
 	docs     map[string]bool                 // that any edition had
-	made     map[[2]string][sha256.Size]byte // files, and what names them, by path and validator
+	made     map[[2]string][sha256.Size]byte // files, and documents that name them, by path and validator
 	named    map[string]bool                 // their paths
 	turns    int
 	checked  int
 	newest   map[[2]string]int  // by replica and generation: index of its newest edition
 	dated    map[[4]string]date // by replica, generation, path and canonical link
-	bodies   map[string][]byte  // the first of each path, for what is broken
+	bodies   map[string][]byte  // the first of each path, for the broken mode
 }
 
-// date is the Last-Modified of an answer.
+// date is the Last-Modified of a response.
 type date struct {
 	at   time.Time
-	turn int // when it had arrived
+	turn int // when it arrived
 }
 
 // stand is a sequence number of a generation of the publication.
@@ -68,7 +66,7 @@ type published struct {
 	conf  int
 	at    time.Time
 	docs  map[string]doc             // by path and query
-	pages map[string]map[string]bool // by protocol: the C-URLs that it carries
+	pages map[string]map[string]bool // by protocol: the canonical URLs that it carries
 }
 
 type doc struct {
@@ -85,18 +83,18 @@ func (o *oracle) init(w *world) {
 	o.newest, o.dated, o.bodies = make(map[[2]string]int), make(map[[4]string]date), make(map[string][]byte)
 }
 
-// make writes down a file, or a document that is made with files.
+// make records a file, or a document that is made with files.
 func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	k := [2]string{path, etag}
 	if old, ok := o.made[k]; ok && old != sum {
-		o.w.fail("%s is made twice with the validator %s and another body", path, etag)
+		o.w.fail("%s has two bodies with the validator %s", path, etag)
 	}
 	o.made[k], o.named[path] = sum, true
 }
 
-// describe writes down what an edition of a view has to look like.
+// describe records the expected documents of an edition.
 func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen string) (*published, error) {
 	ed := &published{
 		stand: stand{gen, v.Site().Seq}, conf: l.conf,
@@ -154,8 +152,8 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 	return ed, nil
 }
 
-// parity reads an edition as a client would, without a network: every page is
-// named, by a document that is there under the validator that is named.
+// parity reads an edition like a client, without a network: the lists name every page,
+// and each named document exists with the named validator.
 func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published, ask *frozen) error {
 	named := make(map[string]bool)
 	reader := p.NewReader(&http.Client{Transport: ask}, base, nil)
@@ -187,20 +185,20 @@ func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published,
 	}
 	for u := range named {
 		if !carried[u] && u != base { // a site without a home page has an overview there
-			o.w.fail("edition %d names %s, which it has not", ed.seq, u)
+			o.w.fail("edition %d names %s, which is absent", ed.seq, u)
 		}
 	}
 	return nil
 }
 
-// frozen answers from one edition.
+// frozen responds from one edition.
 type frozen struct {
 	ed    *published
 	links []string
-	find  func(r *http.Request) (*millrace.Document, error) // what has no name of its own
+	find  func(r *http.Request) (*millrace.Document, error) // documents without a name of their own
 }
 
-// RoundTrip gives the document that a request names.
+// RoundTrip returns the document for a request.
 func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}
 	d, ok := f.ed.docs[r.URL.RequestURI()]
@@ -222,7 +220,7 @@ func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// add says that an edition is published. again: only its files were made again.
+// add records a published edition. again: only its files were made again.
 func (o *oracle) add(ed *published) (again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -243,20 +241,20 @@ func (o *oracle) add(ed *published) (again bool) {
 	return false
 }
 
-// of gives the index of the edition that a replica has, -1 if it has none.
+// of returns the index of the edition that a replica has, -1 if it has none.
 func (o *oracle) of(l *life) int {
 	ed := l.press.Current()
 	if ed == nil {
 		return -1
 	}
-	// Whoever published it may not have come to add it yet.
+	// The publishing process may not have added it yet.
 	o.w.mu.Lock()
 	defer o.w.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i, ok := o.index[stand{l.gen, ed.View.Site().Seq}]
 	if !ok {
-		o.w.fail("%s has edition %d, which nobody has published", l.name, ed.View.Site().Seq)
+		o.w.fail("%s has edition %d, which was never published", l.name, ed.View.Site().Seq)
 		return -1
 	}
 	return i
@@ -283,7 +281,7 @@ func (o *oracle) end(gen string) (*published, []string) {
 	return o.editions[i], slices.Sorted(maps.Keys(o.docs))
 }
 
-// ask notes what a request may be answered with.
+// ask records which responses to a request are valid.
 func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	now := time.Now()
 	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.gen, l.held.before(now))}
@@ -296,23 +294,23 @@ func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	}
 	who := [2]string{l.name, l.gen}
 	if before, ok := o.newest[who]; ok && before > x.lo {
-		o.w.fail("%s goes back from edition %d to %d", l.name, o.editions[before].seq, o.editions[x.lo].seq)
+		o.w.fail("%s went back from edition %d to %d", l.name, o.editions[before].seq, o.editions[x.lo].seq)
 	}
 	o.newest[who] = x.lo
 	if x.known > x.lo {
-		o.w.fail("%s is older than it may be: it has edition %d since %s, and %d was published at %s", l.name,
+		o.w.fail("%s is too old: it has edition %d since %s, and %d was published at %s", l.name,
 			o.editions[x.lo].seq, o.editions[x.lo].at.Sub(o.w.start), o.editions[x.known].seq, o.editions[x.known].at.Sub(o.w.start))
 	}
 	return x
 }
 
-// gone is the line by which a delta of ARC tells that a page is gone.
+// gone is the line for a deleted page in a delta of ARC.
 var gone = regexp.MustCompile(`(?m)^\{"url":"[^"]*","ai_indexable":false,"robots_directive":"noindex"\}`)
 
-// tombstone is how a feed tells it.
+// tombstone is the element for a deleted page in a feed.
 var tombstone = regexp.MustCompile(`<at:deleted-entry ref="[^"]*"`)
 
-// answered judges a whole answer.
+// answered checks a complete response.
 func (x *exchange) answered(resp *http.Response, body []byte) {
 	o, uri := x.o, x.r.URL.RequestURI()
 	hi := o.of(x.l)
@@ -327,9 +325,9 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	where := fmt.Sprintf("%s %s at %s: %s", x.r.Method, uri, x.l.name, resp.Status)
 	o.w.logf("%s %s", where, resp.Header.Get("ETag"))
 	if x.l.ctx.Err() != nil {
-		return // a process that is being killed may say anything but a wrong document
+		return // a process that is being killed may send anything but a wrong document
 	}
-	// That a page is gone is told by its name.
+	// The name of a deleted page is allowed.
 	shown, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
 	shown, _, _ = bytes.Cut(shown, []byte(`"_deleted":{`))
 	shown = tombstone.ReplaceAll(shown, nil)
@@ -338,7 +336,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	}
 	for _, dir := range hidden(x.l.conf) {
 		if bytes.Contains(shown, []byte(host+dir+"/")) {
-			o.w.fail("%s: it tells of pages under %s, which are hidden", where, dir)
+			o.w.fail("%s: it shows hidden pages under %s", where, dir)
 		}
 	}
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
@@ -352,23 +350,23 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		return
 	case resp.StatusCode >= 500:
 		if x.lo >= 0 {
-			o.w.fail("%s, and nothing is wrong", where)
+			o.w.fail("%s without a fault", where)
 		}
 		return
 	case resp.StatusCode == http.StatusPartialContent:
-		return // of a file: clients put it together and know its checksum
+		return // of a file: clients assemble it and know its checksum
 	case o.named[uri] && resp.StatusCode == http.StatusOK:
 		if sum, ok := o.made[[2]string{uri, etag}]; !ok || sum != sha256.Sum256(text) {
 			o.w.fail("%s: the body is not what its validator stands for", where)
 		}
 		return
 	case !o.docs[uri]:
-		return // a page of the site, or nothing that ever was
+		return // a page of the site, or a path that never existed
 	case resp.StatusCode == http.StatusOK:
 		sum := sha256.Sum256(text)
 		if path, _, _ := strings.Cut(uri, "?"); strings.HasSuffix(path, "/llm/") {
-			// The validator of TCT draft-00 stands for a text and not for all
-			// bytes: both have to be of one edition.
+			// The validator of TCT draft-00 identifies a text and not all bytes: both
+			// must be of one edition.
 			fits = func(ed *published) bool { d := ed.docs[uri]; return d.etag == etag && d.sum == sum }
 			break
 		}
@@ -399,32 +397,31 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	o.date(x, resp, uri, where)
 }
 
-// date checks that a document's date does not go back, and is not ahead. A
-// name may pass from one page to another: /a and /a/ both want /a/llm.json.
+// date checks that a document's date does not go back, and is not in the future. A name
+// may move from one page to another: /a and /a/ both use /a/llm.json.
 func (o *oracle) date(x *exchange, resp *http.Response, uri, where string) {
 	at, err := http.ParseTime(resp.Header.Get("Last-Modified"))
 	if err != nil {
 		return
 	}
 	if at.After(time.Now()) {
-		o.w.fail("%s is of the future: %s", where, at)
+		o.w.fail("%s is in the future: %s", where, at)
 	}
 	k := [4]string{x.l.name, x.l.gen, uri, resp.Header.Get("Link")}
 	if before, ok := o.dated[k]; ok && before.turn < x.turn && at.Before(before.at) {
-		o.w.fail("%s: its date goes back from %s to %s", where, before.at, at)
+		o.w.fail("%s: its date went back from %s to %s", where, before.at, at)
 	}
 	o.dated[k] = date{at, o.turns}
 }
 
-// content gives the identity bytes of an answer, verified by its digest.
+// content returns the decoded bytes of a response, verified by its digest.
 func content(resp *http.Response, body []byte) ([]byte, error) {
 	c := *resp
 	c.Body = io.NopCloser(bytes.NewReader(body))
 	return fetch.ReadBody(&c, 0)
 }
 
-// first gives the first body that a path was answered with, coded as it was
-// then.
+// first returns the first body of a path, coded as it was then.
 func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -439,8 +436,8 @@ func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte
 	return body
 }
 
-// lacked reports whether any edition since a time did not carry a page, or the
-// one before that of any of the last generations.
+// lacked reports whether any edition since a time lacked a page, or the edition before
+// that in any of the last generations.
 func (o *oracle) lacked(proto, url string, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

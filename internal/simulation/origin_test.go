@@ -14,17 +14,17 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// entry is what the origin has under one name.
+// entry is the origin's entry for a name.
 type entry struct {
 	url      string // identity of the page; the name itself unless it was renamed
 	rev      int
-	alias    bool // only says that url is the page's real name
+	alias    bool // only maps the name to the page's real name
 	noIndex  bool
 	archive  bool
 	modified time.Time // zero = the origin has no date
 }
 
-// page gives what the entry says. Everything follows from its fields.
+// page returns the page of an entry. It depends on the entry's fields alone.
 func (e entry) page() *millrace.Page {
 	p := &millrace.Page{URL: e.url, Version: e.version()}
 	if e.alias {
@@ -53,14 +53,14 @@ func (e entry) page() *millrace.Page {
 
 func (e entry) version() string { return fmt.Sprintf("%s %d", e.url, e.rev) }
 
-// origin is the source of most pages: a folder in memory, which names pages
-// by their paths.
+// origin is the source of most pages: a folder in memory, which names pages by their
+// paths.
 type origin struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	entries map[string]entry
 	rev     int
-	zombies map[string]entry // what a broken source does not let go
+	zombies map[string]entry // deleted entries that a broken source still names
 }
 
 func newOrigin(rng *rand.Rand) *origin {
@@ -79,7 +79,7 @@ func (o *origin) put(name string) {
 	o.entries[name] = entry{url: name, rev: o.rev}
 }
 
-// fresh gives a name that nothing has.
+// fresh returns an unused name.
 func (o *origin) fresh() string {
 	for {
 		dir := []string{"", "/news", "/docs/deep", "/h1", "/h2", "/a"}[o.rng.IntN(6)]
@@ -98,7 +98,7 @@ func (o *origin) taken(url string) bool {
 	return ok
 }
 
-// change makes one change of the site, and says which.
+// change changes the site once, and returns a description.
 func (o *origin) change() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,8 +147,8 @@ func (o *origin) change() string {
 	return what + " " + name
 }
 
-// want gives the pages that a site with this content shows, by identity. In a
-// store, one page may have had several names; the origin gives every page one.
+// want returns the pages that a site with this content shows, by identity. In a store,
+// one page may have had several names; the origin gives every page one.
 func (o *origin) want() map[string]*millrace.Page {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,7 +161,7 @@ func (o *origin) want() map[string]*millrace.Page {
 	return out
 }
 
-// source is the origin as one look at it sees it, with its faults.
+// source is one scan of the origin, with its faults.
 type source struct {
 	*origin
 	w      *world
@@ -184,7 +184,7 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 			var err error
 			switch {
 			case s.faulty && s.w.chance(s.rng, .005):
-				yield(millrace.Change{}, fmt.Errorf("the origin is gone: %w", millrace.ErrUnavailable))
+				yield(millrace.Change{}, fmt.Errorf("the origin is down: %w", millrace.ErrUnavailable))
 				return
 			case s.faulty && s.w.chance(s.rng, .02):
 				err = &millrace.SkipError{URL: name, Err: millrace.ErrForbidden}
@@ -197,7 +197,7 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 	}
 }
 
-// Page gives a page as it is now, which may be later than it was named.
+// Page returns a page's current version, which may be newer than the named one.
 func (s source) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if s.faulty && s.w.chance(s.rng, .2) {
 		sleep(ctx, 50*time.Millisecond)

@@ -27,20 +27,19 @@ import (
 
 func replicaName(i int) string { return fmt.Sprint("replica ", i) }
 
-// gate is what a replica has while it serves.
+// gate holds what a replica has while it serves.
 type gate struct {
 	gen       string // of the publication
 	press     *edition.Press
 	transport *http.Transport // to it, over the network
-	held      excuse          // while we hold it up
+	held      excuse          // while the test delays it
 }
 
-// excuse is the last time that a replica was held up and could not look at
-// what others publish.
+// excuse is the last delay of a replica, in which it could not poll the publication.
 type excuse struct {
 	mu       sync.Mutex
 	from, to time.Time
-	lost     bool // what it has made meanwhile, so that it has to look again
+	lost     bool // its files are lost, so that it has to poll again
 }
 
 // hold waits, and excuses the replica meanwhile.
@@ -55,7 +54,7 @@ func (e *excuse) hold(ctx context.Context, d time.Duration) {
 	sleep(ctx, d)
 }
 
-// lose excuses the replica until it has looked again.
+// lose excuses the replica until its next poll.
 func (e *excuse) lose(ctx context.Context) {
 	e.hold(ctx, 0)
 	e.mu.Lock()
@@ -63,7 +62,7 @@ func (e *excuse) lose(ctx context.Context) {
 	e.lost = true
 }
 
-// before gives the time that the replica's knowledge may be of at t.
+// before returns the time of the oldest edition that the replica may have at t.
 func (e *excuse) before(t time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,11 +72,11 @@ func (e *excuse) before(t time.Time) time.Time {
 	return t.Add(-lookEvery)
 }
 
-// lookEvery is how often a replica looks at what others have published, with
-// a little for the looking.
+// lookEvery is the interval at which a replica polls the publication, plus the time of
+// the poll.
 const lookEvery = time.Second + 10*time.Millisecond
 
-// replica serves the site until it is killed, as `millrace serve` does.
+// replica serves the site until it is killed, like `millrace serve`.
 func (w *world) replica(i int) func(l *life) error {
 	return func(l *life) error {
 		db, site, err := w.open(l)
@@ -124,7 +123,7 @@ func (w *world) replica(i int) func(l *life) error {
 	}
 }
 
-// lose takes a file of the replica's own away, as a cleaner of folders might.
+// lose deletes a file of the replica, as a cleanup of folders might.
 func (w *world) lose(l *life, dir string) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 || !w.chance(l.rng, .3) {
@@ -161,7 +160,7 @@ func (k *killer) kill() {
 	}
 }
 
-// publishing gives the options of every protocol.
+// publishing returns the options of every protocol.
 func (w *world) publishing() *protocol.PublisherOptions {
 	o := &protocol.PublisherOptions{ListItems: w.items}
 	for _, p := range w.protocols {
@@ -170,8 +169,8 @@ func (w *world) publishing() *protocol.PublisherOptions {
 	return o
 }
 
-// published gives the protocols of a replica; listing a site's documents takes
-// them a while now and then.
+// published returns the protocols of a replica; listing a site's documents is sometimes
+// slow.
 func (w *world) published(l *life, g *gate) []edition.Protocol {
 	var out []edition.Protocol
 	for _, p := range w.protocols {
@@ -186,7 +185,7 @@ func (w *world) published(l *life, g *gate) []edition.Protocol {
 	return out
 }
 
-// holdup is how long a build is held up. A press rests twenty times as long.
+// holdup is the delay of a build. The builder then pauses twenty times as long.
 func holdup(rng *rand.Rand) time.Duration {
 	if rng.IntN(6) == 0 {
 		return between(rng, 0, 3*time.Second)
@@ -201,7 +200,7 @@ type slowPublisher struct {
 	g *gate
 }
 
-// All is slow at times.
+// All is sometimes slow.
 func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	if p.w.chance(p.l.rng, .2) {
 		p.g.held.hold(ctx, holdup(p.l.rng))
@@ -209,13 +208,13 @@ func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*mill
 	return p.Publisher.All(ctx, v)
 }
 
-// watchedFiler has the oracle know the files that it makes.
+// watchedFiler reports the files that it makes to the oracle.
 type watchedFiler struct {
 	slowPublisher
 	filer millrace.ArtifactPublisher
 }
 
-// Artifacts makes them.
+// Artifacts makes the files.
 func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	return f.filer.Artifacts(ctx, v, now, watchedShelf{s, &f.w.oracle})
 }
@@ -230,7 +229,7 @@ type watchedShelf struct {
 	o *oracle
 }
 
-// Put writes down a document.
+// Put records a document.
 func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
 	var b bytes.Buffer
 	if err := d.Write(ctx, &b); err != nil {
@@ -245,7 +244,7 @@ func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
 	return s.ArtifactSet.Put(ctx, d)
 }
 
-// Create begins a file.
+// Create starts a file.
 func (s watchedShelf) Create() (millrace.ArtifactWriter, error) {
 	d, err := s.ArtifactSet.Create()
 	return &watchedDraft{ArtifactWriter: d, o: s.o}, err
@@ -263,7 +262,7 @@ func (d *watchedDraft) Write(b []byte) (int, error) {
 	return d.ArtifactWriter.Write(b)
 }
 
-// Finish writes down the files.
+// Finish records the files.
 func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	files, err := d.ArtifactWriter.Finish(ctx, head, f, codings, name)
 	for _, made := range files {
@@ -272,10 +271,9 @@ func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.Artif
 	return files, err
 }
 
-// publishing is a publication whose editions are written down, with what may
-// happen to a process that publishes one. Head is also called by requests for
-// discovery; only the goroutine of Press.Run is in the other methods, so that
-// they may wait.
+// publishing is a publication that records its editions, and whose process can die
+// while it publishes. Requests for discovery also call Head. The builder's goroutine
+// alone calls the other methods, so they may wait.
 type publishing struct {
 	store.Publication
 	w     *world
@@ -284,7 +282,7 @@ type publishing struct {
 	views sync.Map // sequence number to millrace.View
 }
 
-// Head gives the newest view.
+// Head returns the newest view.
 func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 	v, err := p.Publication.Head(ctx)
 	if err == nil {
@@ -293,7 +291,7 @@ func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 	return v, err
 }
 
-// Published gives the published view.
+// Published returns the published view.
 func (p *publishing) Published(ctx context.Context) (millrace.View, store.Edition, error) {
 	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.press.Current() != nil {
 		ed := p.g.press.Current()
@@ -306,7 +304,7 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, store.Editio
 	return v, ed, err
 }
 
-// Publish publishes an edition, or dies before or after.
+// Publish publishes an edition. The process may die before or after.
 func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uint64, manifest []byte) (made store.Edition, err error) {
 	w, rng := p.w, p.l.rng
 	if w.chance(rng, .2) {
@@ -340,16 +338,16 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 		p.l.kill()
 		return made, ctx.Err()
 	case w.chance(rng, .06):
-		w.logf("%s is not told that it has published %d", p.l.name, to)
+		w.logf("%s gets no reply after it has published %d", p.l.name, to)
 		if again {
-			p.g.held.lose(ctx) // it has made the files of an edition anew, and has it only after another look
+			p.g.held.lose(ctx) // it has rebuilt the files of an edition, and has it only after another poll
 		}
 		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}
 	return made, nil
 }
 
-// alive gives the replicas that run, ready or not.
+// alive returns the running replicas, ready or not.
 func (w *world) alive() []*life {
 	w.mu.Lock()
 	defer w.mu.Unlock()

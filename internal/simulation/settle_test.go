@@ -16,20 +16,18 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// settle lets the last changes through, with no more faults, and compares:
-// the store with what its sources say, the replicas with the store, and the
-// clients with the replicas.
+// settle applies the last changes without faults, and compares: the store with its
+// sources, the replicas with the store, and the clients with the replicas.
 func (w *world) settle() {
 	l := &life{name: "settling", ctx: w.ctx, rng: w.rand("settle")}
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
-	// Both replicas come back with the same generation.
+	// Both replicas restart with the same generation.
 	for i := range replicas {
 		w.killOne(replicaName(i))
 	}
-	// Writers come to their end, replicas are back, and clients ask once more
-	// for a robots.txt that broke off.
+	// Writers end, replicas restart, and clients retry a robots.txt that broke off.
 	w.sleep(70 * time.Second)
 	_, site, err := w.open(l)
 	if err != nil {
@@ -43,17 +41,17 @@ func (w *world) settle() {
 	}
 }
 
-// rounds is how often the end is looked at, each time after some changes.
+// rounds is the number of final comparisons, each after some changes.
 const rounds = 3
 
-// round changes the site once more, pulls while one replica is ahead of the
-// other, and compares when both are there.
+// round changes the site once more, pulls while one replica is ahead of the other, and
+// compares after both have caught up.
 func (w *world) round(l *life, site store.Site) bool {
 	for range 8 {
 		w.logf("origin: %s", w.origin.change())
 	}
 	if !w.sync(l, site, false) {
-		w.broke("the last look at the origin has failed")
+		w.broke("the last scan of the origin failed")
 		return false
 	}
 	v, err := site.Head(w.ctx)
@@ -73,7 +71,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		return false
 	}
 	alive[l.rng.IntN(replicas)].press.Changed()
-	// What these pulls see of the older replica must not stay.
+	// These pulls may see the older replica, which must have no lasting effect.
 	w.await(pages, 1)
 	var pulls sync.WaitGroup
 	for _, c := range w.clients {
@@ -96,8 +94,8 @@ func (w *world) round(l *life, site store.Site) bool {
 	return true
 }
 
-// await waits until so many replicas have an edition. A press that was held up
-// rests for a minute before it publishes again.
+// await waits until n replicas have an edition. A delayed builder pauses for a minute
+// before it publishes again.
 func (w *world) await(pages map[string]*millrace.Page, n int) {
 	for range 1200 {
 		have := 0
@@ -113,16 +111,16 @@ func (w *world) await(pages map[string]*millrace.Page, n int) {
 		}
 		w.sleep(100 * time.Millisecond)
 	}
-	w.broke("what the store has at the end has not come to %d replicas", n)
+	w.broke("the final state of the store has not reached %d replicas", n)
 }
 
-// samePages returns how two sets of pages differ, but for their dates, "" if
-// they do not.
+// samePages returns the difference of two sets of pages except for their dates, "" if
+// none.
 func samePages(want, got map[string]*millrace.Page) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known"))
 }
 
-// shown returns what a configuration shows of a site.
+// shown returns the pages that a configuration shows of a site.
 func (w *world) shown(l *life, v millrace.View) (map[string]*millrace.Page, error) {
 	all, err := scan(w.ctx, v)
 	out := make(map[string]*millrace.Page)
@@ -137,14 +135,14 @@ func (w *world) shown(l *life, v millrace.View) (map[string]*millrace.Page, erro
 	return out, err
 }
 
-// broke reports a failure of what must work, unless the run has ended.
+// broke reports a failure of an operation that must succeed, unless the run has ended.
 func (w *world) broke(format string, args ...any) {
 	if w.ctx.Err() == nil {
 		w.fail(format, args...)
 	}
 }
 
-// compareStore compares what the store shows with what its sources say.
+// compareStore compares the store's visible pages with its sources.
 func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
 	all := w.origin.want()
 	for _, e := range w.api.acked {
@@ -163,7 +161,7 @@ func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
 	}
 }
 
-// compareReplicas asks every replica for every document.
+// compareReplicas requests every document from every replica.
 func (w *world) compareReplicas() {
 	gen := ""
 	for _, l := range w.alive() {
@@ -182,13 +180,13 @@ func (w *world) compareReplicas() {
 			r := httptest.NewRequestWithContext(w.ctx, http.MethodGet, path, nil)
 			x, a := w.oracle.ask(l, r), httptest.NewRecorder()
 			found, err := l.press.Serve(a, r)
-			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a protocol may say in its own words
+			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a protocol may word differently
 				w.fail("%s at %s: %v", path, l.name, err)
 				continue
 			}
 			_, want := last.docs[path]
 			if found && !want && strings.HasPrefix(path, "/openfeeder?") {
-				continue // an index has as many pages as are asked for, and URLs are forgiven a slash
+				continue // an index has as many pages as requested, and a URL may lack its slash
 			}
 			if want != found {
 				w.fail("%s at %s: found is %v", path, l.name, found)
@@ -200,8 +198,8 @@ func (w *world) compareReplicas() {
 	}
 }
 
-// compare pulls once more, twice if a list was not believed at once, and
-// holds the mirror against the law.
+// compare pulls once more, twice if a list needs confirmation, and compares the mirror
+// with the carried pages.
 func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	w := c.w
 	for range 2 {
@@ -210,7 +208,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 		}
 		report := c.pull(w.ctx)
 		if report.SkippedN > 0 {
-			w.fail("%s: %v is skipped although nothing is wrong", c.name, report.Skipped)
+			w.fail("%s: skipped without a fault: %v", c.name, report.Skipped)
 		}
 		if report.Doubted == 0 {
 			break
@@ -226,8 +224,8 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 		delete(got, base) // the overview of a site without a home page
 	}
 	if c.p.Name == "tct-00" {
-		// Its validator stands for a text: a page that was hidden for a while and
-		// says what it said is not asked for, and keeps the date that it had.
+		// A validator identifies a text: a page that was hidden for a while with the
+		// same text is not fetched, and keeps its date.
 		for u, p := range want {
 			if g := got[u]; g != nil && g.Modified.Before(p.Modified) {
 				g = g.Clone()
@@ -238,7 +236,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	}
 	ignore := []string{"Version"}
 	if !c.sink.exact() {
-		// A store dates what it takes in by its own rules, and speaks for the date.
+		// A store dates ingested pages by its own rules, and marks the date as known.
 		ignore = append(ignore, "Modified", "Known")
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, ignore...)); diff != "" && w.ctx.Err() == nil {
@@ -246,7 +244,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	}
 }
 
-// stats says how much happened.
+// stats returns the counts of events.
 func (w *world) stats() string {
 	pulls, whole := 0, 0
 	for _, c := range w.clients {

@@ -41,30 +41,30 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// broken says which part is broken on purpose.
+// broken selects the part that is broken on purpose.
 type broken struct {
-	dropDeletion bool // the origin goes on naming pages that are gone
-	hideWhole    bool // clients never learn that a list was whole
-	oldBody      bool // one replica sends the first body that it had under every validator
-	forget       bool // sinks remember pages that they drop
-	deaf         bool // one replica never sees what the other publishes
+	dropDeletion bool // the origin still names deleted pages
+	hideWhole    bool // clients never learn that a list was complete
+	oldBody      bool // one replica sends the first body that it had with every validator
+	forget       bool // sinks remember pages that they delete
+	deaf         bool // one replica never sees editions of the other
 	exposed      bool // one replica hides nothing
 }
 
-// TestBroken breaks one part at a time, and expects the invariant to trip
-// that watches over it. A run may be lucky: one of several seeds will do.
+// TestBroken breaks one part at a time, and expects a violation of the matching
+// invariant. One of several seeds suffices, because a run may be lucky.
 func TestBroken(t *testing.T) {
 	testkit.Soak(t)
 	for name, c := range map[string]struct {
 		broken
 		want string // in the violation
 	}{
-		"a source that drops deletions":         {broken{dropDeletion: true}, "the store is not what its sources say"},
-		"a client that is told of no deletions": {broken{hideWhole: true}, "is not map(Carry, view)"},
-		"a handler that serves old bodies":      {broken{oldBody: true}, "the body is not what its validator stands for"},
-		"a sink that forgets":                   {broken{forget: true}, "is not map(Carry, view)"},
-		"a replica that does not follow":        {broken{deaf: true}, "is older than"},
-		"a replica that hides nothing":          {broken{exposed: true}, "hidden"},
+		"a source that drops deletions":        {broken{dropDeletion: true}, "the store is not what its sources say"},
+		"a client that learns of no deletions": {broken{hideWhole: true}, "is not map(Carry, view)"},
+		"a handler that serves old bodies":     {broken{oldBody: true}, "the body is not what its validator stands for"},
+		"a sink that forgets":                  {broken{forget: true}, "is not map(Carry, view)"},
+		"a replica that does not follow":       {broken{deaf: true}, "is too old"},
+		"a replica that hides nothing":         {broken{exposed: true}, "hidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,12 +76,12 @@ func TestBroken(t *testing.T) {
 				}
 				seen = append(seen, w.violations...)
 			}
-			t.Errorf("no invariant says %q; found were %q", c.want, seen)
+			t.Errorf("no violation %q; found %q", c.want, seen)
 		})
 	}
 }
 
-// runFor is how long there are changes and faults, on the bubble's clock.
+// runFor is the duration of changes and faults, on the bubble's clock.
 const runFor = 40 * time.Second
 
 // simulate runs one seed to its end, or to its first violation.

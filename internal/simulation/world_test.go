@@ -40,7 +40,7 @@ type world struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	start  time.Time
-	calm   atomic.Bool    // no more faults, no more changes
+	calm   atomic.Bool    // no more faults and changes
 	actors sync.WaitGroup // clients and chaos
 	procs  sync.WaitGroup // processes
 
@@ -56,14 +56,14 @@ type world struct {
 
 	mu      sync.Mutex // guards the rest; held while an edition is published
 	path    string     // of the store's file
-	crashes int        // of the machine: the number of the present one
+	crashes int        // number of power failures of the machine so far
 	power   context.Context
 	off     context.CancelFunc
 	conf    int // generation of the configuration
 	lives   map[string]*life
-	morgue  []io.Closer // what killed processes have left open
+	morgue  []io.Closer // files that killed processes left open
 
-	fuse atomic.Int64 // names of tags until the power fails; negative = it does not
+	fuse atomic.Int64 // tag writes until the power fails; negative = never
 }
 
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
@@ -87,7 +87,7 @@ func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	return w
 }
 
-// end stops everything, so that no goroutine is left.
+// end stops everything, so that no goroutine remains.
 func (w *world) end() {
 	w.stop()
 	w.actors.Wait()
@@ -99,30 +99,30 @@ func (w *world) end() {
 	for _, c := range w.morgue {
 		_ = c.Close()
 	}
-	time.Sleep(time.Minute) // what the servers have left of closed connections
+	time.Sleep(time.Minute) // the servers' state of closed connections
 }
 
-// rand gives a source of randomness that depends on the seed and a name only.
+// rand returns a random source that depends only on the seed and a name.
 func (w *world) rand(name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name)
 	return rand.New(&locked{src: rand.NewPCG(w.seed, h.Sum64())})
 }
 
-// locked is a source of randomness for several goroutines.
+// locked is a random source for concurrent use.
 type locked struct {
 	mu  sync.Mutex
 	src *rand.PCG
 }
 
-// Uint64 gives the next number.
+// Uint64 returns the next number.
 func (l *locked) Uint64() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.src.Uint64()
 }
 
-// chance is true with probability p, and never once the world is calm.
+// chance is true with probability p, but never after the world is calm.
 func (w *world) chance(rng *rand.Rand, p float64) bool { return rng.Float64() < p && !w.calm.Load() }
 
 func between(rng *rand.Rand, from, to time.Duration) time.Duration {
@@ -153,7 +153,7 @@ func (w *world) lastEvents() string {
 	return strings.Join(w.events[max(0, len(w.events)-maxEvents):], "\n")
 }
 
-// Write makes the log lines of the packages events.
+// Write adds the log lines of the packages to the events.
 func (w *world) Write(b []byte) (int, error) {
 	w.logf("  %s", strings.TrimSpace(string(b)))
 	return len(b), nil
@@ -183,8 +183,8 @@ type life struct {
 	*gate   // nil unless it serves
 }
 
-// spawn keeps a process running: it starts it again whenever it has ended,
-// until run gives errDone.
+// spawn keeps a process running: it restarts the process after each end, until run
+// returns errDone.
 func (w *world) spawn(name string, run func(l *life) error) {
 	rng := w.rand(name)
 	w.procs.Go(func() {
@@ -206,9 +206,9 @@ func (w *world) spawn(name string, run func(l *life) error) {
 	})
 }
 
-var errDone = errors.New("nothing left to do")
+var errDone = errors.New("done")
 
-// killOne ends a process as kill -9 does, as far as one in a test can.
+// killOne ends a process like kill -9, as far as a test can.
 func (w *world) killOne(name string) {
 	w.mu.Lock()
 	l := w.lives[name]
@@ -219,8 +219,8 @@ func (w *world) killOne(name string) {
 	}
 }
 
-// open opens the store for a process. Nothing closes it before the run ends:
-// a process that is killed does not either.
+// open opens the store for a process. It stays open until the run ends, because a
+// killed process does not close it either.
 func (w *world) open(l *life) (store.Store, store.Site, error) {
 	db, err := stores.Open(l.ctx, l.path, &store.Options{Now: time.Now, Logger: w.logger(l.name)})
 	if err != nil {
@@ -233,8 +233,7 @@ func (w *world) open(l *life) (store.Store, store.Site, error) {
 	return mortal{db, l}, site, err
 }
 
-// mortal is the store as a process has it, which releases no lease once it is
-// dead.
+// mortal is the store of a process, which releases no lease after its death.
 type mortal struct {
 	store.Store
 	l *life
@@ -255,7 +254,7 @@ func (m mortalLeases) Release(ctx context.Context, l store.Lease) error {
 	return m.Leases.Release(ctx, l)
 }
 
-// hidden gives the paths that a generation of the configuration hides.
+// hidden returns the paths that a generation of the configuration hides.
 func hidden(conf int) []string {
 	return [][]string{{}, {"/h1"}, {"/h2"}, {"/h1", "/h2"}}[conf%4]
 }
@@ -278,9 +277,9 @@ func (w *world) config(l *life) store.Config {
 	return c
 }
 
-// burn is called in the middle of a transaction, and cuts the power when its
-// time has come: the files as they are go to another machine, and every
-// process of this one is dead.
+// burn runs in the middle of a transaction, and cuts the power when the fuse reaches
+// zero: another machine gets the files in their current state, and every process of
+// this one is dead.
 func (w *world) burn(l *life) {
 	if w.fuse.Add(-1) != 0 || w.calm.Load() || !w.mu.TryLock() {
 		return
@@ -305,7 +304,7 @@ func (w *world) burn(l *life) {
 	w.power, w.off = context.WithCancel(w.ctx)
 }
 
-// chaos kills, cuts the power and changes the configuration.
+// chaos kills processes, cuts the power and changes the configuration.
 func (w *world) chaos() {
 	rng := w.rand("chaos")
 	for {
@@ -326,8 +325,8 @@ func (w *world) chaos() {
 	}
 }
 
-// rollOut changes the configuration: one process after the other is restarted
-// with the new one.
+// rollOut changes the configuration: it restarts one process after the other with the
+// new one.
 func (w *world) rollOut(rng *rand.Rand) {
 	w.mu.Lock()
 	w.conf++
@@ -342,5 +341,5 @@ func (w *world) rollOut(rng *rand.Rand) {
 		w.sleep(between(rng, 0, 2*time.Second))
 		w.killOne(name)
 	}
-	w.sleep(5 * time.Second) // until all are back
+	w.sleep(5 * time.Second) // until all have restarted
 }

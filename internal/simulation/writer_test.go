@@ -34,7 +34,7 @@ func (w *world) folderWriter(l *life) error {
 	return l.ctx.Err()
 }
 
-// pause is short now and then, so that two edits fall in one second.
+// pause is sometimes short, so that two edits fall in one second.
 func pause(rng *rand.Rand) time.Duration {
 	if rng.IntN(3) == 0 {
 		return between(rng, time.Millisecond, 200*time.Millisecond)
@@ -42,8 +42,7 @@ func pause(rng *rand.Rand) time.Duration {
 	return between(rng, 500*time.Millisecond, 6*time.Second)
 }
 
-// sync takes one look at the origin; a list that is not believed at first
-// gets a second one.
+// sync scans the origin once, or twice if a list needs confirmation.
 func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 	for range 2 {
 		src := source{w.origin, w, l.rng, faulty}
@@ -57,7 +56,7 @@ func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 	return true
 }
 
-// notify tells one replica, or none, that there is something to publish.
+// notify sends one replica, or none, a change notification.
 func (w *world) notify(rng *rand.Rand) {
 	i := rng.IntN(replicas + 1)
 	w.mu.Lock()
@@ -69,18 +68,18 @@ func (w *world) notify(rng *rand.Rand) {
 	}
 }
 
-// api is the second source: it applies batches of its own, and knows which of
-// them were acknowledged.
+// api is the second source: it applies its own batches, and knows which of them were
+// acknowledged.
 type api struct {
 	rng   *rand.Rand
 	rev   int
 	acked map[string]entry // by URL, absolute
-	next  map[string]entry // with the batch that is not acknowledged yet; nil = there is none
+	next  map[string]entry // with the unacknowledged batch; nil = none
 }
 
 func newAPI(rng *rand.Rand) *api { return &api{rng: rng, acked: make(map[string]entry)} }
 
-// batch makes a batch of changes, and the state that it leads to.
+// batch returns a batch of changes, and the state after it.
 func (a *api) batch() (batch []millrace.Change) {
 	a.next = maps.Clone(a.acked)
 	for range 1 + a.rng.IntN(6) {
@@ -101,8 +100,8 @@ func (a *api) batch() (batch []millrace.Change) {
 	return append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: mark})
 }
 
-// apiWriter applies batches, and looks after every start whether the store
-// has what was acknowledged and all or nothing of what was not.
+// apiWriter applies batches. After every start, it checks that the store has all
+// acknowledged batches, and all or nothing of the unacknowledged one.
 func (w *world) apiWriter(l *life) error {
 	_, site, err := w.open(l)
 	if err != nil {
@@ -121,7 +120,7 @@ func (w *world) apiWriter(l *life) error {
 	case a.next != nil && maps.Equal(got, versions(a.next)):
 		a.acked = a.next
 	default:
-		w.fail("the store has %v of the api, acknowledged was %v, under way %v", got, versions(a.acked), versions(a.next))
+		w.fail("the store has %v of the api, acknowledged %v, under way %v", got, versions(a.acked), versions(a.next))
 	}
 	a.next = nil
 	for l.ctx.Err() == nil {
