@@ -1,77 +1,108 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
-	"reflect"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// Every publishing flag changes the configuration of the publication or the key of its
-// editions.
+// outsideFingerprint lists the flags of serve that do not change what a publication
+// stores.
+var outsideFingerprint = map[string]string{
+	"how the process works": "json quiet log-level listen tls-cert tls-key access-log",
+	"which site it is; the name of a publication has its base":                "as store site rehost",
+	"how a source is read; the pages change, with versions of their own":      "allow-private delay user-agent contact max-pages max-depth max-time keep drop comments exclude-types",
+	"which requests are answered, and how":                                    "rate proxies bot bot-ranges files-rate files-rate-total web-bot-auth private-agents origin hosts origin-timeout",
+	"documents of the site, signatures and pages that are made at each start": "bots no-mcp sign-responses sign-directory dashboard dashboard-password metrics",
+	"whom the server notifies":                                                "indexnow indexnow-key indexnow-url events events-hash-queries events-to events-secret",
+	"search; embed-url decides whether there are embeddings":                  "embed-key embed-document-prefix embed-query-prefix embed-model",
+}
+
+// Every flag of serve changes the fingerprint of a publication, or is known not to
+// change a document of it.
 func TestPublishingKey(t *testing.T) {
-	key := func(args ...string) string {
+	t.Parallel()
+	source := t.TempDir()
+	fingerprint := func(args ...string) string {
 		t.Helper()
-		var c struct{ publishing }
-		parser, err := kong.New(&c)
+		p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+		line, _, _, err := p.parse(append([]string{"serve", source}, args...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parser.Parse(args); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.validate(); err != nil {
-			t.Fatal(err)
-		}
-		conf, err := c.configure("https://mill.example/", "https://mill.example/")
+		c := &line.Serve
+		p.start(&c.common)
+		plan, err := c.plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, editions, err := serving.Protocols(c.publisher(nil, false, false), nil)
+		docs, err := c.docs(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := json.Marshal([]any{conf, editions})
+		config, err := c.configure(docs, docs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(data)
+		_, key, err := serving.Protocols(c.publisher(nil, false, plan.embedder != nil), c.needsKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + key
 	}
-	values := map[string]string{
-		"exclude": "/drafts", "hide-kinds": "forum", "authors": "hidden", "list-items": "7", "site-contact": "mailto:miller@mill.example",
-		"sections": "/docs", "update-frequency": "daily", "files-url": "https://cdn.example", "arc-listed": "/members",
-		"crawl-priority": "/docs=0.5", "hub": "https://hub.example/",
-	}
-	elsewhere := map[string]bool{
-		"help":          true,
-		"exclude-types": true, // selects what is read
-		"rehost":        true, // the base URL
-	}
-	var c struct{ publishing }
-	parser, err := kong.New(&c)
+
+	p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+	_, _, k, err := p.parse([]string{"serve", source})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]string{key(): "no flag"}
-	for _, f := range parser.Model.Flags {
-		if elsewhere[f.Name] {
+	flags := flagsOf(k.Selected())
+	values := map[string]string{
+		"also": "tct-03", "arc-listed": "/x", "base-url": "https://x.example/", "crawl-priority": "/x=0.5", "embed-url": "http://localhost:1/v1",
+		"exclude": "/x", "files-url": "https://x.example", "hide-kinds": "forum", "hub": "https://x.example/", "list-items": "7", "open": "tct-01", "sections": "/x",
+	}
+	var outside []string
+	for _, names := range outsideFingerprint {
+		outside = append(outside, strings.Fields(names)...)
+	}
+	seen := map[string]string{fingerprint(): "no flag"}
+	for name, f := range flags {
+		if slices.Contains(outside, name) {
 			continue
 		}
-		arg := "--" + f.Name + "=" + values[f.Name]
-		if f.Target.Kind() == reflect.Bool {
-			if arg = "--" + f.Name; f.HasDefault && f.Default == "true" {
-				arg = "--no-" + f.Name
-			}
+		given := []string{"--" + name + "=" + cmp.Or(values[name], "x")}
+		switch {
+		case f.IsBool():
+			given = []string{fmt.Sprintf("--%s=%t", name, f.Default != "true")}
+		case f.Enum != "":
+			i := slices.IndexFunc(f.EnumSlice(), func(v string) bool { return v != "" && v != f.Default })
+			given = []string{"--" + name + "=" + f.EnumSlice()[i]}
 		}
-		is := key(arg)
+		switch name {
+		case "embed-url":
+			given = append(given, "--embed-model=x")
+		case "open":
+			given = append(given, "--require-key")
+		}
+		is := fingerprint(given...)
 		if was := seen[is]; was != "" {
-			t.Errorf("%s: the same publication as with %s", arg, was)
+			t.Errorf("%q has the fingerprint of %s: fill the options of the publisher with it, or list it as outside", given, was)
 		}
-		seen[is] = arg
+		seen[is] = strings.Join(given, " ")
 	}
-	if len(seen) < 15 {
-		t.Errorf("%d flags", len(seen))
+	for _, name := range outside {
+		if flags[name] == nil {
+			t.Errorf("there is no flag --%s", name)
+		}
 	}
 }
