@@ -202,15 +202,13 @@ type Document struct {
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
 	// Parts are the bytes of a large document in pieces that are written again
-	// only when they have changed. Every large document has them.
+	// only when they have changed. Every large document has them. Documents of a
+	// publisher with the same Parts are one document under several paths.
 	Parts *Parts
 	// PartsKeyed are the bytes for requests with a key of ScopeRead; nil = the same
 	// for everyone. If set, both forms vary by Authorization, and shared caches do
 	// not store this one. A request with an invalid key gets neither.
 	PartsKeyed *Parts
-	// AliasOf is the path of another large document with the same bytes, which is
-	// built only once; "" = none.
-	AliasOf string
 }
 
 // Advertisement is how a site leads to the documents of one protocol. The gateway

@@ -21,7 +21,12 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, m
 	if err != nil {
 		return nil, err
 	}
-	docs := slices.DeleteFunc(slices.Clone(all), func(d protocolDocument) bool { return d.AliasOf != "" })
+	var docs []protocolDocument
+	for _, d := range all {
+		if !slices.ContainsFunc(docs, d.alias) {
+			docs = append(docs, d)
+		}
+	}
 	since, err := m.touch(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
@@ -33,9 +38,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, m
 		}
 		m.Documents = append(m.Documents, next)
 	}
-	if err := m.name(all); err != nil {
-		return nil, err
-	}
+	m.name(all, docs)
 	return m, p.files(ctx, view, prev, m, made)
 }
 
@@ -52,6 +55,11 @@ func later(t, other time.Time) time.Time {
 type protocolDocument struct {
 	*millrace.Document
 	proto string
+}
+
+// alias reports whether two documents are one under two paths.
+func (d protocolDocument) alias(o protocolDocument) bool {
+	return d.proto == o.proto && d.Parts == o.Parts
 }
 
 // largeDocuments lists what has to be built. Protocols yield large documents
@@ -200,15 +208,13 @@ func (c *changes) add(d *millrace.Document, url string) {
 	}
 }
 
-// name gives documents the further paths that they have.
-func (m *manifest) name(all []protocolDocument) error {
+// name adds the aliases of the documents that were built, which are the first of
+// the manifest.
+func (m *manifest) name(all, built []protocolDocument) {
 	for _, d := range all {
-		if d.AliasOf == "" {
+		i := slices.IndexFunc(built, d.alias)
+		if built[i].Path == d.Path {
 			continue
-		}
-		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.AliasOf && l.Protocol == d.proto })
-		if i < 0 {
-			return millrace.Coded("same-as-nothing", fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.AliasOf))
 		}
 		same := m.Documents[i]
 		same.Path = d.Path
@@ -218,7 +224,6 @@ func (m *manifest) name(all []protocolDocument) error {
 		}
 		m.Documents = append(m.Documents, same)
 	}
-	return nil
 }
 
 // paths lists the large documents of a manifest.

@@ -34,7 +34,7 @@ func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millr
 					return write(ctx, w)
 				})
 				twin := *d
-				twin.Path, twin.AliasOf = "/twin.txt", d.Path
+				twin.Path = "/twin.txt"
 				if !yield(&twin, nil) {
 					return
 				}
@@ -139,21 +139,5 @@ func TestKeyedFormAlike(t *testing.T) {
 	}
 	if n := len(stored(t, p)); n != 2 {
 		t.Errorf("two documents are %d artifacts", n)
-	}
-}
-
-// A path of something that is not there is an error of the protocol.
-func TestSameAsNothing(t *testing.T) {
-	p := newTestPress(t, newMemSite(4), stray{&memProtocol{}}, nil)
-	if _, err := p.Publish(t.Context()); millrace.ErrorCode(err) != "same-as-nothing" {
-		t.Errorf("published: %v", err)
-	}
-}
-
-type stray struct{ *memProtocol }
-
-func (s stray) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
-	return func(yield func(*millrace.Document, error) bool) {
-		yield(&millrace.Document{Path: "/x.txt", AliasOf: "/nothing.txt", Large: true}, nil)
 	}
 }

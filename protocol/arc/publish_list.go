@@ -26,7 +26,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	})
 	list.PageCount = int64(site.Pages)
 	known := *list
-	known.Path, known.AliasOf = pathWellKnown, pathList
+	known.Path = pathWellKnown
 	twin := p.large(pathYAML, yamlType, func(keyed bool) *millrace.Parts {
 		h, entries := p.head(site, site.Time).appendYAML(nil), p.entries(v, keyed)
 		return &millrace.Parts{

@@ -201,7 +201,7 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff(list, keyed); diff != "" {
 		t.Errorf("the two forms differ in more (-public +keyed):\n%s", diff)
 	}
-	if twin := docs[pathWellKnown]; twin.AliasOf != pathList || text(t, twin.Write) != text(t, docs[pathList].Write) {
+	if twin := docs[pathWellKnown]; twin.Parts != docs[pathList].Parts || text(t, twin.Write) != text(t, docs[pathList].Write) {
 		t.Error("the well-known list is another")
 	}
 	if yaml := text(t, docs[pathYAML].Write); strings.Contains(yaml, "inner") || !strings.Contains(text(t, docs[pathYAML].PartsKeyed.Write), "inner") {
