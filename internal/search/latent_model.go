@@ -68,29 +68,6 @@ func (m *Model) Vector(terms []string) (v Vector, known int) {
 	return NewVector(sum), known
 }
 
-const (
-	// latentWeight is how much similarity counts beside words where a question
-	// has said enough, and enoughTerms is when it has.
-	//
-	// Questions that describe (Cranfield, 225 of them) do better the more it
-	// counts, up to 0.7: with words over their upper bound beside it, 0.3 gives
-	// nDCG@10 .419 and recall@100 .789 where bm25 alone gives .382 and .741.
-	// Questions that name (headings as questions for the sections below them,
-	// in manuals of 8,000 to 41,000 passages) lose by it, the more the larger
-	// the manual, and are short: at 0.3 for any length, their mean reciprocal
-	// rank falls by 2, 5 and 11 %. Growing with the length, it falls by 0.3, 0.6
-	// and 4 %, and the questions that describe keep what they gain.
-	latentWeight = 0.3
-	enoughTerms  = 8
-)
-
-// LatentWeight returns how much the similarity of latent vectors should count
-// beside words, from 0 to 1, for a question of which so many terms are known:
-// the fewer, the vaguer is its direction.
-func LatentWeight(known int) float64 {
-	return latentWeight * float64(min(max(known, 0), enoughTerms)) / enoughTerms
-}
-
 // modelFormat is the first byte of a Model that is kept. It changes with all
 // that makes the same bytes mean something else.
 const modelFormat = 1

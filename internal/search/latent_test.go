@@ -195,17 +195,3 @@ func TestModelKept(t *testing.T) {
 		}
 	}
 }
-
-func TestLatentWeight(t *testing.T) {
-	last := 0.0
-	for known := 0; known < 20; known++ {
-		w := LatentWeight(known)
-		if w < last || w > latentWeight || known == 0 && w != 0 {
-			t.Errorf("%d known terms: %g after %g", known, w, last)
-		}
-		last = w
-	}
-	if last != latentWeight {
-		t.Errorf("a long question: %g", last)
-	}
-}
