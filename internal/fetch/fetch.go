@@ -27,6 +27,9 @@ const (
 	keepIdle         = 90 * time.Second
 )
 
+// maxHeader limits the header of a response in bytes.
+const maxHeader = 64 << 10
+
 // Options changes a [Client]. The zero value is right for strangers' sites.
 type Options struct {
 	// AllowPrivate allows loopback and private addresses. False refuses them
@@ -61,8 +64,6 @@ type Options struct {
 	// MaxRatio limits decoded to coded bytes once a body has decoded to more
 	// than 1 MiB; 0 is 100.
 	MaxRatio int64
-	// MaxHeader limits the header of a response in bytes; 0 is 64 KiB.
-	MaxHeader int64
 	// Timeout limits one request from its start to the last byte of its
 	// body; 0 is one minute. A redirect or a retry is a request of its own.
 	Timeout time.Duration
@@ -164,7 +165,7 @@ func New(o *Options) *Client {
 		ResponseHeaderTimeout:  firstByteTimeout,
 		IdleConnTimeout:        keepIdle,
 		MaxIdleConnsPerHost:    16,
-		MaxResponseHeaderBytes: cmp.Or(o.MaxHeader, 64<<10),
+		MaxResponseHeaderBytes: maxHeader,
 		DisableCompression:     true, // bodies stay coded for their digests
 		ForceAttemptHTTP2:      true,
 	}

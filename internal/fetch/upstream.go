@@ -99,7 +99,7 @@ func newBehind(o *Options) map[string]*behind {
 			uo.ServerName = site.Hostname() // an address has no certificate, the site has
 		}
 		if b.transport, err = Upstream(at, uo); err == nil {
-			b.transport.MaxResponseHeaderBytes = cmp.Or(o.MaxHeader, 64<<10)
+			b.transport.MaxResponseHeaderBytes = maxHeader
 		}
 		all[origin(site)] = b
 	}
