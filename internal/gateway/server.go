@@ -28,7 +28,6 @@ type ServerOptions struct {
 	MaxConnections int           // at once, others get 503, or are closed under TLS; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
 	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
-	IdleTimeout    time.Duration // between two requests of a connection; 0 = 2 min
 	StopTimeout    time.Duration // for pending requests at the end; 0 = 10 s
 }
 
@@ -139,7 +138,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		ReadHeaderTimeout: read,
 		ReadTimeout:       2 * read,
 		WriteTimeout:      cmp.Or(s.o.WriteTimeout, time.Minute),
-		IdleTimeout:       cmp.Or(s.o.IdleTimeout, 2*time.Minute),
+		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    conns.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ConnContext:       conns.Context,
