@@ -35,8 +35,6 @@ type Options struct {
 	// pages are resolved against it. "" = the home that canonical links tell
 	// of, else a host that does not exist.
 	Base string
-	// MaxFile is the most bytes that a page may have; 0 = 50 MB.
-	MaxFile int64
 	// Rules correct the extraction of the pages; nil = none.
 	Rules  *extract.Rules
 	Logger *slog.Logger // nil = discard
@@ -79,10 +77,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &Folder{max: o.MaxFile, rules: o.Rules, log: o.Logger, now: time.Now}
-	if f.max <= 0 {
-		f.max = 50 << 20
-	}
+	f := &Folder{max: 50 << 20, rules: o.Rules, log: o.Logger, now: time.Now}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
