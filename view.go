@@ -179,17 +179,9 @@ type Document struct {
 	// large document. Draft-03 of TCT wants all of it.
 	Exact bool
 	Large bool // grows with the site: built with the edition, never in a request
-	// Public: a discovery document, which needs no key. Its request has no query.
-	Public bool
-	// Page is the identity of the page that the document is a form of; "" = none,
-	// or several. Continuation: a later part of a form that comes in parts.
-	Page         string
-	Continuation bool
-	// Query is the question that a search result answers; "" = no search.
-	Query string
-	// PageCount is the number of pages, changes or passages that the document
-	// names, roughly for a large document; 0 = none or unknown.
-	PageCount int64
+	// Subject is what the document contains. PageCount is rough for a large document.
+	// A Public document needs no key, and its request has no query.
+	Subject
 	// CacheField names a header field that is HIT, with an Age, when the body was
 	// made for an earlier request, and MISS when it was made for this one. Large
 	// documents have none.

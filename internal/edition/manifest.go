@@ -119,11 +119,11 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 	if d.Keyed != nil {
 		header["Vary"] = []string{varied(header["Vary"])}
 	}
-	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public}, guarded, 0, now)
+	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Exact: d.Exact, Subject: millrace.Subject{Public: d.Public}}, guarded, 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
-	e.about(&millrace.Document{PageCount: d.Names}, d.Protocol)
+	e.about(&millrace.Subject{PageCount: d.Names}, d.Protocol)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, p.sign
 	for _, c := range []coding{identity, gzipCoding} {
 		if d.Exact && c != identity {

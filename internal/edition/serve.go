@@ -76,7 +76,7 @@ func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, q *access.Requ
 	if err != nil {
 		return false, err
 	}
-	e.about(d, proto.Name)
+	e.about(&d.Subject, proto.Name)
 	e.key = keyOf(r.URL)
 	return p.give(w, r, e, nil, q)
 }
@@ -171,7 +171,7 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.
 	if err != nil {
 		return nil, err
 	}
-	e.about(d, proto.Name)
+	e.about(&d.Subject, proto.Name)
 	e.signer = p.sign
 	if d.Variant != "" {
 		// The target is that of another document, or of the site's own page.

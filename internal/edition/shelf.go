@@ -161,7 +161,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 		b := r.content.(*blob)
 		b.name, b.gzip = f.name(), true
 	}
-	e.about(&millrace.Document{PageCount: f.PageCount}, f.Protocol)
+	e.about(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
 	e.key, e.large, e.signer = keyOf(u), true, p.sign
 	e.reps[identity].Store(r)
 	return e.key, e, nil

@@ -16,11 +16,11 @@ type aside struct {
 }
 
 // about notes what a document of a protocol is of, beside the page.
-func (e *entry) about(d *millrace.Document, proto string) {
+func (e *entry) about(s *millrace.Subject, proto string) {
 	e.proto = proto
-	if d.Query != "" || d.PageCount > 0 || d.Continuation {
+	if s.Query != "" || s.PageCount > 0 || s.Continuation {
 		// A question may be a part of a long request.
-		e.aside = &aside{strings.Clone(d.Query), d.PageCount, d.Continuation}
+		e.aside = &aside{strings.Clone(s.Query), s.PageCount, s.Continuation}
 	}
 }
 

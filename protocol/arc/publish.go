@@ -127,7 +127,7 @@ func (p *publisher) policy() *millrace.Document {
 		h["Last-Modified"] = []string{p.update.UTC().Format(http.TimeFormat)}
 	}
 	return &millrace.Document{
-		Path: pathPolicy, ETag: "sha256-" + canon.SHA256Hex(p.terms), Header: h, Public: true,
+		Path: pathPolicy, ETag: "sha256-" + canon.SHA256Hex(p.terms), Header: h, Subject: millrace.Subject{Public: true},
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(p.terms)
 			return err

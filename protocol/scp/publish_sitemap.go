@@ -30,7 +30,7 @@ func sitemapHeader() http.Header {
 func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.Namespace) *millrace.Document {
 	parts := sitemap.Parts(v, Name, i, shards, head, in...)
 	return &millrace.Document{
-		Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, PageCount: int64(v.Site().Pages / shards),
+		Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, Subject: millrace.Subject{PageCount: int64(v.Site().Pages / shards)},
 		Parts: parts, Write: parts.Write,
 	}
 }

@@ -87,7 +87,7 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 		}
 		parts := p.parts(v, first, home, in)
 		out = append(out, &millrace.Document{
-			Path: p.listName(i, shards), Header: h, OneTag: true, Exact: p.Exact, Large: true, PageCount: int64(site.Pages / shards),
+			Path: p.listName(i, shards), Header: h, OneTag: true, Exact: p.Exact, Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages / shards)},
 			Parts: parts, Write: parts.Write,
 		})
 	}

@@ -172,7 +172,7 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 		h["Last-Modified"] = []string{t.Modified.UTC().Format(http.TimeFormat)}
 	}
 	return &millrace.Document{
-		Path: tagName(site, t), Page: canon.Relative(site.Base, t.URL), ETag: t.Value, Header: h,
+		Path: tagName(site, t), Subject: millrace.Subject{Page: canon.Relative(site.Base, t.URL)}, ETag: t.Value, Header: h,
 		Write: func(ctx context.Context, w io.Writer) error {
 			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
 			if err != nil {

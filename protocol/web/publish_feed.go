@@ -252,7 +252,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		h.Add("Link", millrace.Link{URL: head.Self, Rel: "self"}.String())
 	}
 	return &millrace.Document{
-		Path: path, Header: h, PageCount: of.names(site),
+		Path: path, Header: h, Subject: millrace.Subject{PageCount: of.names(site)},
 		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
 		Write: func(ctx context.Context, w io.Writer) error {
 			items, err := d.feedItems(ctx, v, of)

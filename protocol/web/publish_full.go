@@ -36,7 +36,7 @@ func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 		},
 		Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
 	}
-	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, PageCount: int64(site.Pages), Parts: parts, Write: parts.Write}
+	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages)}, Parts: parts, Write: parts.Write}
 }
 
 // whole gives a page as a part of a file: its title, where it is, and what it

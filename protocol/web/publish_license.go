@@ -30,7 +30,7 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 		h["Last-Modified"] = []string{at.UTC().Format(http.TimeFormat)}
 	}
 	return &millrace.Document{
-		Path: licensePath, ETag: "license-" + canon.SHA256Hex(body)[:32], Header: h, Public: true,
+		Path: licensePath, ETag: "license-" + canon.SHA256Hex(body)[:32], Header: h, Subject: millrace.Subject{Public: true},
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err

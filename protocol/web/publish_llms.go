@@ -51,7 +51,7 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 		}
 		return nil
 	})
-	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, PageCount: l.named(), Parts: parts, Write: parts.Write}, nil
+	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.named()}, Parts: parts, Write: parts.Write}, nil
 }
 
 // named gives how many pages the file names itself: of others it names the

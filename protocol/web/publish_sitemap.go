@@ -43,7 +43,7 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	for i := range shards {
 		parts := sitemap.Parts(v, Name, i, shards, "")
 		out = append(out, &millrace.Document{
-			Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, PageCount: int64(v.Site().Pages / shards),
+			Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, Subject: millrace.Subject{PageCount: int64(v.Site().Pages / shards)},
 			Parts: parts, Write: parts.Write,
 		})
 	}
