@@ -3,48 +3,48 @@ package millrace
 // Block is one piece of a page's content, in reading order. Which fields a
 // type uses is said at the type; the others are zero.
 type Block struct {
-	Type BlockType `json:"type"`
+	Type BlockType `json:"type"` // type of the block
 
-	Text  string `json:"text,omitempty"`  // plain text, UTF-8; its structure is in Spans
-	Spans []Span `json:"spans,omitempty"` // ordered by Start, then longer first; properly nested
+	Text  string `json:"text,omitempty"`  // plain text in UTF-8
+	Spans []Span `json:"spans,omitempty"` // formatting of the text, ordered by start, then longer first; properly nested
 
 	Level    int           `json:"level,omitempty"`    // heading: 1 to 6
 	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: the fragment that leads to it
 	Language string        `json:"language,omitempty"` // code: lower case, such as "go"; math: "tex" or "mathml"
-	Ordered  bool          `json:"ordered,omitempty"`  // list
-	Reversed bool          `json:"reversed,omitempty"` // ordered list: its numbers go down; without Start, to 1
-	Start    int           `json:"start,omitempty"`    // ordered list: its first number when that is not 1
-	Items    []Item        `json:"items,omitempty"`    // list, definitions
-	Rows     [][]Cell      `json:"rows,omitempty"`     // table
+	Ordered  bool          `json:"ordered,omitempty"`  // list: it is numbered
+	Reversed bool          `json:"reversed,omitempty"` // numbered list: its numbers go down; without start, to 1
+	Start    int           `json:"start,omitempty"`    // numbered list: its first number if not 1
+	Items    []Item        `json:"items,omitempty"`    // list, definitions: the items
+	Rows     [][]Cell      `json:"rows,omitempty"`     // table: the rows
 	Blocks   []Block       `json:"blocks,omitempty"`   // quote, callout, footnote: what is inside
-	Caption  string        `json:"caption,omitempty"`  // table, image, video, audio, code: its caption or label
-	Title    string        `json:"title,omitempty"`    // callout, link, embed, video, audio: its heading or name
+	Caption  string        `json:"caption,omitempty"`  // table, image, video, audio, code: caption or label
+	Title    string        `json:"title,omitempty"`    // callout, link, embed, video, audio: heading or name
 	Kind     string        `json:"kind,omitempty"`     // callout: note, tip, important, warning, caution; embed: its provider
-	Cite     string        `json:"cite,omitempty"`     // quote: who or what is quoted, as text
+	Cite     string        `json:"cite,omitempty"`     // quote: source of the quote
 	URL      string        `json:"url,omitempty"`      // image, video, audio, embed, link: absolute; quote: its cite URL
-	Alt      string        `json:"alt,omitempty"`      // image
-	Poster   string        `json:"poster,omitempty"`   // video, audio: absolute
+	Alt      string        `json:"alt,omitempty"`      // image: alternative text
+	Poster   string        `json:"poster,omitempty"`   // video, audio: URL of the poster image
 	Sources  []MediaSource `json:"sources,omitempty"`  // video, audio: further sources
-	Tracks   []Track       `json:"tracks,omitempty"`   // video, audio
+	Tracks   []Track       `json:"tracks,omitempty"`   // video, audio: text tracks
 	Rel      []string      `json:"rel,omitempty"`      // link: its relations, such as "nofollow"
-	Media    *Media        `json:"media,omitempty"`    // video, audio: what else is known of it; nil = nothing
+	Media    *Media        `json:"media,omitempty"`    // video, audio: more metadata
 }
 
 // Media is what is known of a video or an audio beside its sources.
 type Media struct {
-	Duration   string    `json:"duration,omitempty"` // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
-	Width      int       `json:"width,omitempty"`    // pixels
-	Height     int       `json:"height,omitempty"`   // pixels
-	Creator    string    `json:"creator,omitempty"`  // display name
-	Series     string    `json:"series,omitempty"`   // the album, season or series that it is a part of
-	Chapters   []Chapter `json:"chapters,omitempty"`
+	Duration   string    `json:"duration,omitempty"`   // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
+	Width      int       `json:"width,omitempty"`      // pixels
+	Height     int       `json:"height,omitempty"`     // pixels
+	Creator    string    `json:"creator,omitempty"`    // display name
+	Series     string    `json:"series,omitempty"`     // album, season or series
+	Chapters   []Chapter `json:"chapters,omitempty"`   // chapters in order of time
 	Transcript string    `json:"transcript,omitempty"` // plain text
 }
 
 // Chapter is a part of a video or an audio.
 type Chapter struct {
-	Time  int    `json:"time"` // where it starts, in seconds
-	Title string `json:"title"`
+	Time  int    `json:"time"`  // start in seconds
+	Title string `json:"title"` // title of the chapter
 }
 
 // BlockType names the form of a block.
@@ -72,10 +72,10 @@ const (
 // Span marks a part of a block's text. Start and End are byte offsets into
 // Text, 0 <= Start < End <= len(Text), both at the edge of a character.
 type Span struct {
-	Type  SpanType `json:"type"`
-	Start int      `json:"start"`
-	End   int      `json:"end"`
-	URL   string   `json:"url,omitempty"` // link: absolute
+	Type  SpanType `json:"type"`          // type of the span
+	Start int      `json:"start"`         // byte offset of its first byte in the text
+	End   int      `json:"end"`           // byte offset after its last byte
+	URL   string   `json:"url,omitempty"` // link: absolute URL
 }
 
 // SpanType is the type of a span.
@@ -113,33 +113,33 @@ func (b *Block) Number(item int) int {
 
 // Item is one item of a list, or one term with its definition.
 type Item struct {
-	Term   string  `json:"term,omitempty"` // definitions: the term; several terms are joined by "\n"
-	Text   string  `json:"text,omitempty"`
-	Spans  []Span  `json:"spans,omitempty"`  // of Text
-	Task   bool    `json:"task,omitempty"`   // it has a checkbox
-	Done   bool    `json:"done,omitempty"`   // which is checked
-	Blocks []Block `json:"blocks,omitempty"` // what follows Text inside the item, nested lists included
+	Term   string  `json:"term,omitempty"`   // definitions: the term; several terms are joined by "\n"
+	Text   string  `json:"text,omitempty"`   // plain text of the item
+	Spans  []Span  `json:"spans,omitempty"`  // formatting of the text
+	Task   bool    `json:"task,omitempty"`   // the item has a checkbox
+	Done   bool    `json:"done,omitempty"`   // the checkbox is checked
+	Blocks []Block `json:"blocks,omitempty"` // blocks after the text, such as nested lists
 }
 
 // Cell is one cell of a table. A span of 0 means 1.
 type Cell struct {
-	Text    string `json:"text,omitempty"`
-	Spans   []Span `json:"spans,omitempty"`
-	Header  bool   `json:"header,omitempty"`
-	Colspan int    `json:"colspan,omitempty"`
-	Rowspan int    `json:"rowspan,omitempty"`
+	Text    string `json:"text,omitempty"`    // plain text of the cell
+	Spans   []Span `json:"spans,omitempty"`   // formatting of the text
+	Header  bool   `json:"header,omitempty"`  // header cell
+	Colspan int    `json:"colspan,omitempty"` // number of columns, if more than 1
+	Rowspan int    `json:"rowspan,omitempty"` // number of rows, if more than 1
 }
 
 // MediaSource is one form of a video or an audio.
 type MediaSource struct {
-	URL  string `json:"url"`            // absolute
+	URL  string `json:"url"`            // absolute URL
 	Type string `json:"type,omitempty"` // media type
 }
 
 // Track is a text track of a video or an audio.
 type Track struct {
-	URL      string `json:"url"` // absolute
-	Kind     string `json:"kind,omitempty"`
-	Language string `json:"language,omitempty"`
-	Label    string `json:"label,omitempty"`
+	URL      string `json:"url"`                // absolute URL
+	Kind     string `json:"kind,omitempty"`     // kind, such as captions
+	Language string `json:"language,omitempty"` // BCP 47 language tag
+	Label    string `json:"label,omitempty"`    // label for people
 }

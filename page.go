@@ -21,25 +21,23 @@ type Page struct {
 	URL string `json:"url"`
 
 	Title       string            `json:"title,omitempty"`
-	Description string            `json:"description,omitempty"` // the page's own, such as its meta description
-	Summary     string            `json:"summary,omitempty"`     // one to three sentences
-	Author      string            `json:"author,omitempty"`      // display name, never an address
-	Published   time.Time         `json:"published,omitzero"`    // UTC, whole seconds
-	Modified    time.Time         `json:"modified,omitzero"`     // UTC, whole seconds
-	Language    string            `json:"language,omitempty"`    // BCP 47
-	Section     string            `json:"section,omitempty"`     // the part of the site it belongs to
-	Tags        []string          `json:"tags,omitempty"`
-	Kind        PageKind          `json:"kind,omitempty"`
-	Schema      []json.RawMessage `json:"schema,omitempty"` // JSON-LD objects, one element each
-	Access      Access            `json:"access,omitzero"`
-	Blocks      []Block           `json:"blocks,omitempty"`
+	Description string            `json:"description,omitempty"` // description of the page, such as its meta description
+	Summary     string            `json:"summary,omitempty"`     // summary in one to three sentences
+	Author      string            `json:"author,omitempty"`      // display name of the author, never an e-mail address
+	Published   time.Time         `json:"published,omitzero"`    // when it was published, in UTC and whole seconds
+	Modified    time.Time         `json:"modified,omitzero"`     // when it was last modified, in UTC and whole seconds
+	Language    string            `json:"language,omitempty"`    // BCP 47 language tag
+	Section     string            `json:"section,omitempty"`     // part of the site
+	Tags        []string          `json:"tags,omitempty"`        // tags or keywords
+	Kind        PageKind          `json:"kind,omitempty"`        // kind of the page, such as article
+	Schema      []json.RawMessage `json:"schema,omitempty"`      // JSON-LD objects
+	Access      Access            `json:"access,omitzero"`       // what keeps the page out of public documents
+	Blocks      []Block           `json:"blocks,omitempty"`      // content of the page
 
-	// Extra is data that only one protocol understands, by the protocol's name,
-	// such as "arc".
-	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+	Extra map[string]json.RawMessage `json:"extra,omitempty"` // data of single protocols, by the name of the protocol, such as "arc"
 
-	Known  Fields `json:"known"`            // which fields the source speaks for
-	Detail Detail `json:"detail,omitempty"` // how rich Blocks is
+	Known  Fields `json:"known"`            // fields that the source knows
+	Detail Detail `json:"detail,omitempty"` // how rich the blocks are
 	// Unconfirmed: the content came with a hash of itself that it does not match.
 	// It belongs to FieldContent, and no protocol publishes it.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
@@ -96,8 +94,8 @@ const (
 
 // Access is what a page itself says about who may have it.
 type Access struct {
-	NoIndex bool `json:"noindex,omitempty"` // robots meta or X-Robots-Tag noindex: in no public document
-	Auth    bool `json:"auth,omitempty"`    // needs authentication: in no public document
+	NoIndex bool `json:"noindex,omitempty"` // robots meta or X-Robots-Tag has noindex
+	Auth    bool `json:"auth,omitempty"`    // the page needs authentication
 }
 
 // Fields is a set of page fields.

@@ -20,18 +20,18 @@ import (
 // `millrace discover --json` prints.
 type Discovery struct {
 	Site     string             `json:"site"`
-	Moved    string             `json:"moved,omitempty"` // where the root leads to, if that is another site
-	Ways     []DiscoveredWay    `json:"ways"`
-	Absent   []string           `json:"absent"`  // protocols that the site does not have
-	First    string             `json:"first"`   // the way that a first pull would take; "" = none
-	Refresh  string             `json:"refresh"` // and a later one
-	Plan     *discover.Plan     `json:"plan"`
-	Purpose  millrace.Purpose   `json:"purpose"`
-	Policies []DiscoveredPolicy `json:"policies"`
-	Licenses []discover.License `json:"licenses"`
-	Robots   DiscoveredRobots   `json:"robots"`
-	Requests int64              `json:"requests"` // that the look has taken
-	Received int64              `json:"bytes_received"`
+	Moved    string             `json:"moved,omitempty"` // where the root redirects to, if that is another site
+	Ways     []DiscoveredWay    `json:"ways"`            // ways to read the site
+	Absent   []string           `json:"absent"`          // protocols that the site does not have
+	First    string             `json:"first"`           // way of a first pull; "" if there is none
+	Refresh  string             `json:"refresh"`         // way of a later pull; "" if there is none
+	Plan     *discover.Plan     `json:"plan"`            // planned routes and their cost
+	Purpose  millrace.Purpose   `json:"purpose"`         // purpose of the content
+	Policies []DiscoveredPolicy `json:"policies"`        // documents about the use of the content
+	Licenses []discover.License `json:"licenses"`        // licence documents
+	Robots   DiscoveredRobots   `json:"robots"`          // what robots.txt says
+	Requests int64              `json:"requests"`        // number of requests of the probe
+	Received int64              `json:"bytes_received"`  // bytes received, with header fields
 	Seconds  float64            `json:"seconds"`
 }
 
@@ -39,34 +39,34 @@ type Discovery struct {
 // its pages -1.
 type DiscoveredWay struct {
 	Protocol        string `json:"protocol"`
-	Entry           string `json:"entry"`
-	Pages           int    `json:"pages"`   // -1 = not known
-	Carries         string `json:"carries"` // blocks, text or summaries; "" = nothing
-	Bare            int    `json:"bare"`    // pages that it names without their content
-	Deletes         bool   `json:"deletes"` // a refresh tells of the pages that are gone
-	FirstRequests   int64  `json:"first_requests"`
-	FirstBytes      int64  `json:"first_bytes"`
-	RefreshRequests int64  `json:"refresh_requests"`
-	RefreshBytes    int64  `json:"refresh_bytes"`
-	Allowed         bool   `json:"allowed"`
-	Reason          string `json:"reason"`          // why it is not allowed, or what is wrong with it; "" = nothing is
-	Code            string `json:"code,omitempty"`  // of the reason
-	Basis           string `json:"basis,omitempty"` // what the figures rest on; "" = all was counted
+	Entry           string `json:"entry"`            // URL of the first document
+	Pages           int    `json:"pages"`            // number of pages; -1 if unknown
+	Carries         string `json:"carries"`          // blocks, text or summaries; "" if nothing
+	Bare            int    `json:"without_content"`  // pages that it names without content
+	Deletes         bool   `json:"deletes"`          // a refresh reports deleted pages
+	FirstRequests   int64  `json:"first_requests"`   // requests of a first pull
+	FirstBytes      int64  `json:"first_bytes"`      // bytes of a first pull
+	RefreshRequests int64  `json:"refresh_requests"` // requests of a later pull
+	RefreshBytes    int64  `json:"refresh_bytes"`    // bytes of a later pull
+	Allowed         bool   `json:"allowed"`          // the policy and robots.txt allow it
+	Reason          string `json:"reason"`           // why it is not allowed or not usable; "" if it is
+	Code            string `json:"code,omitempty"`   // of the reason
+	Basis           string `json:"basis,omitempty"`  // what the figures are estimated from; absent if all is counted
 }
 
 // DiscoveredPolicy is what one document says about the use of the content.
 type DiscoveredPolicy struct {
-	Document string                    `json:"document"`
-	Purposes map[millrace.Purpose]bool `json:"purposes"`
+	Document string                    `json:"document"` // URL of the document
+	Purposes map[millrace.Purpose]bool `json:"purposes"` // whether each purpose is allowed
 	*Policy
 }
 
 // DiscoveredRobots is what robots.txt says.
 type DiscoveredRobots struct {
-	Root       bool            `json:"root_allowed"`
-	Closed     string          `json:"rule,omitempty"` // that disallows the root
-	CrawlDelay float64         `json:"crawl_delay"`    // in seconds
-	Said       []discover.Said `json:"said"`
+	Root       bool            `json:"root_allowed"`   // robots.txt allows the root
+	Closed     string          `json:"rule,omitempty"` // rule that disallows the root
+	CrawlDelay float64         `json:"crawl_delay"`    // crawl delay in seconds
+	Said       []discover.Said `json:"statements"`     // lines about the use of the content
 }
 
 // NewDiscovery describes a site that was probed. The plan is that of a pull, which

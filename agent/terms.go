@@ -7,15 +7,15 @@ import (
 
 // Policy is what a pull says of the policy that it has kept to.
 type Policy struct {
-	Documents    []string `json:"documents"`
-	Terms        string   `json:"terms,omitempty"`
-	Contact      string   `json:"contact,omitempty"`
-	Requirements []string `json:"requirements,omitempty"` // what is asked of those who use the content
-	PerSecond    float64  `json:"requests_per_second,omitempty"`
-	PerDay       int      `json:"requests_per_day,omitempty"`
-	Retention    float64  `json:"retention_seconds,omitempty"`  // how long copies may be kept
-	Access       string   `json:"access,omitempty"`             // who may have the content
-	Approved     []string `json:"approved_consumers,omitempty"` // agents that are named; others are not forbidden by that
+	Documents    []string `json:"documents"`                     // URLs of the documents
+	Terms        string   `json:"terms,omitempty"`               // URL of the terms of use
+	Contact      string   `json:"contact,omitempty"`             // URL of the contact
+	Requirements []string `json:"requirements,omitempty"`        // what users of the content must do
+	PerSecond    float64  `json:"requests_per_second,omitempty"` // maximum requests a second
+	PerDay       int      `json:"requests_per_day,omitempty"`    // maximum requests a day
+	Retention    float64  `json:"retention_seconds,omitempty"`   // how long copies may be kept
+	Access       string   `json:"access,omitempty"`              // who may have the content
+	Approved     []string `json:"approved_consumers,omitempty"`  // agents that are approved by name
 }
 
 // PolicyOf sums up documents. It returns nil if there are none.

@@ -11,40 +11,38 @@ import (
 // outcomes are for people and tests.
 type Report struct {
 	Site      string             `json:"site"`
-	Protocols map[string]*Result `json:"protocols"` // by name
-	Findings  []Finding          `json:"findings"`  // by suite, rule and the order of the rule
+	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
+	Findings  []Finding          `json:"findings"`  // places that break a rule
 	Outcomes  []Outcome          `json:"-"`         // one per rule, in order
 }
 
 // Result counts the rules of one protocol. Each rule counts once, however
 // often it failed.
 type Result struct {
-	Label string `json:"label"` // of the protocol for people
-	Found bool   `json:"found"` // the site has the protocol
-	// Version is the other version of the protocol that the site has, which the
-	// rules do not judge; "" if it has none.
-	Version       string `json:"version,omitempty"`
-	Must          Count  `json:"must"`
-	Should        Count  `json:"should"`
-	NotApplicable int    `json:"not_applicable"`
-	NotRun        int    `json:"not_run"`
+	Label         string `json:"label"`             // name of the protocol for people
+	Found         bool   `json:"found"`             // the site has the protocol
+	Version       string `json:"version,omitempty"` // another version that the site has, which the rules do not cover
+	Must          Count  `json:"must"`              // MUST rules
+	Should        Count  `json:"should"`            // SHOULD rules
+	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site
+	NotRun        int    `json:"not_run"`           // rules that could not run
 }
 
 // Count counts the rules of one level.
 type Count struct {
-	Pass int `json:"pass"`
-	Fail int `json:"fail"`
+	Pass int `json:"pass"` // rules that hold
+	Fail int `json:"fail"` // rules that are broken
 }
 
 // Finding reports one place that breaks a rule.
 type Finding struct {
-	Rule     string `json:"rule"` // its ID
+	Rule     string `json:"rule"` // ID of the rule
 	Protocol string `json:"protocol"`
-	Level    Level  `json:"level"`
-	Section  string `json:"section"`
-	URL      string `json:"url"` // "" when Got counts the places that were left out
-	Got      string `json:"got"`
-	Want     string `json:"want"`
+	Level    Level  `json:"level"`   // MUST or SHOULD
+	Section  string `json:"section"` // section of the specification
+	URL      string `json:"url"`     // URL of the place; "" if got counts more places
+	Got      string `json:"got"`     // what is there
+	Want     string `json:"want"`    // what the rule demands
 }
 
 // State is how a rule ended.

@@ -69,36 +69,26 @@ const (
 // Plan is how to read a site: its first sync and its refreshes. The two are
 // chosen separately, and may use different ways.
 type Plan struct {
-	First   Route `json:"first"`
-	Refresh Route `json:"refresh"`
-	// Quotes are what each way is expected to take by itself, closed ones as
-	// well, in the order of the site.
-	Quotes []Quote `json:"quotes"`
+	First   Route   `json:"first"`   // route of a first pull
+	Refresh Route   `json:"refresh"` // route of a later pull
+	Quotes  []Quote `json:"quotes"`  // cost of each way by itself, with the ways that are not allowed
 }
 
 // Quote is the cost of one way, without the cost of what it lacks.
 type Quote struct {
 	Protocol string        `json:"protocol"`
-	First    protocol.Cost `json:"first"`
-	Refresh  protocol.Cost `json:"refresh"` // when as many pages have changed as the model says
+	First    protocol.Cost `json:"first"`   // cost of a first pull
+	Refresh  protocol.Cost `json:"refresh"` // cost of a later pull, with an estimated number of changed pages
 }
 
 // Route is one way to read a site, with the ways that complement it.
 type Route struct {
-	// Primary is the way that decides which pages there are; "" = none is open.
-	Primary string `json:"roll"`
-	// Fill are the ways to pages that the roll names and does not give, the best
-	// first.
-	Fill []string `json:"fill,omitempty"`
-	// Deletions is the way that tells of pages that are gone, where the roll
-	// does not; "" = the roll does, or it is read from the start now and then.
-	Deletions string `json:"deletions,omitempty"`
-	// Next are the ways to take if the roll fails, the best first.
-	Next []string `json:"next,omitempty"`
-	// Cost is what the route is expected to take, with its helpers.
-	Cost protocol.Cost `json:"cost"`
-	// Why says in a sentence why it is this one.
-	Why string `json:"why"`
+	Primary   string        `json:"primary"`             // way that lists the pages; "" if no way is open
+	Fill      []string      `json:"fill,omitempty"`      // ways to pages that the primary way lists without content, the best first
+	Deletions string        `json:"deletions,omitempty"` // way that reports deleted pages, if the primary way does not
+	Next      []string      `json:"next,omitempty"`      // ways to take if the primary way fails, the best first
+	Cost      protocol.Cost `json:"cost"`                // expected cost
+	Why       string        `json:"why"`                 // why this route was chosen
 }
 
 // load is a cost that is expected, so that it may have parts of a request.

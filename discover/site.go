@@ -124,15 +124,15 @@ type Robots struct {
 
 // Said is one record of robots.txt, such as "Content-Signal: ai-train=no".
 type Said struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Line  int    `json:"line"`
+	Name  string `json:"name"`  // name of the line
+	Value string `json:"value"` // value of the line
+	Line  int    `json:"line"`  // number of the line
 }
 
 // License is a document with the licence terms of the content.
 type License struct {
 	URL  string `json:"url"`
-	From string `json:"from"` // what names it: "Link", "HTML" or "robots.txt"
+	From string `json:"from"` // where it is named: "Link", "HTML" or "robots.txt"
 }
 
 // Way returns a way by its name, or nil if the site does not have it.

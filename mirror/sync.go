@@ -56,7 +56,7 @@ type Report struct {
 // Skip is one page that was left unchanged, and why.
 type Skip struct {
 	URL    string `json:"url"`
-	Code   string `json:"code"` // see millrace.ErrorCode
+	Code   string `json:"code"` // code of the reason
 	Reason string `json:"reason"`
 }
 

@@ -31,8 +31,8 @@ type Offer struct {
 
 // Cost is what reading something takes.
 type Cost struct {
-	Requests int64 `json:"requests"`
-	Bytes    int64 `json:"bytes"` // of bodies, as they are sent
+	Requests int64 `json:"requests"` // number of requests
+	Bytes    int64 `json:"bytes"`    // bytes of bodies, as sent
 }
 
 // Add gives c and n times d.

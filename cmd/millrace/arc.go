@@ -102,9 +102,9 @@ type arcLintCommand struct {
 // arcLintResult is what `millrace arc lint --json` prints of a page.
 type arcLintResult struct {
 	Page     string             `json:"page"`
-	Findings []snapshot.Finding `json:"findings"`
+	Findings []snapshot.Finding `json:"findings"` // places that break a rule
 	Error    string             `json:"error,omitempty"`
-	Code     string             `json:"code,omitempty"` // of the error
+	Code     string             `json:"code,omitempty"`
 }
 
 // Run lints pages one after the other. Findings and what cannot be read are a
@@ -183,8 +183,8 @@ type arcAnnotateCommand struct {
 // arcAdditions is what `millrace arc annotate --json` prints.
 type arcAdditions struct {
 	Page  string              `json:"page"`
-	Out   string              `json:"out,omitempty"`
-	Added []snapshot.Addition `json:"added"`
+	Out   string              `json:"out,omitempty"` // file that was written
+	Added []snapshot.Addition `json:"added"`         // added attributes
 }
 
 // Run proposes attributes. With --json it prints what it adds in place of the

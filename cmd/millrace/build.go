@@ -37,20 +37,18 @@ type buildCommand struct {
 
 // buildReport is what `millrace build --json` prints.
 type buildReport struct {
-	Site string `json:"site"`
-	URL  string `json:"url"`
-	As   string `json:"as"`
-	// FilesURL is where collections are fetched from, if that is elsewhere:
-	// what lies in the folder under /scp belongs there.
-	FilesURL string        `json:"files_url,omitempty"`
-	Out      string        `json:"out"`
+	Site     string        `json:"site"`
+	URL      string        `json:"url"`                 // base URL of the folder
+	As       string        `json:"as"`                  // kind of the source, such as folder
+	FilesURL string        `json:"files_url,omitempty"` // base URL of collections, if it is another; the files below /scp belong there
+	Out      string        `json:"out"`                 // folder that was written
 	Pages    int           `json:"pages"`
-	Skipped  []mirror.Skip `json:"skipped"` // of the source
+	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
 	static.Report
-	Hosts   []serving.HostReport `json:"hosts"`
+	Hosts   []serving.HostReport `json:"hosts"` // what static hosts cannot do with the folder
 	Seconds float64              `json:"seconds"`
 	Error   string               `json:"error,omitempty"`
-	Code    string               `json:"code,omitempty"` // of the error
+	Code    string               `json:"code,omitempty"`
 }
 
 // Run builds once.

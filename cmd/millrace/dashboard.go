@@ -137,8 +137,8 @@ type keysPasswordCommand struct {
 
 // passwordReport is what `millrace keys password --json` prints.
 type passwordReport struct {
-	Password string `json:"password"` // now, and never again
-	Hash     string `json:"hash"`     // for the key dashboard-password
+	Password string `json:"password"` // the password, which is shown only now
+	Hash     string `json:"hash"`     // value for the key dashboard-password
 }
 
 // newPassword makes a password and its hash.

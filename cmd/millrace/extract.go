@@ -33,28 +33,27 @@ type extractCommand struct {
 // extractReport is what `millrace extract --json` prints.
 type extractReport struct {
 	*millrace.Page
-	Text      string            `json:"text"`
-	Sources   map[string]string `json:"sources"`
-	Canonical string            `json:"canonical,omitempty"`
-	Reason    string            `json:"reason,omitempty"` // why there is no content
-	Code      string            `json:"code,omitempty"`   // of Reason
-	Explained *explained        `json:"explained,omitempty"`
+	Text      string            `json:"text"`                // plain text of the page
+	Sources   map[string]string `json:"sources"`             // where each field was found
+	Canonical string            `json:"canonical,omitempty"` // canonical URL that the page names
+	Reason    string            `json:"reason,omitempty"`    // why the page has no content
+	Code      string            `json:"code,omitempty"`      // code of the reason
+	Explained *explained        `json:"explained,omitempty"` // decisions, with --explain
 }
 
 // explained is what --explain adds.
 type explained struct {
-	Root    string `json:"root"` // selector
-	Kept    []part `json:"kept"` // what only a rule has kept
-	Dropped []part `json:"dropped"`
-	// Idle are rules that no element of the page goes by, such as "drop .promo".
-	Idle []string `json:"idle,omitempty"`
+	Root    string   `json:"root"`           // selector of the content
+	Kept    []part   `json:"kept"`           // parts that only a rule kept
+	Dropped []part   `json:"dropped"`        // parts that were dropped
+	Idle    []string `json:"idle,omitempty"` // rules that match nothing, such as "drop .promo"
 }
 
 // part is a subtree that was kept or dropped.
 type part struct {
-	Selector string `json:"selector"`
-	Reason   string `json:"reason"`
-	Words    int    `json:"words"`
+	Selector string `json:"selector"` // CSS selector of the part
+	Reason   string `json:"reason"`   // why it was kept or dropped
+	Words    int    `json:"words"`    // number of words
 }
 
 // Run extracts one page. A page without content is a result, and says why.

@@ -74,13 +74,13 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 
 // keyReport is what `millrace keys --json` prints of a key.
 type keyReport struct {
-	Name    string           `json:"name"`
-	Rights  []millrace.Scope `json:"rights"`
-	Created *time.Time       `json:"created,omitempty"`
-	Expires *time.Time       `json:"expires,omitempty"` // never, if it is left out
-	Revoked *time.Time       `json:"revoked,omitempty"`
-	Holds   bool             `json:"holds"`
-	Key     string           `json:"key,omitempty"` // when it is made, and never again
+	Name    string           `json:"name"`              // name of the key
+	Rights  []millrace.Scope `json:"scopes"`            // scopes of the key
+	Created *time.Time       `json:"created,omitempty"` // when it was created
+	Expires *time.Time       `json:"expires,omitempty"` // when it expires; absent if never
+	Revoked *time.Time       `json:"revoked,omitempty"` // when it was revoked
+	Holds   bool             `json:"valid"`             // the key is accepted now
+	Key     string           `json:"key,omitempty"`     // the key, only when it is created
 }
 
 func reportOf(k store.Key, now time.Time) keyReport {
@@ -252,9 +252,12 @@ func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 	if err := s.Keys().Revoke(ctx, c.Name); err != nil {
 		return err
 	}
-	return p.report(struct {
-		Revoked string `json:"revoked"`
-	}{c.Name}, func(w *bytes.Buffer) {
+	return p.report(revokeReport{c.Name}, func(w *bytes.Buffer) {
 		fmt.Fprintf(w, "%s is revoked: a server that runs lets it in no more\n", c.Name)
 	})
+}
+
+// revokeReport is what `millrace keys revoke --json` prints.
+type revokeReport struct {
+	Revoked string `json:"revoked"` // the name of the key
 }

@@ -38,15 +38,18 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	} else if err != nil {
 		return err
 	}
-	return p.report(struct {
-		File string `json:"file"`
-		ID   string `json:"keyid"`
-	}{c.File, key.ID()}, func(w *bytes.Buffer) {
+	return p.report(signKeyReport{c.File, key.ID()}, func(w *bytes.Buffer) {
 		if !c.Quiet {
 			fmt.Fprintln(p.stderr, "Publish it with millrace keys directory, or millrace serve --sign-directory. Keep the file to yourself.")
 		}
 		fmt.Fprintln(w, key.ID())
 	})
+}
+
+// signKeyReport is what `millrace keys sign --json` prints.
+type signKeyReport struct {
+	File string `json:"file"`  // the file of the private key
+	ID   string `json:"keyid"` // the thumbprint of the public key, which signatures name
 }
 
 // keysDirectoryCommand writes a directory of keys.
@@ -60,12 +63,12 @@ type keysDirectoryCommand struct {
 
 // directoryReport is what `millrace keys directory --json` prints.
 type directoryReport struct {
-	Path    string      `json:"path"`
-	Type    string      `json:"type"`
-	Keys    []string    `json:"keys"`
-	Header  http.Header `json:"header,omitempty"`
-	Expires *time.Time  `json:"expires,omitempty"`
-	Body    string      `json:"body"`
+	Path    string      `json:"path"`              // path to publish the directory at
+	Type    string      `json:"type"`              // media type of the directory
+	Keys    []string    `json:"keys"`              // key IDs in the directory
+	Header  http.Header `json:"header,omitempty"`  // header fields to send with it
+	Expires *time.Time  `json:"expires,omitempty"` // when the signatures expire
+	Body    string      `json:"body"`              // the directory
 }
 
 // Run writes a directory.

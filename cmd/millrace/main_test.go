@@ -70,6 +70,7 @@ func command(t *testing.T, env map[string]string, args ...string) (code int, std
 	}
 	var out, errs buffer
 	code = run(t.Context(), args, environment(env), strings.NewReader(""), &out, &errs)
+	checkReport(t, args, out.String())
 	return code, out.String(), errs.String()
 }
 

@@ -27,7 +27,7 @@ type mcpCommand struct {
 
 // mcpReport is what `millrace mcp --listen --json` prints once it is ready.
 type mcpReport struct {
-	URL string `json:"url"`
+	URL string `json:"url"` // URL of the endpoint
 }
 
 // Run answers until its client, or its context, ends.

@@ -41,11 +41,11 @@ type serveCommand struct {
 // serveReport is what `millrace serve --json` prints once it is ready.
 type serveReport struct {
 	Site    string        `json:"site"`
-	URL     string        `json:"url"`
-	As      string        `json:"as,omitempty"` // how the source was read for it; "" when it is an earlier edition
-	Pages   int           `json:"pages"`
-	Skipped []mirror.Skip `json:"skipped"`
-	Seconds float64       `json:"seconds"`
+	URL     string        `json:"url"`          // base URL of the machine documents
+	As      string        `json:"as,omitempty"` // kind of the source, such as folder; absent if an earlier edition is published
+	Pages   int           `json:"pages"`        // number of published pages
+	Skipped []mirror.Skip `json:"skipped"`      // pages of the source that were skipped
+	Seconds float64       `json:"seconds"`      // time until the first edition was published
 }
 
 // Run serves until its context ends.

@@ -14,10 +14,10 @@ type versionCommand struct {
 
 // versionReport is what `millrace version --json` prints.
 type versionReport struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Version  string `json:"version"`            // version of millrace
+	Revision string `json:"revision,omitempty"` // revision of the source
+	Go       string `json:"go"`                 // version of Go
+	Platform string `json:"platform"`           // operating system and architecture
 }
 
 // Run prints the version that was built in.

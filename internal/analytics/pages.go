@@ -10,7 +10,7 @@ import (
 // Pages are average figures of a site's pages, used where a page has none.
 type Pages struct {
 	Count int64        `json:"pages"`
-	HTML  savings.HTML `json:"html"` // the mean of a page
+	HTML  savings.HTML `json:"html"` // mean size of a page
 }
 
 // Measured is the input of [Measure]. The sites of a store implement it.

@@ -33,22 +33,22 @@ import (
 // Tokens are estimated from the uncompressed bytes of pages, collections and search
 // results. Lists are for programs and have none.
 type Saved struct {
-	Requests int64 `json:"requests"` // all requests
+	Requests int64 `json:"requests"` // number of requests
 
-	Pages    int64 `json:"pages"`    // responses with one page, or a 304 of one
-	Measured int64 `json:"measured"` // of those, pages whose HTML was measured
-	Carried  int64 `json:"carried"`  // pages in collections, each counted once a day
+	Pages    int64 `json:"pages"`    // responses for single pages
+	Measured int64 `json:"measured"` // responses for pages whose HTML was measured
+	Carried  int64 `json:"carried"`  // pages that came in collections, each counted once a day
 
-	Answered        int64    `json:"answered"`                    // successful responses and 304
-	NotModified     int64    `json:"not_modified"`                // of those, 304
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // of Answered; nil: Answered is 0
+	Answered        int64    `json:"answered"`                    // requests that were answered with content or a 304
+	NotModified     int64    `json:"not_modified"`                // requests that a 304 answered
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // share of not_modified in answered; absent if there are none
 
-	Bytes  savings.Figure `json:"bytes"`       // on the wire, without header fields
-	Lists  int64          `json:"lists_bytes"` // of those spent, in indexes and discovery documents
-	Tokens savings.Figure `json:"tokens"`
-	KWh    savings.Figure `json:"kwh"`
+	Bytes  savings.Figure `json:"bytes"`       // bytes of bodies, as sent
+	Lists  int64          `json:"lists_bytes"` // bytes of lists and discovery documents
+	Tokens savings.Figure `json:"tokens"`      // tokens of the content
+	KWh    savings.Figure `json:"kwh"`         // energy of the transfer in kWh
 
-	ZeroFetch ZeroFetch `json:"zero_fetch"`
+	ZeroFetch ZeroFetch `json:"zero_fetch"` // pages that bots did not have to request, because a list had not changed for them
 }
 
 // ZeroFetch estimates the requests that lists made needless: the pages named in the
@@ -58,10 +58,10 @@ type Saved struct {
 // that read a list for the first time, too.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
-	Bytes  float64       `json:"bytes"` // of the pages as HTML, on the wire
-	Tokens float64       `json:"tokens"`
-	KWh    float64       `json:"kwh"`
-	Basis  savings.Basis `json:"basis"` // always an estimate
+	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken
+	Tokens float64       `json:"tokens"` // tokens that their HTML would have taken
+	KWh    float64       `json:"kwh"`    // energy that their HTML would have taken in kWh
+	Basis  savings.Basis `json:"basis"`  // always estimate
 }
 
 // Add adds the figures of other responses.
@@ -77,7 +77,7 @@ func (s *Saved) Add(u *Saved) {
 
 // DaySaved is the savings of one bot by one protocol on one day in UTC.
 type DaySaved struct {
-	Day      time.Time `json:"day"`
+	Day      time.Time `json:"day"` // the day, in UTC
 	Bot      string    `json:"bot"`
 	Family   string    `json:"family,omitempty"`
 	Protocol string    `json:"protocol"`

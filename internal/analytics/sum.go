@@ -12,13 +12,13 @@ import (
 
 // Savings are the sums of savings in a period.
 type Savings struct {
-	From      time.Time       `json:"from,omitzero"` // zero = since the first event
-	To        time.Time       `json:"to,omitzero"`   // zero = until now
-	Pages     Pages           `json:"yardstick"`
-	Total     Saved           `json:"total"`
-	Bots      []BotSaved      `json:"bots"`      // the one with the most requests first
-	Protocols []ProtocolSaved `json:"protocols"` // ordered by name
-	Days      []DateSaved     `json:"days"`      // the oldest first
+	From      time.Time       `json:"from,omitzero"` // start of the report; absent if it is the first record
+	To        time.Time       `json:"to,omitzero"`   // end of the report; absent if it is now
+	Pages     Pages           `json:"yardstick"`     // size of the site's pages, which the savings are computed with
+	Total     Saved           `json:"total"`         // sum of all bots
+	Bots      []BotSaved      `json:"bots"`          // sums by bot, the most requests first
+	Protocols []ProtocolSaved `json:"protocols"`     // sums by protocol
+	Days      []DateSaved     `json:"days"`          // sums by day, the oldest first
 }
 
 // BotSaved is the savings of one bot.
@@ -36,7 +36,7 @@ type ProtocolSaved struct {
 
 // DateSaved is the savings on one day in UTC.
 type DateSaved struct {
-	Day time.Time `json:"day"`
+	Day time.Time `json:"day"` // the day, in UTC
 	Saved
 }
 

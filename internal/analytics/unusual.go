@@ -26,19 +26,19 @@ const (
 
 // Unusual is one finding with its figures.
 type Unusual struct {
-	Pattern  Pattern   `json:"pattern"`
+	Pattern  Pattern   `json:"pattern"` // the pattern, such as "not there"
 	Bot      string    `json:"bot"`
 	Family   string    `json:"family,omitempty"`
-	Protocol string    `json:"protocol,omitempty"` // "" = all of them
-	From     time.Time `json:"from"`
-	To       time.Time `json:"to"`
-	Requests int64     `json:"requests"`       // unusual requests
-	Against  int64     `json:"against"`        // the reference count, as Says explains
-	Bytes    int64     `json:"bytes"`          // bytes sent
-	Path     string    `json:"path,omitempty"` // the most frequent path of Again
-	Says     string    `json:"says"`           // a sentence
-	Advice   string    `json:"advice"`         // what the owner can do, a sentence
-	Flag     string    `json:"flag,omitempty"` // the flag that does so
+	Protocol string    `json:"protocol,omitempty"` // protocol of the requests; absent if there are several
+	From     time.Time `json:"from"`               // start of the period
+	To       time.Time `json:"to"`                 // end of the period
+	Requests int64     `json:"requests"`           // number of unusual requests
+	Against  int64     `json:"against"`            // figure to compare with
+	Bytes    int64     `json:"bytes"`              // bytes sent
+	Path     string    `json:"path,omitempty"`     // most frequent path
+	Says     string    `json:"says"`               // what is unusual, in a sentence
+	Advice   string    `json:"advice"`             // what to do
+	Flag     string    `json:"flag,omitempty"`     // flag that does it
 }
 
 // Thresholds.

@@ -15,20 +15,19 @@ import (
 
 // Report is the values that a command works with.
 type Report struct {
-	Command string  `json:"command"`
-	File    string  `json:"file"`   // the configuration file; "" = there is none
-	Values  []Value `json:"values"` // every flag of the command
-	Policy  []Value `json:"policy"` // every member that the policy has
-	Other   []Value `json:"other"`  // keys of the file that are other commands' flags
+	Command string  `json:"command"` // the command
+	File    string  `json:"file"`    // configuration file; "" if there is none
+	Values  []Value `json:"values"`  // values of the command's flags
+	Policy  []Value `json:"policy"`  // members of the policy
+	Other   []Value `json:"other"`   // keys of the file that are flags of other commands
 }
 
 // Value is one value with the place that it comes from.
 type Value struct {
-	Key   string `json:"key"`
-	Value any    `json:"value"` // as the flag has it; null = nothing is set
-	From  string `json:"from"`  // FILE:LINE:COLUMN, an environment variable, or "default"
-	// Hidden: the value is a secret, or has one in it, which is left out.
-	Hidden bool `json:"hidden,omitempty"`
+	Key    string `json:"key"`              // name of the flag
+	Value  any    `json:"value"`            // value; null if not set
+	From   string `json:"from"`             // FILE:LINE:COLUMN, an environment variable, or "default"
+	Hidden bool   `json:"hidden,omitempty"` // a secret was left out of the value
 }
 
 // FromDefault is the place of a value that is not set.

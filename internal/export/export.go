@@ -30,16 +30,13 @@ type Options struct {
 // Counts are the counts of an export.
 type Counts struct {
 	Pages  int   `json:"pages"`
-	Chunks int   `json:"chunks,omitempty"` // of Parquet
-	Bytes  int64 `json:"bytes"`            // of all its files, written or unchanged
+	Chunks int   `json:"chunks,omitempty"` // number of passages, for parquet
+	Bytes  int64 `json:"bytes"`            // size of all files
 
-	// The rest is for folders; Removed also for Changes.
-	Files     int `json:"files,omitempty"`
-	Unchanged int `json:"unchanged,omitempty"` // files that already had the same bytes
-	Removed   int `json:"removed,omitempty"`   // files of an earlier export; for Changes, deleted pages
-	// Left are the first hundred names of files of an earlier export that were
-	// changed since and are therefore kept.
-	Left []string `json:"left,omitempty"`
+	Files     int      `json:"files,omitempty"`     // number of files, for folders
+	Unchanged int      `json:"unchanged,omitempty"` // files that have not changed
+	Removed   int      `json:"removed,omitempty"`   // removed files, or deleted pages with --since
+	Left      []string `json:"left,omitempty"`      // files of an earlier export that were kept because they were changed by others, at most 100
 }
 
 // entry is a page being exported.

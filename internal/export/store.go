@@ -20,22 +20,20 @@ import (
 
 // Report is what an export has written.
 type Report struct {
-	Store  string         `json:"store"`
-	Format string         `json:"format"`
-	Out    string         `json:"out"`
-	Sites  []ReportedSite `json:"sites"`
+	Store  string         `json:"store"`  // the store
+	Format string         `json:"format"` // the format
+	Out    string         `json:"out"`    // file or folder that was written
+	Sites  []ReportedSite `json:"sites"`  // exported sites
 	Counts
 }
 
 // ReportedSite is the state of a site that was exported.
 type ReportedSite struct {
-	Site   string `json:"site"`
-	Pages  int    `json:"pages"`
-	Cursor string `json:"cursor"` // moves with every change of the site
-	// Partial: no pull of the site has come to its end yet.
-	Partial bool `json:"partial,omitempty"`
-	// Terms are the documents that say what the content may be used for.
-	Terms []string `json:"terms,omitempty"`
+	Site    string   `json:"site"`
+	Pages   int      `json:"pages"`
+	Cursor  string   `json:"cursor"`            // cursor for --since, which changes with the site
+	Partial bool     `json:"partial,omitempty"` // no pull of the site has finished yet
+	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
 // Select opens sites of a store: those of names, which are one or all. bases are the

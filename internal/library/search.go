@@ -20,12 +20,12 @@ import (
 
 // Report is the result of a search.
 type Report struct {
-	Query     string `json:"query"`
-	Total     int    `json:"total"`               // number of passages before limit
-	Corrected string `json:"corrected,omitempty"` // the corrected query, if the original found nothing
-	Note      string `json:"note,omitempty"`      // why results may be missing
-	Code      string `json:"code,omitempty"`      // of the first reason in Note
-	Hits      []Hit  `json:"hits"`
+	Query     string `json:"query"`               // the query
+	Total     int    `json:"total"`               // number of passages found, without --limit
+	Corrected string `json:"corrected,omitempty"` // corrected query, if only that found passages
+	Note      string `json:"note,omitempty"`      // why the result may be incomplete
+	Code      string `json:"code,omitempty"`      // code of the first reason in note
+	Hits      []Hit  `json:"hits"`                // the best passages
 
 	seconds float64
 }
@@ -34,12 +34,12 @@ type Report struct {
 type Hit struct {
 	URL       string   `json:"url"`
 	Title     string   `json:"title"`
-	Headings  []string `json:"headings,omitempty"` // above the passage, the outermost first
-	Chunk     string   `json:"chunk"`
-	Type      string   `json:"type"`
-	Relevance float64  `json:"relevance"`
-	Snippet   string   `json:"snippet"`
-	Marks     [][2]int `json:"marks,omitempty"` // matches: byte offsets in UTF-8, from and until
+	Headings  []string `json:"headings,omitempty"` // headings above the passage, the outermost first
+	Chunk     string   `json:"chunk"`              // ID of the passage
+	Type      string   `json:"type"`               // type of the passage, such as paragraph
+	Relevance float64  `json:"relevance"`          // relevance from 0 to 1
+	Snippet   string   `json:"snippet"`            // part of the passage
+	Marks     [][2]int `json:"marks,omitempty"`    // matches in the snippet, as byte offsets [start, end]
 }
 
 // Search searches sites one by one after updating their indexes. The report names

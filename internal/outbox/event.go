@@ -18,23 +18,18 @@ const (
 
 // Event is one change, in the form that receivers get.
 type Event struct {
-	Time     time.Time `json:"time"` // when the store recorded the change, UTC
-	Site     string    `json:"site"` // its name in the mirror
-	Change   string    `json:"change"`
-	URL      string    `json:"url,omitempty"` // absolute; empty for Reset
-	Title    string    `json:"title,omitempty"`
-	Modified time.Time `json:"modified,omitzero"`
-	Revision string    `json:"revision,omitempty"` // changes with the content of the page
-	// Unconfirmed is [millrace.Page.Unconfirmed].
-	Unconfirmed bool `json:"unconfirmed,omitempty"`
-	// Seq is the sequence number of the store's commit with the change. Changes
-	// of one commit have the same number.
-	Seq     uint64 `json:"seq"`
-	Content string `json:"content,omitempty"` // of the page, if Outbox.Content is set
-	// Terms are the terms of use of the content; nil = none.
-	Terms json.RawMessage `json:"terms,omitempty"`
-	// Omitted reports that the content is too long for the receiver.
-	Omitted bool `json:"content_omitted,omitempty"`
+	Time        time.Time       `json:"time"`          // when the store recorded the change
+	Site        string          `json:"site"`          // name of the site in the mirror
+	Change      string          `json:"change"`        // added, updated, deleted, or reset; after a reset, all pages follow as added
+	URL         string          `json:"url,omitempty"` // absolute URL of the page; absent for a reset
+	Title       string          `json:"title,omitempty"`
+	Modified    time.Time       `json:"modified,omitzero"`         // when the page was last modified
+	Revision    string          `json:"revision,omitempty"`        // changes when the page changes
+	Unconfirmed bool            `json:"unconfirmed,omitempty"`     // the page does not match its hash
+	Seq         uint64          `json:"seq"`                       // sequence number of the commit; it rises, and changes of one commit share it
+	Content     string          `json:"content,omitempty"`         // content of the page, if --content asks for it
+	Terms       json.RawMessage `json:"terms,omitempty"`           // policy of the site
+	Omitted     bool            `json:"content_omitted,omitempty"` // content was left out because the message was too large
 }
 
 // omit returns an event without its content. It reports false if it has none.

@@ -26,14 +26,12 @@ type Options struct {
 
 // Report is the report on one store.
 type Report struct {
-	Store string         `json:"store"`
-	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
-	Sites []*Pulled      `json:"sites"`
-	Total *savings.Saved `json:"total,omitempty"`
-	// Served is what machines took of sites that are served from the store.
-	Served []*Served `json:"served"`
-	// Coefficients are those of the estimates.
-	Coefficients []savings.Coefficient `json:"coefficients"`
+	Store        string                `json:"store"`           // the store
+	Since        *time.Time            `json:"since,omitempty"` // time of the first pull; absent if nothing was pulled
+	Sites        []*Pulled             `json:"sites"`           // mirrored sites
+	Total        *savings.Saved        `json:"total,omitempty"` // sum of all sites
+	Served       []*Served             `json:"served"`          // published sites of the store
+	Coefficients []savings.Coefficient `json:"coefficients"`    // coefficients of the estimates
 
 	first time.Time // day of what is shown of Served
 }
@@ -41,22 +39,22 @@ type Report struct {
 // Pulled is what was saved of one site.
 type Pulled struct {
 	Site      string         `json:"site"`
-	Since     time.Time      `json:"since"`
-	Last      time.Time      `json:"last"`
-	Pulls     int64          `json:"pulls"`
-	Failed    int64          `json:"failed"`
-	Protocols []*PulledBy    `json:"protocols"`
-	Total     *savings.Saved `json:"total"`
+	Since     time.Time      `json:"since"`     // time of the first pull
+	Last      time.Time      `json:"last"`      // time of the last pull
+	Pulls     int64          `json:"pulls"`     // number of pulls
+	Failed    int64          `json:"failed"`    // number of failed pulls
+	Protocols []*PulledBy    `json:"protocols"` // sums by protocol
+	Total     *savings.Saved `json:"total"`     // sum of the site
 }
 
 // PulledBy is what was saved of one site by one protocol.
 type PulledBy struct {
 	Protocol string         `json:"protocol"`
-	Since    time.Time      `json:"since"`
-	Last     time.Time      `json:"last"`
-	Pulls    int64          `json:"pulls"`
-	Failed   int64          `json:"failed"`
-	Saved    *savings.Saved `json:"saved"`
+	Since    time.Time      `json:"since"`  // time of the first pull
+	Last     time.Time      `json:"last"`   // time of the last pull
+	Pulls    int64          `json:"pulls"`  // number of pulls
+	Failed   int64          `json:"failed"` // number of failed pulls
+	Saved    *savings.Saved `json:"saved"`  // what the pulls have cost and saved
 }
 
 // Of makes the report on a store.

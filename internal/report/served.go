@@ -23,8 +23,8 @@ import (
 type Served struct {
 	Site string `json:"site"`
 	*analytics.Savings
-	Rows    []analytics.DaySaved `json:"rows"` // by day, bot and protocol
-	Unusual []analytics.Unusual  `json:"unusual"`
+	Rows    []analytics.DaySaved `json:"rows"`    // sums by day, bot and protocol
+	Unusual []analytics.Unusual  `json:"unusual"` // unusual patterns
 }
 
 // unusualSpan is the time in which unusual patterns are looked for, at most.

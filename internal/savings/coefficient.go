@@ -17,10 +17,10 @@ type Coefficients struct {
 
 // Coefficient is a coefficient with its source.
 type Coefficient struct {
-	Name   string  `json:"name"` // of the flag
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"`
-	Source string  `json:"source"`
+	Name   string  `json:"name"`   // name of the flag
+	Value  float64 `json:"value"`  // value of the coefficient
+	Unit   string  `json:"unit"`   // unit of the value
+	Source string  `json:"source"` // source of the default
 }
 
 // Default returns the coefficients of the sources in [Coefficients.List].

@@ -32,10 +32,10 @@ const sampled = 10
 
 // Figure is the amount spent, the amount of the baseline, and the difference.
 type Figure struct {
-	Spent   float64 `json:"spent"`
-	Instead float64 `json:"instead_of"`
-	Saved   float64 `json:"saved"` // below 0: more was spent
-	Basis   Basis   `json:"basis"` // of Instead and Saved
+	Spent   float64 `json:"spent"`      // what was spent
+	Instead float64 `json:"instead_of"` // what fetching HTML would have spent
+	Saved   float64 `json:"saved"`      // the difference; negative if it cost more
+	Basis   Basis   `json:"basis"`      // measured or estimate
 }
 
 // NewFigure returns a figure with the basis of instead.
@@ -61,30 +61,30 @@ func (f Figure) Add(g Figure) Figure {
 
 // HTML is the mean size of a site's HTML pages, in bytes.
 type HTML struct {
-	Received  float64 `json:"received"`  // on the wire, with header fields
-	Bytes     float64 `json:"bytes"`     // uncompressed
-	Documents int64   `json:"documents"` // measured documents
-	From      Origin  `json:"from"`
+	Received  float64 `json:"received"`  // bytes received, with header fields
+	Bytes     float64 `json:"bytes"`     // bytes decoded
+	Documents int64   `json:"documents"` // number of measured documents
+	From      Origin  `json:"from"`      // what the size is taken from: html, sample, text or none
 }
 
 // Saved is the savings by one or more pulls of a site.
 type Saved struct {
-	Pages   int64 `json:"pages"`   // pages whose state the pulls know, each once per pull
-	Brought int64 `json:"brought"` // fetched pages
-	Stand   int64 `json:"stand"`   // pages confirmed one by one
-	Skipped int64 `json:"skipped"` // pages not requested, because a list confirmed them
+	Pages   int64 `json:"pages"`      // pages whose state a pull has learned, once for each pull
+	Brought int64 `json:"fetched"`    // pages that were fetched
+	Stand   int64 `json:"unmodified"` // pages that were checked one by one and had not changed
+	Skipped int64 `json:"skipped"`    // pages that were not requested, because the list said that they had not changed
 
-	Conditional int64 `json:"conditional"`  // conditional requests, for lists too
-	NotModified int64 `json:"not_modified"` // of those, answered with 304
+	Conditional int64 `json:"conditional"`  // requests that a 304 could answer
+	NotModified int64 `json:"not_modified"` // requests that a 304 answered
 
-	SkipRate        *float64 `json:"skip_rate,omitempty"`         // Skipped of Pages; nil: Pages is 0
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // NotModified of Conditional; nil: Conditional is 0
+	SkipRate        *float64 `json:"skip_rate,omitempty"`         // share of skipped pages; absent if there are no pages
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // share of not_modified in conditional; absent if there are none
 
-	HTML     *HTML  `json:"html,omitempty"` // nil: several sites
-	Requests Figure `json:"requests"`
-	Bytes    Figure `json:"bytes"` // received on the wire
-	Tokens   Figure `json:"tokens"`
-	KWh      Figure `json:"kwh"`
+	HTML     *HTML  `json:"html,omitempty"` // size of the site's HTML; absent in a sum of sites
+	Requests Figure `json:"requests"`       // number of requests
+	Bytes    Figure `json:"bytes"`          // bytes received
+	Tokens   Figure `json:"tokens"`         // tokens of the content
+	KWh      Figure `json:"kwh"`            // energy of the transfer in kWh
 }
 
 // Mean returns the mean size of a site's HTML pages in bytes: measured if enough

@@ -14,19 +14,17 @@ import (
 
 // HostReport says what of the protocols a host cannot do with a folder.
 type HostReport struct {
-	Host  string      `json:"host"`
-	Unmet []UnmetRule `json:"unmet"` // every MUST that is broken there
-	// Hidden are protocols that nobody finds there, because the host does not
-	// say what leads to them.
-	Hidden []string `json:"hidden"`
+	Host   string      `json:"host"`   // name of the host, such as netlify
+	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
+	Hidden []string    `json:"hidden"` // protocols that clients cannot discover there
 }
 
 // UnmetRule is a MUST that a host cannot meet.
 type UnmetRule struct {
 	Protocol string `json:"protocol"`
-	Rule     string `json:"rule"`
-	Section  string `json:"section"`
-	Sentence string `json:"sentence"`
+	Rule     string `json:"rule"`     // ID of the rule
+	Section  string `json:"section"`  // section of the specification
+	Sentence string `json:"sentence"` // what the rule demands
 }
 
 // AskHosts has the checker look at a finished build as each host would serve

@@ -16,20 +16,20 @@ import (
 // millrace init --json prints.
 type Report struct {
 	Site      string                    `json:"site"`
-	File      string                    `json:"file"`
-	As        string                    `json:"as"`        // how serve is going to read it: wordpress or crawl
-	Generator string                    `json:"generator"` // as the site's home page says; "" = it does not
-	Server    string                    `json:"server"`
-	Pages     int                       `json:"pages"`  // about; -1 = not known
-	Has       []string                  `json:"has"`    // protocols that the site has already
-	Seen      int                       `json:"seen"`   // addresses that were seen, of which
-	Hides     []Hidden                  `json:"hides"`  // these would be hidden
-	Serves    []Served                  `json:"serves"` // what is going to be served
-	Purposes  map[millrace.Purpose]bool `json:"purposes"`
-	Reasons   []string                  `json:"reasons"`   // for the purposes
-	Next      []string                  `json:"next"`      // commands
-	Dashboard string                    `json:"dashboard"` // its path
-	Password  string                    `json:"password"`  // of the dashboard, now and never again
+	File      string                    `json:"file"`      // configuration file that was written
+	As        string                    `json:"as"`        // kind of the source: wordpress or crawl
+	Generator string                    `json:"generator"` // generator that the home page names
+	Server    string                    `json:"server"`    // Server field of the site
+	Pages     int                       `json:"pages"`     // estimated number of pages; -1 if unknown
+	Has       []string                  `json:"has"`       // protocols that the site already has
+	Seen      int                       `json:"seen"`      // number of URLs seen
+	Hides     []Hidden                  `json:"hides"`     // URLs that will be hidden
+	Serves    []Served                  `json:"serves"`    // protocols that will be published
+	Purposes  map[millrace.Purpose]bool `json:"purposes"`  // whether each purpose is allowed
+	Reasons   []string                  `json:"reasons"`   // reasons for the purposes
+	Next      []string                  `json:"next"`      // commands to run next
+	Dashboard string                    `json:"dashboard"` // path of the dashboard
+	Password  string                    `json:"password"`  // password of the dashboard, which is shown only now
 	Requests  int64                     `json:"requests"`
 	Seconds   float64                   `json:"seconds"`
 
@@ -42,15 +42,15 @@ type Report struct {
 // Hidden is an address that machines would not see.
 type Hidden struct {
 	URL    string `json:"url"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason"` // why it is hidden
 }
 
 // Served is a protocol that the site is going to have.
 type Served struct {
 	Protocol string `json:"protocol"`
-	Title    string `json:"title"`
-	Entry    string `json:"entry"`          // where it begins
-	Note     string `json:"note,omitempty"` // where it is not
+	Title    string `json:"title"`          // title of the protocol
+	Entry    string `json:"entry"`          // URL of the first document
+	Note     string `json:"note,omitempty"` // restriction
 
 	label string // of the protocol, for people
 }

@@ -19,13 +19,13 @@ import (
 
 // Addition is an attribute that is proposed for an element.
 type Addition struct {
-	Path      string `json:"path"` // CSS selector of the element
-	Line      int    `json:"line"`
-	Column    int    `json:"column"`
-	Attribute string `json:"attribute"` // with the prefix
-	Value     string `json:"value"`
-	Offset    int    `json:"-"` // of Text in the page that it was added to
-	Text      string `json:"-"` // as it is written, with the space before it
+	Path      string `json:"path"`      // CSS selector of the element
+	Line      int    `json:"line"`      // line of the tag, from 1
+	Column    int    `json:"column"`    // column in characters, from 1
+	Attribute string `json:"attribute"` // name of the attribute
+	Value     string `json:"value"`     // value of the attribute
+	Offset    int    `json:"-"`         // of Text in the page that it was added to
+	Text      string `json:"-"`         // as it is written, with the space before it
 }
 
 // annotator proposes attributes for one document.

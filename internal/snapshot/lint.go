@@ -34,11 +34,11 @@ const (
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Rule    Rule   `json:"rule"`
-	Path    string `json:"path"`             // CSS selector of the element; of JSON a JSON Pointer
-	Line    int    `json:"line,omitempty"`   // of its tag, from 1; 0 = it is not written
-	Column  int    `json:"column,omitempty"` // in characters, from 1
-	Message string `json:"message"`
+	Rule    Rule   `json:"rule"`             // ID of the rule
+	Path    string `json:"path"`             // CSS selector of the element, or JSON Pointer
+	Line    int    `json:"line,omitempty"`   // line of the tag, from 1
+	Column  int    `json:"column,omitempty"` // column in characters, from 1
+	Message string `json:"message"`          // what is wrong and what to do
 }
 
 // maxFindings is how many findings of one document are told.

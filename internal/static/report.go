@@ -4,21 +4,17 @@ import "github.com/millrace/millrace"
 
 // Report says what a build has done.
 type Report struct {
-	Written   int   `json:"written"`   // files that are new or others than before
-	Unchanged int   `json:"unchanged"` // files that were there
-	Removed   int   `json:"removed"`   // files of the last build that are gone
-	Bytes     int64 `json:"bytes"`     // of all files
-	// The names of the files, the first thousand of each kind.
-	WrittenFiles []string `json:"written_files"`
-	RemovedFiles []string `json:"removed_files"`
-	LeftOut      []Left   `json:"left_out"` // what no file could be made of, the first thousand
-	LeftOutCount int      `json:"left_out_count"`
-	Separate     int      `json:"separate"` // documents that only a server with rules of its own finds
-	// Rules counts those of the _headers file.
-	Rules int `json:"header_rules"`
-	// Unsaid counts the documents of which the _headers file does not say all
-	// that should be said, because it has no place for it.
-	Unsaid int `json:"headers_unsaid"`
+	Written      int      `json:"written"`        // files that are new or have changed
+	Unchanged    int      `json:"unchanged"`      // files that have not changed
+	Removed      int      `json:"removed"`        // files of the last build that were removed
+	Bytes        int64    `json:"bytes"`          // size of all files
+	WrittenFiles []string `json:"written_files"`  // names of written files, at most 1000
+	RemovedFiles []string `json:"removed_files"`  // names of removed files, at most 1000
+	LeftOut      []Left   `json:"left_out"`       // documents without a file, at most 1000
+	LeftOutCount int      `json:"left_out_count"` // number of documents without a file
+	Separate     int      `json:"separate"`       // documents that need rules of the server to be found
+	Rules        int      `json:"header_rules"`   // rules in the _headers file
+	Unsaid       int      `json:"headers_unsaid"` // documents for which the _headers file cannot set every field
 }
 
 // NewReport gives the report of a build that has done nothing.
@@ -28,9 +24,9 @@ func NewReport() Report {
 
 // Left is something that is not in the folder, or not as it should be.
 type Left struct {
-	Path     string `json:"url"`                // from the root of the base
-	Protocol string `json:"protocol,omitempty"` // "" = the site's own
-	Code     string `json:"code"`               // of the reason
+	Path     string `json:"url"`                // path below the base URL
+	Protocol string `json:"protocol,omitempty"` // protocol of the document; absent for the site's own pages
+	Code     string `json:"code"`               // code of the reason
 	Reason   string `json:"reason"`
 }
 

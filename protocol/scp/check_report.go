@@ -18,22 +18,21 @@ import (
 
 // FileReport is what the verification of a file finds.
 type FileReport struct {
-	File     string `json:"file"`
-	ID       string `json:"id"`
-	Section  string `json:"section"`
-	Type     string `json:"type"`
-	Pages    int    `json:"pages"`
-	Skipped  int    `json:"skipped"`  // pages that are refused
-	Checksum string `json:"checksum"` // how it was understood; "" = refused before that was known
-	Error    string `json:"error"`
-	Code     string `json:"code,omitempty"` // of the error
-	// Refused are the first of the pages that are refused, at most 1000.
-	Refused []RefusedPage `json:"refused,omitempty"`
+	File     string        `json:"file"`
+	ID       string        `json:"id"`      // ID of the collection
+	Section  string        `json:"section"` // section of the collection
+	Type     string        `json:"type"`    // snapshot or delta
+	Pages    int           `json:"pages"`
+	Skipped  int           `json:"skipped"`  // number of refused pages
+	Checksum string        `json:"checksum"` // how the checksum was computed; "" if the file was refused before that
+	Error    string        `json:"error"`
+	Code     string        `json:"code,omitempty"`
+	Refused  []RefusedPage `json:"refused,omitempty"` // refused pages, at most 1000
 }
 
 // RefusedPage is a page of a collection that readers skip.
 type RefusedPage struct {
-	URL    string `json:"url"` // "" if the line does not say
+	URL    string `json:"url"` // URL of the page; "" if the line has none
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }
@@ -117,20 +116,20 @@ var checksums = map[string]string{
 // Inspection is what is in a file.
 type Inspection struct {
 	FileReport
-	Generated  time.Time      `json:"generated,omitzero"`
-	Since      time.Time      `json:"since,omitzero"`
-	Version    string         `json:"version"`
-	Claimed    string         `json:"claimed_checksum,omitempty"`
-	Coding     string         `json:"coding"` // "" = none
-	Size       int64          `json:"size"`   // bytes of the file
-	Bytes      int64          `json:"bytes"`  // when it is decoded
-	Ratio      float64        `json:"ratio"`  // of these
-	Duplicates int            `json:"duplicates"`
-	Sections   map[string]int `json:"sections"` // pages by the first segments of their paths
-	Blocks     map[string]int `json:"blocks"`   // by type
-	Unknown    int            `json:"unknown_blocks"`
-	Dropped    int            `json:"dropped_urls"`
-	Clamped    int            `json:"clamped_headings"`
+	Generated  time.Time      `json:"generated,omitzero"`         // when the collection was generated
+	Since      time.Time      `json:"since,omitzero"`             // start of the period of a delta
+	Version    string         `json:"version"`                    // version of the format
+	Claimed    string         `json:"claimed_checksum,omitempty"` // checksum in the metadata
+	Coding     string         `json:"coding"`                     // compression; "" if none
+	Size       int64          `json:"size"`                       // size of the file in bytes
+	Bytes      int64          `json:"bytes"`                      // decoded size in bytes
+	Ratio      float64        `json:"ratio"`                      // compression ratio
+	Duplicates int            `json:"duplicates"`                 // pages that have the URL of an earlier page
+	Sections   map[string]int `json:"sections"`                   // pages by the first segment of their path
+	Blocks     map[string]int `json:"blocks"`                     // blocks by type
+	Unknown    int            `json:"unknown_blocks"`             // blocks of unknown types
+	Dropped    int            `json:"dropped_urls"`               // URLs that were dropped
+	Clamped    int            `json:"clamped_headings"`           // headings with a corrected level
 }
 
 // Inspect verifies a file and counts what its pages have. It goes as far as the
