@@ -23,8 +23,8 @@ type Discovery struct {
 	Moved    string             `json:"moved,omitempty"` // where the root redirects to, if that is another site
 	Ways     []DiscoveredWay    `json:"ways"`            // ways to read the site
 	Absent   []string           `json:"absent"`          // protocols that the site does not have
-	First    string             `json:"first"`           // way of a first pull; "" if there is none
-	Refresh  string             `json:"refresh"`         // way of a later pull; "" if there is none
+	First    string             `json:"first"`           // way of a first pull; "" if absent
+	Refresh  string             `json:"refresh"`         // way of a later pull; "" if absent
 	Plan     *discover.Plan     `json:"plan"`            // planned routes and their cost
 	Purpose  millrace.Purpose   `json:"purpose"`         // purpose of the content
 	Policies []DiscoveredPolicy `json:"policies"`        // documents about the use of the content

@@ -16,7 +16,7 @@ import (
 // Report is the values that a command works with.
 type Report struct {
 	Command string  `json:"command"` // the command
-	File    string  `json:"file"`    // configuration file; "" if there is none
+	File    string  `json:"file"`    // configuration file; "" if absent
 	Values  []Value `json:"values"`  // values of the command's flags
 	Policy  []Value `json:"policy"`  // members of the policy
 	Other   []Value `json:"other"`   // keys of the file that are flags of other commands
