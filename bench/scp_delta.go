@@ -91,11 +91,11 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		return err
 	}
 	defer func() { _ = artifacts.Close() }()
-	press := edition.NewPress(from, []edition.Protocol{proto}, artifacts,
+	server := edition.NewServer(from, []edition.Protocol{proto}, artifacts,
 		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	publish := func() (seconds float64, pages string, err error) {
 		seconds, _, err = measure(func() error {
-			_, err := press.Publish(ctx)
+			_, err := server.Publish(ctx)
 			return err
 		})
 		if err != nil {
@@ -103,7 +103,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		}
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/sitemap.xml", nil)
-		if done, err := press.Serve(w, r); err != nil || !done {
+		if done, err := server.Serve(w, r); err != nil || !done {
 			return 0, "", fmt.Errorf("the sitemap: %t, %w", done, err)
 		}
 		text := w.Body.String()

@@ -275,7 +275,7 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 		case <-ctx.Done():
 			return nil
 		case urls := <-s.named:
-			if _, err := origin.Update(ctx, site, v.Press, urls, false); err != nil && ctx.Err() == nil {
+			if _, err := origin.Update(ctx, site, v.Server, urls, false); err != nil && ctx.Err() == nil {
 				s.log.Warn("update of pages failed", "err", err)
 			}
 		}

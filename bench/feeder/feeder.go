@@ -71,14 +71,14 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	}
 	served := &timed{Publication: pub, site: site}
 	log := slog.New(slog.DiscardHandler)
-	pressO := &edition.Options{Log: log}
+	serverOptions := &edition.Options{Log: log}
 	if t.Index {
 		x, err := t.index(ctx, site)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = x.Close() }()
-		pressO.Search = x.View
+		serverOptions.Search = x.View
 	}
 	proto := edition.Protocol{Name: openfeeder.Name, Publisher: openfeeder.NewPublisher(nil)}
 	artifacts, err := artifactdir.Open(t.File + "-files")
@@ -86,12 +86,12 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = artifacts.Close() }()
-	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, pressO)
+	server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, serverOptions)
 	o := &gateway.Options{Base: t.Base, Log: log}
 	if t.Memory == 0 { // like `millrace serve`
 		o.Access.Streams = access.Collect(400)
 	}
-	g, err := gateway.New(press, o)
+	g, err := gateway.New(server, o)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	})
 	defer running.Wait()
 	defer cancel()
-	press.Changed()
-	<-press.Ready()
+	server.Changed()
+	<-server.Ready()
 	if t.CPU != "" {
 		f, err := os.Create(t.CPU)
 		if err != nil {
@@ -120,7 +120,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	return t.obey(ctx, served, press, ln.Addr())
+	return t.obey(ctx, served, server, ln.Addr())
 }
 
 // index builds the search index of a site and fits its vectors.
@@ -143,7 +143,7 @@ func (t *Task) index(ctx context.Context, site store.Site) (*index.Index, error)
 }
 
 // obey runs the commands of the parent process until it closes the pipe.
-func (t *Task) obey(ctx context.Context, site *timed, press *edition.Press, at net.Addr) error {
+func (t *Task) obey(ctx context.Context, site *timed, server *edition.Server, at net.Addr) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode("http://" + at.String() + "/"); err != nil {
 		return err
@@ -155,9 +155,9 @@ func (t *Task) obey(ctx context.Context, site *timed, press *edition.Press, at n
 		var err error
 		switch command {
 		case "change":
-			answer, err = site.changes(ctx, press, t.Base)
+			answer, err = site.changes(ctx, server, t.Base)
 		case "search":
-			answer, err = searchAlone(ctx, press.Current().View, rest)
+			answer, err = searchAlone(ctx, server.Current().View, rest)
 		default:
 			err = fmt.Errorf("no such command: %s", command)
 		}
@@ -233,7 +233,7 @@ const (
 
 // changes rewrites pages, each in its own transaction, and waits until all of them are
 // published.
-func (s *timed) changes(ctx context.Context, press *edition.Press, base string) ([]Change, error) {
+func (s *timed) changes(ctx context.Context, server *edition.Server, base string) ([]Change, error) {
 	text := strings.Repeat("The page was rewritten at "+time.Now().String()+", and says how the water turns the wheel. ", 35)
 	out, seqs := make([]Change, Changes), make([]uint64, Changes)
 	tick := time.NewTicker(Every)
@@ -248,7 +248,7 @@ func (s *timed) changes(ctx context.Context, press *edition.Press, base string) 
 			return nil, err
 		}
 		out[i].Written = time.Now().UnixNano()
-		press.Changed()
+		server.Changed()
 		v, err := s.site.Head(ctx)
 		if err != nil {
 			return nil, err

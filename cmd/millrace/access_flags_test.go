@@ -273,9 +273,9 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	press := edition.NewPress(edition.Source{Store: o.Store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
+	server := edition.NewServer(edition.Source{Store: o.Store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
 	update := func(gone bool, urls ...string) (millrace.Counts, error) {
-		return o.Update(ctx, site, press, urls, gone)
+		return o.Update(ctx, site, server, urls, gone)
 	}
 	if _, err := update(false, "/about/"); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("a mirror: %v", err)

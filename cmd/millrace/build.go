@@ -157,7 +157,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 		bo.Folder = c.Source
 	}
 	err = s.Build(ctx, b, bo)
-	if now := s.Press.Current(); now != nil {
+	if now := s.Server.Current(); now != nil {
 		site := now.View.Site()
 		r.Site, r.As, r.Pages = site.Base, o.Kind, site.Pages
 	}

@@ -64,18 +64,18 @@ func TestLeaseUnavailable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
+		server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
 		st.full.Store(true)
-		if err := o.Run(t.Context(), site, press); err == nil {
+		if err := o.Run(t.Context(), site, server); err == nil {
 			t.Error("it continues without an edition")
 		}
 		st.full.Store(false)
-		if _, err := press.Publish(t.Context()); err != nil {
+		if _, err := server.Publish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- o.Run(ctx, site, press) }()
+		go func() { ended <- o.Run(ctx, site, server) }()
 		var was *ingest.Scan
 		for range 2 {
 			time.Sleep(time.Minute)

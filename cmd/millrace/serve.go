@@ -84,7 +84,7 @@ func (c *serveCommand) ready(s *service, start time.Time) error {
 	if !c.JSON {
 		return nil
 	}
-	now := s.Press.Current().View.Site()
+	now := s.Server.Current().View.Site()
 	r := serveReport{Site: now.Base, URL: s.docs, Pages: now.Pages, Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds()}
 	if l := s.source.Last(); l != nil {
 		r.As, r.Skipped = l.Kind, append(r.Skipped, l.Report.Skipped...)

@@ -69,7 +69,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 	for {
 		var first <-chan struct{}
 		if !told {
-			first = r.now.Press.Ready()
+			first = r.now.Server.Ready()
 		}
 		select {
 		case <-ctx.Done():

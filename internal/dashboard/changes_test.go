@@ -79,7 +79,7 @@ func TestRecall(t *testing.T) {
 		}
 		t.Logf("%q: %d changes in %d parts", what, len(seen), parts)
 	}
-	if _, err := h.Press.Publish(t.Context()); err != nil {
+	if _, err := h.Server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Pages.Compact(t.Context(), 0, 0); err != nil {

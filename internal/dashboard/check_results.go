@@ -106,7 +106,7 @@ func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkR
 		}
 		is.Took = time.Since(is.At)
 	}()
-	ed := s.Press.Current()
+	ed := s.Server.Current()
 	if ed == nil {
 		is.Err = errors.New("nothing is published yet")
 		return is
@@ -115,7 +115,7 @@ func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkR
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, errSlow)
 	defer cancel()
 	key := ""
-	if s.Press.Guarded() {
+	if s.Server.Guarded() {
 		key = s.Key()
 	}
 	in := newLoop(s.Gateway(), key, s.Docs)

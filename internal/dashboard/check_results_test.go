@@ -84,7 +84,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	h.from = edition.Source{Store: h.store, Site: site, Publication: pub}
-	press := edition.NewPress(h.from, published, artifactmemory.New(nil), &edition.Options{Log: log, Now: now})
+	server := edition.NewServer(h.from, published, artifactmemory.New(nil), &edition.Options{Log: log, Now: now})
 	h.take = func() {
 		t.Helper()
 		if err := backdate(h.dir, now()); err != nil {
@@ -95,7 +95,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		}
 	}
 	h.take()
-	if _, err := press.Publish(ctx); err != nil {
+	if _, err := server.Publish(ctx); err != nil {
 		t.Fatal(err)
 	}
 	files, err := proxy.NewFiles(f, base, log)
@@ -106,11 +106,11 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if guarded {
 		gateO.Access.Keys = h.store.Keys()
 	}
-	g, err := gateway.New(press, gateO)
+	g, err := gateway.New(server, gateO)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Protocols: protocols, Policy: policy}
+	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
@@ -156,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 					continue
 				}
 				t.Logf("%s: %+v in %d requests and %s", proto.Name, *is.Result, is.Requests, is.Took.Round(time.Millisecond))
-				if !is.Result.Found || is.Report.Failed() || is.Edition != h.Press.Current().View.Site().Seq {
+				if !is.Result.Found || is.Report.Failed() || is.Edition != h.Server.Current().View.Site().Seq {
 					t.Errorf("%s: %+v of edition %d: %+v", proto.Name, is.Result, is.Edition, is.Report.Findings)
 				}
 				for _, o := range is.Report.Outcomes {
@@ -174,7 +174,7 @@ func TestVerdicts(t *testing.T) {
 func TestVerdictsBeside(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	g, err := gateway.New(h.Press, &gateway.Options{Base: h.Base, Docs: h.Docs, Log: slog.New(slog.DiscardHandler), Policy: h.Policy})
+	g, err := gateway.New(h.Server, &gateway.Options{Base: h.Base, Docs: h.Docs, Log: slog.New(slog.DiscardHandler), Policy: h.Policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +225,9 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	if is := runCheck(ctx, &s, h.Protocols[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
-	bare := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
+	bare := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.Site
-	s.Press = bare
+	s.Server = bare
 	if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil {
 		t.Error("what is not published has a verdict")
 	}

@@ -90,7 +90,7 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 	defer in.Close()
 	a := newAlone(v, page)
 	var out []*form
-	for _, proto := range d.site.Press.Protocols() {
+	for _, proto := range d.site.Server.Protocols() {
 		i := slices.IndexFunc(d.site.Protocols, func(p protocol.Protocol) bool { return p.Name == proto.Name })
 		if i < 0 {
 			continue

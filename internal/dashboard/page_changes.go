@@ -66,7 +66,7 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 
 // view returns the view of the edition, or of the store before the first one.
 func (d *Dashboard) view(ctx context.Context) (millrace.View, error) {
-	if ed := d.site.Press.Current(); ed != nil {
+	if ed := d.site.Server.Current(); ed != nil {
 		return ed.View, nil
 	}
 	return d.site.Pages.Head(ctx)

@@ -70,15 +70,15 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 
 // edition returns the state of the edition, nil before the first.
 func (d *Dashboard) edition() *editionState {
-	if d.site.Press == nil {
+	if d.site.Server == nil {
 		return nil
 	}
-	ed := d.site.Press.Current()
+	ed := d.site.Server.Current()
 	if ed == nil {
 		return nil
 	}
 	s := ed.View.Site()
-	last, waiting := d.site.Press.Lag()
+	last, waiting := d.site.Server.Lag()
 	return &editionState{s.Seq, s.Time, s.Pages, last, waiting}
 }
 

@@ -75,7 +75,7 @@ func (d *Dashboard) policy(r *http.Request) (*reply, error) {
 
 func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 	p := &policyPage{Policy: d.site.Policy, Access: d.site.Access, HasKeys: d.site.Keys != nil}
-	if d.site.Press.Current() != nil {
+	if d.site.Server.Current() != nil {
 		d.hear(ctx, p)
 	}
 	p.compare()
@@ -96,7 +96,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	ctx, cancel := context.WithTimeout(ctx, policyTime)
 	defer cancel()
 	key := ""
-	if d.site.Press.Guarded() {
+	if d.site.Server.Guarded() {
 		key = d.site.Key()
 	}
 	l := newLoop(d.site.Gateway(), key, d.site.Docs)

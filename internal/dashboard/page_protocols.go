@@ -87,7 +87,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		at.BeforeReload = at.Check != nil && at.Check.Config != d.config
 		p.Checking = p.Checking || !at.Since.IsZero()
 	}
-	if ed := d.site.Press.Current(); ed != nil {
+	if ed := d.site.Server.Current(); ed != nil {
 		site := ed.View.Site()
 		p.Edition = &site
 		for _, l := range ed.Listing() {

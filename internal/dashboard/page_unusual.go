@@ -64,7 +64,7 @@ func (l *unusualCache) of(ctx context.Context, d *Dashboard, p *unusualPage) (*u
 		}
 	}
 	pages := int64(0)
-	if ed := d.site.Press.Current(); ed != nil {
+	if ed := d.site.Server.Current(); ed != nil {
 		pages = int64(ed.View.Site().Pages)
 	}
 	found, err := analytics.FindUnusual(ctx, d.site.Usage, d.site.Name, p.Span.From, pages)

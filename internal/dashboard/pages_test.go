@@ -43,7 +43,7 @@ func newOwned(t testing.TB) *owned {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	o.take()
-	if _, err := o.Press.Publish(t.Context()); err != nil {
+	if _, err := o.Server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for range f.Changes(t.Context(), "") { // Original knows the pages of a walk
@@ -149,7 +149,7 @@ func TestPages(t *testing.T) {
 		o.write(t, fmt.Sprintf("many-%02d.html", i), fmt.Sprintf("<!DOCTYPE html><title>Many %02d</title><main><h1>Many</h1><p>The page of number %d, which says enough to be content of its own.</p></main>", i, i))
 	}
 	o.take()
-	if _, err := o.Press.Publish(t.Context()); err != nil {
+	if _, err := o.Server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	seed(t, o.handbook, 3)
@@ -167,7 +167,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d pages, next %q", len(got), next)
 	}
 	rest := v.get(strings.ReplaceAll(next[1], "&amp;", "&"))
-	if got := append(rows(all), rows(rest)...); len(got) != o.Press.Current().View.Site().Pages {
+	if got := append(rows(all), rows(rest)...); len(got) != o.Server.Current().View.Site().Pages {
 		t.Errorf("%d pages in two parts: %q", len(got), got)
 	}
 	v.holds(rest, "To the start")
@@ -196,7 +196,7 @@ func TestPageForms(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		h := newHandbook(t, "https://handbook.test/", guarded)
 		b := newBoard(t, h.Site, seedTime)
-		view := h.Press.Current().View
+		view := h.Server.Current().View
 		page, err := view.Page(t.Context(), millrace.Ref{URL: "/about/"})
 		if err != nil {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestTrialWithoutOriginals(t *testing.T) {
 		}
 		return read(ctx, ref)
 	}
-	view := o.Press.Current().View
+	view := o.Server.Current().View
 	page, err := view.Page(t.Context(), millrace.Ref{URL: "/promo.html"})
 	if err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/
 func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	press := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
-	s := &Site{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Press: press, Gateway: h.Gateway, Key: h.Key}
+	server := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
+	s := &Site{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Server: server, Gateway: h.Gateway, Key: h.Key}
 	v := owner(t, s)
 	for path, want := range map[string]string{
 		"/changes": "added", "/searches": emptyList, "/protocols": "<h1>", "/policy": emptyList,

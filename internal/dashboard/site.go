@@ -25,9 +25,9 @@ type Site struct {
 	// machines.
 	ExternalPages bool
 
-	Pages store.Site  // the site in its store
-	Usage store.Usage // nil = no events
-	Press *edition.Press
+	Pages  store.Site  // the site in its store
+	Usage  store.Usage // nil = no events
+	Server *edition.Server
 	// Gateway returns the handler of the site in this process, and Key a key for
 	// it. Neither is called before the first request.
 	Gateway   func() http.Handler

@@ -12,7 +12,7 @@ func TestAbsent(t *testing.T) {
 	site := newMemSite(0)
 	site.set("/1", "one")
 	proto := &memProtocol{}
-	p := newTestPress(t, site, proto, nil)
+	p := newTestServer(t, site, proto, nil)
 	publish(t, p)
 	finds := func(want int64, method, target string, fields ...string) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestIgnoredQuery(t *testing.T) {
 	for _, vary := range []string{"", "Accept"} {
 		site := newMemSite(4)
 		proto := &memProtocol{vary: vary}
-		p := newTestPress(t, site, proto, nil)
+		p := newTestServer(t, site, proto, nil)
 		publish(t, p)
 		for _, path := range []string{"/even.txt", "/1.txt"} {
 			want := ask(t, p, "GET", path)

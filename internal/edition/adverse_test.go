@@ -61,14 +61,14 @@ func (h *hooked) Delete(ctx context.Context, name string) error {
 	return h.Store.Delete(ctx, name)
 }
 
-// wholePress publishes a list of chunks and files.
-func wholePress(site *memSite, artifacts artifact.Store) *Press {
+// wholeServer publishes a list of chunks and files.
+func wholeServer(site *memSite, artifacts artifact.Store) *Server {
 	protocols := []Protocol{{Name: "list", Publisher: listProtocol{}}, {Name: "files", Publisher: &artifactProtocol{}}}
-	return NewPress(site.source(), protocols, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	return NewServer(site.source(), protocols, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
 }
 
-// consistent checks that a press serves its list, and its files.
-func consistent(t *testing.T, p *Press, want ...string) {
+// consistent checks that a server serves its list, and its files.
+func consistent(t *testing.T, p *Server, want ...string) {
 	t.Helper()
 	if w := ask(t, p, "GET", "/list.txt"); w.Code != http.StatusOK || !slices.Contains(want, w.Body.String()) {
 		t.Errorf("the list: %d, %d bytes", w.Code, w.Body.Len())
@@ -88,7 +88,7 @@ func TestArtifactsFail(t *testing.T) {
 	for once, step := range map[bool]int{true: 1, false: 5} {
 		for n := 0; ; n += step {
 			site, artifacts := tall(), &hooked{Store: newArtifacts()}
-			p := wholePress(site, artifacts)
+			p := wholeServer(site, artifacts)
 			publish(t, p)
 			before := listOf(t, site)
 			site.set("/x", strings.Repeat("another text ", 4000))
@@ -106,12 +106,12 @@ func TestArtifactsFail(t *testing.T) {
 				consistent(t, p, after)
 			}
 			consistent(t, p, before, after)
-			again := wholePress(site, artifacts)
+			again := wholeServer(site, artifacts)
 			if err := again.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			consistent(t, again, before, after)
-			for _, p := range []*Press{p, again} {
+			for _, p := range []*Server{p, again} {
 				publish(t, p)
 				consistent(t, p, after)
 			}
@@ -130,7 +130,7 @@ func TestArtifactsFail(t *testing.T) {
 func TestLag(t *testing.T) {
 	site, artifacts := tall(), &hooked{Store: newArtifacts()}
 	var now time.Time
-	p := pressIn(t, site, listProtocol{}, artifacts, &Options{Now: func() time.Time { return now }})
+	p := serverIn(t, site, listProtocol{}, artifacts, &Options{Now: func() time.Time { return now }})
 	publish(t, p)
 	want := func(what string, last, waiting time.Duration) {
 		t.Helper()
@@ -161,13 +161,13 @@ func TestLag(t *testing.T) {
 // A site whose every page changes in one batch is published as from nothing.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listProtocol{}, nil)
+	p := newTestServer(t, site, listProtocol{}, nil)
 	publish(t, p)
 	for url := range site.view(uint64(len(site.states) - 1)).m {
 		site.set(url, strings.Repeat("other words for all of them ", 40+len(url)))
 	}
 	publish(t, p)
-	fresh := newTestPress(t, site, listProtocol{}, nil)
+	fresh := newTestServer(t, site, listProtocol{}, nil)
 	if err := fresh.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestSlowClient(t *testing.T) {
 		for i := range 40 { // more than the response cache takes
 			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
 		}
-		p := newTestPress(t, site, listProtocol{}, nil)
+		p := newTestServer(t, site, listProtocol{}, nil)
 		publish(t, p)
 		want := listOf(t, site)
 		var all sync.WaitGroup
@@ -237,14 +237,14 @@ func TestCollectWhileBuilding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open := func(name string, artifacts artifact.Store) (*memSite, *Press) {
+			open := func(name string, artifacts artifact.Store) (*memSite, *Server) {
 				pub, err := site.Publication(t.Context(), store.Config{Base: "https://x.test/" + name})
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := tall()
 				s.st, s.durable, s.name = st, pub, name
-				return s, pressIn(t, s, listProtocol{}, artifacts, nil)
+				return s, serverIn(t, s, listProtocol{}, artifacts, nil)
 			}
 			collector := &hooked{Store: artifacts}
 			first, one := open("one/", collector)

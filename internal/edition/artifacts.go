@@ -84,7 +84,7 @@ func unreadable(err error) bool {
 
 // exists returns a function that returns an error if an artifact is absent or has
 // another size. It deletes one that has another size, which Put would keep.
-func (p *Press) exists(ctx context.Context) func(name string, size int64) error {
+func (p *Server) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
 		info, err := p.artifacts.Stat(ctx, name)
 		if err == nil && size >= 0 && info.Size != size {
@@ -97,7 +97,7 @@ func (p *Press) exists(ctx context.Context) func(name string, size int64) error 
 
 // served returns the manifest of the current edition, nil if there is none or an
 // artifact of it is missing.
-func (p *Press) served() *manifest {
+func (p *Server) served() *manifest {
 	if ed := p.current.Load(); ed != nil && !p.doubted {
 		return ed.manifest
 	}
@@ -106,7 +106,7 @@ func (p *Press) served() *manifest {
 
 // touch begins the grace period of the artifacts that another manifest does not
 // have again.
-func (p *Press) touch(ctx context.Context, m, but *manifest) error {
+func (p *Server) touch(ctx context.Context, m, but *manifest) error {
 	return m.beyond(ctx, p.artifacts, but, func(name string, _ int64) error {
 		if err := artifact.Touch(ctx, p.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
 			return err
@@ -118,7 +118,7 @@ func (p *Press) touch(ctx context.Context, m, but *manifest) error {
 // collect deletes the artifacts that no manifest of the store names, after their
 // grace period. It looks for them once an hour. retired is the manifest that was
 // just superseded, nil if none was: the period of its artifacts begins.
-func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) error {
+func (p *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
 	ed := p.current.Load()
 	if retired != nil {
 		if err := p.touch(ctx, retired, ed.manifest); err != nil && !errors.Is(err, millrace.ErrNotFound) {
@@ -165,7 +165,7 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 
 // keep renews the artifacts of the current edition if the store does not name its
 // manifest any more.
-func (p *Press) keep(ctx context.Context, now time.Time) error {
+func (p *Server) keep(ctx context.Context, now time.Time) error {
 	ed := p.current.Load()
 	if now.Sub(p.kept) < p.grace/2 {
 		return nil

@@ -15,7 +15,7 @@ import (
 // still right, and with what was made in the background. prev may be nil, or
 // foreign: then all are made, and a document that another configuration has changed
 // is later than it was.
-func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
+func (p *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
 	m := &manifest{Format: manifestFormat, Key: p.key, Version: p.version, Seq: view.Site().Seq}
 	all, err := p.largeDocuments(ctx, view)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d protocolDocument) alias(o protocolDocument) bool {
 
 // largeDocuments lists what has to be built. Protocols yield large documents
 // first, so that nothing else is made here.
-func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
+func (p *Server) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
 	var out []protocolDocument
 	seen := make(map[string]string)
 	for _, proto := range p.protocols {
@@ -86,7 +86,7 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]proto
 }
 
 // chunk makes a document from its earlier form.
-func (p *Press) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
+func (p *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
 	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Protocol != d.proto {

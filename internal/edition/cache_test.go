@@ -32,7 +32,7 @@ func bulkSite(n int) *memSite {
 func TestCacheBound(t *testing.T) {
 	const limit = 8 << 20
 	for _, pad := range []int{0, 4000} {
-		p := newTestPress(t, bulkSite(20_000), &memProtocol{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
+		p := newTestServer(t, bulkSite(20_000), &memProtocol{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
 		publish(t, p)
 		before := heap()
 		for i := range 20_000 {
@@ -100,7 +100,7 @@ func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 // What is asked for often stays.
 func TestCacheKeepsTheHot(t *testing.T) {
 	proto := &memProtocol{pad: 4000, oneTag: true}
-	p := newTestPress(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
+	p := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
 	publish(t, p)
 	proto.renders.Store(0)
 	for i := range 10_000 {
@@ -114,7 +114,7 @@ func TestCacheKeepsTheHot(t *testing.T) {
 
 func TestHugeKeysAndBodies(t *testing.T) {
 	proto := &memProtocol{pad: 3 << 20}
-	p := newTestPress(t, newMemSite(3), proto, &Options{CacheBytes: 8 << 20})
+	p := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 8 << 20})
 	publish(t, p)
 	for range 2 {
 		if w := ask(t, p, "GET", "/1.txt"); w.Body.Len() < 3<<20 {
@@ -133,7 +133,7 @@ func TestHugeKeysAndBodies(t *testing.T) {
 func TestHammer(t *testing.T) {
 	const pages = 20
 	site := newMemSite(pages)
-	p := newTestPress(t, site, &memProtocol{}, &Options{CacheBytes: 64 << 10})
+	p := newTestServer(t, site, &memProtocol{}, &Options{CacheBytes: 64 << 10})
 	publish(t, p)
 	stop := time.Now().Add(time.Second)
 	if testing.Short() {

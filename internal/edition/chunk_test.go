@@ -85,7 +85,7 @@ func TestChunks(t *testing.T) {
 	for i := range 4000 {
 		l[fmt.Sprintf("/%04d/", i)] = strings.Repeat("gate ", rng.IntN(100))
 	}
-	p := &Press{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
+	p := &Server{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
 	store := &counting{Store: p.artifacts}
 	g := newGrower(t.Context(), store)
 	now, err := g.cut(l.parts(), nil, nil)
@@ -166,7 +166,7 @@ func names(t *testing.T, store artifact.Store, of *tree) (out []string) {
 }
 
 // checkBodies checks the bytes of a document, whole and in ranges.
-func checkBodies(t *testing.T, p *Press, l lines, c *chunked, rng *rand.Rand) {
+func checkBodies(t *testing.T, p *Server, l lines, c *chunked, rng *rand.Rand) {
 	t.Helper()
 	var want bytes.Buffer
 	if err := l.parts().Write(t.Context(), &want); err != nil {
@@ -257,7 +257,7 @@ func (o *opens) Open(ctx context.Context, name string, from, n int64) (io.ReadCl
 // read. Of another document nothing is taken.
 func TestShortDocumentsAreKept(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
-	p := &Press{artifacts: store, cache: newCache(1 << 20)}
+	p := &Server{artifacts: store, cache: newCache(1 << 20)}
 	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {
 		c, err := newGrower(t.Context(), store).cut(l.parts(), nil, nil)
 		if err != nil {

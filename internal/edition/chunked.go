@@ -74,7 +74,7 @@ func (c *chunked) etag() string {
 }
 
 // sum returns "sha256-" and the SHA-256 of the identity bytes.
-func (c *chunked) sum(ctx context.Context, p *Press) (string, error) {
+func (c *chunked) sum(ctx context.Context, p *Server) (string, error) {
 	b, err := c.in(identity, p)
 	if err != nil {
 		return "", err
@@ -104,7 +104,7 @@ var (
 type bodies struct {
 	*chunked
 	loss
-	cache      *Press
+	cache      *Server
 	name       string // in the response cache
 	store      artifact.Store
 	coded      bool // gzip, else identity
@@ -112,14 +112,14 @@ type bodies struct {
 	between    []byte
 
 	sum    atomic.Pointer[string] // Content-Digest; nil = not known yet
-	ask    func()                 // of the press
+	ask    func()                 // of the server
 	wanted atomic.Bool            // a response would have had the digest
 	brotli atomic.Bool            // a request would have taken brotli; of identity alone
 }
 
 // in returns the bytes of the document in gzip or identity.
-func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
-	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{press: &p.damaged}, store: p.artifacts, ask: p.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+func (c *chunked) in(coding coding, p *Server) (*bodies, error) {
+	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{server: &p.damaged}, store: p.artifacts, ask: p.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
@@ -296,16 +296,16 @@ type content interface {
 
 // loss records that an artifact of a representation is missing or damaged.
 type loss struct {
-	press *atomic.Bool // that of the press
-	name  atomic.Pointer[string]
+	server *atomic.Bool // that of the server
+	name   atomic.Pointer[string]
 }
 
-// lost makes the press write an artifact again that cannot be read, and returns
+// lost makes the server write an artifact again that cannot be read, and returns
 // the error of the response.
 func (l *loss) lost(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
 		l.name.Store(&name)
-		l.press.Store(true)
+		l.server.Store(true)
 	}
 	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // it is not the document that is not found
 }
@@ -338,7 +338,7 @@ func (o *window) Write(b []byte) (int, error) {
 }
 
 // rep makes the document in a coding ready to be answered with.
-func (c *chunked) rep(coding coding, p *Press) (*rep, error) {
+func (c *chunked) rep(coding coding, p *Server) (*rep, error) {
 	b, err := c.in(coding, p)
 	if err != nil {
 		return nil, err

@@ -66,8 +66,8 @@ func listOf(t *testing.T, site *memSite) string {
 	return b.String()
 }
 
-// stored returns the names of the artifacts that a press has.
-func stored(t *testing.T, p *Press) (names []string) {
+// stored returns the names of the artifacts that a server has.
+func stored(t *testing.T, p *Server) (names []string) {
 	t.Helper()
 	for info, err := range p.artifacts.List(t.Context(), "") {
 		if err != nil {
@@ -79,14 +79,14 @@ func stored(t *testing.T, p *Press) (names []string) {
 }
 
 // losses are what may happen to an artifact.
-var losses = map[string]func(t *testing.T, p *Press, name string){
-	"missing": func(t *testing.T, p *Press, name string) {
+var losses = map[string]func(t *testing.T, p *Server, name string){
+	"missing": func(t *testing.T, p *Server, name string) {
 		t.Helper()
 		if err := p.artifacts.Delete(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	},
-	"damaged": func(t *testing.T, p *Press, name string) {
+	"damaged": func(t *testing.T, p *Server, name string) {
 		t.Helper()
 		r, err := p.artifacts.Open(t.Context(), name, 0, -1)
 		if err != nil {
@@ -101,7 +101,7 @@ var losses = map[string]func(t *testing.T, p *Press, name string){
 			t.Fatal(err)
 		}
 	},
-	"cut": func(t *testing.T, p *Press, name string) {
+	"cut": func(t *testing.T, p *Server, name string) {
 		t.Helper()
 		err := p.artifacts.Delete(t.Context(), name)
 		if err := errors.Join(err, p.artifacts.Put(t.Context(), name, strings.NewReader("half"))); err != nil {
@@ -116,7 +116,7 @@ func TestChunkLost(t *testing.T) {
 		for _, coding := range []string{"identity", "gzip"} {
 			t.Run(name+" "+coding, func(t *testing.T) {
 				site := tall()
-				p := newTestPress(t, site, listProtocol{}, nil)
+				p := newTestServer(t, site, listProtocol{}, nil)
 				publish(t, p)
 				chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
 				if len(chunks) < 3 {
@@ -148,7 +148,7 @@ func TestChunkLost(t *testing.T) {
 // Nothing of a damaged chunk is sent, not even where a response would end with it.
 func TestDamagedChunkIsNotSent(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listProtocol{}, nil)
+	p := newTestServer(t, site, listProtocol{}, nil)
 	publish(t, p)
 	want := listOf(t, site)
 	for _, name := range stored(t, p) {
@@ -169,14 +169,14 @@ func TestDamagedChunkIsNotSent(t *testing.T) {
 // A process that starts finds out that a chunk is missing.
 func TestChunkLostAtStart(t *testing.T) {
 	site, dir := tall(), newArtifacts()
-	p := pressIn(t, site, listProtocol{}, dir, nil)
+	p := serverIn(t, site, listProtocol{}, dir, nil)
 	publish(t, p)
 	for _, name := range stored(t, p) {
 		if err := p.artifacts.Delete(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p = pressIn(t, site, listProtocol{}, dir, nil)
+	p = serverIn(t, site, listProtocol{}, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestPublishAfterLoss(t *testing.T) {
 			for _, starts := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " ", suffix, " ", starts), func(t *testing.T) {
 					site, dir := tall(), newArtifacts()
-					p := wholePress(site, dir)
+					p := wholeServer(site, dir)
 					publish(t, p)
 					i := slices.IndexFunc(stored(t, p), func(n string) bool { return strings.HasSuffix(n, suffix) })
 					if i < 0 {
@@ -201,7 +201,7 @@ func TestPublishAfterLoss(t *testing.T) {
 					}
 					lose(t, p, stored(t, p)[i])
 					if starts {
-						p = wholePress(site, dir)
+						p = wholeServer(site, dir)
 						if err := p.Refresh(t.Context()); err != nil {
 							t.Fatal(err)
 						}
@@ -232,11 +232,11 @@ func TestPublishAfterLostNode(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
 			site, dir := tall(), newArtifacts()
-			p := wholePress(site, dir)
+			p := wholeServer(site, dir)
 			publish(t, p)
 			last := stored(t, p)
 			lose(t, p, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
-			other := NewPress(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
+			other := NewServer(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
 			publish(t, other)
 			other.collected = time.Time{}
 			if err := other.collect(t.Context(), nil, time.Now().Add(grace+time.Minute)); err != nil {
@@ -253,7 +253,7 @@ func TestPublishAfterLostNode(t *testing.T) {
 // never what a builder has found or made meanwhile.
 func TestCollectChunks(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listProtocol{}, nil)
+	p := newTestServer(t, site, listProtocol{}, nil)
 	publish(t, p)
 	first := stored(t, p)
 	site.set("/x", "another text")
@@ -298,7 +298,7 @@ func TestLongDigest(t *testing.T) {
 	for i := range 40 {
 		site.set("/long"+strings.Repeat("x", i), strings.Repeat("the water comes down to the wheel ", 1000))
 	}
-	p := newTestPress(t, site, listProtocol{}, nil)
+	p := newTestServer(t, site, listProtocol{}, nil)
 	publish(t, p)
 	first := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
 	if first.Code != http.StatusOK || first.Body.Len() <= digestAtOnce || first.Header().Get("Content-Digest") != "" {

@@ -27,7 +27,7 @@ type done struct {
 const restPerWork = 10
 
 // wake makes Run look for deferred work. It never waits.
-func (p *Press) wake() {
+func (p *Server) wake() {
 	select {
 	case p.asked <- struct{}{}:
 	default:
@@ -36,7 +36,7 @@ func (p *Press) wake() {
 
 // runDeferred does deferred work, with at most a tenth of a processor over time,
 // until the context ends.
-func (p *Press) runDeferred(ctx context.Context) {
+func (p *Server) runDeferred(ctx context.Context) {
 	for {
 		moved := p.Moved()
 		for _, job := range []func(context.Context) error{
@@ -73,7 +73,7 @@ func (p *Press) runDeferred(ctx context.Context) {
 }
 
 // add gives what was made to the next edition.
-func (p *Press) add(files []shelved, tag string, brotli *coded) {
+func (p *Server) add(files []shelved, tag string, brotli *coded) {
 	p.deferring.Lock()
 	defer p.deferring.Unlock()
 	p.done.files = append(p.done.files, files...)
@@ -88,14 +88,14 @@ func (p *Press) add(files []shelved, tag string, brotli *coded) {
 }
 
 // made returns the deferred work that is not published yet.
-func (p *Press) made() done {
+func (p *Server) made() done {
 	p.deferring.Lock()
 	defer p.deferring.Unlock()
 	return p.done
 }
 
 // published removes deferred work that the current edition has.
-func (p *Press) published(d done) {
+func (p *Server) published(d done) {
 	p.deferring.Lock()
 	defer p.deferring.Unlock()
 	p.done.files = p.done.files[len(d.files):]
@@ -109,7 +109,7 @@ func (d *done) empty() bool { return len(d.files)+len(d.brotli) == 0 }
 
 // deferFiles makes the deferred files of the current edition, unless another
 // process makes them for the same artifacts.
-func (p *Press) deferFiles(ctx context.Context, by holder) error {
+func (p *Server) deferFiles(ctx context.Context, by holder) error {
 	ed := p.current.Load()
 	if ed == nil {
 		return nil
@@ -127,7 +127,7 @@ func (p *Press) deferFiles(ctx context.Context, by holder) error {
 			}
 			made := p.made() // what is not in this is in the current edition
 			ed = p.current.Load()
-			s := &shelf{press: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
+			s := &shelf{server: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			if err := filer.Deferred(ctx, ed.View, p.time(ed.View), s); err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func (p *Press) deferFiles(ctx context.Context, by holder) error {
 
 // deferBrotli codes the documents of the current edition that were asked for in
 // brotli.
-func (p *Press) deferBrotli(ctx context.Context) error {
+func (p *Server) deferBrotli(ctx context.Context) error {
 	for e, b := range p.chunked() {
 		if b.coded || !b.brotli.Load() || e.offer.has(brotliCoding) {
 			continue
@@ -156,7 +156,7 @@ func (p *Press) deferBrotli(ctx context.Context) error {
 }
 
 // deferDigests computes the digests of the current edition that were asked for.
-func (p *Press) deferDigests(ctx context.Context) error {
+func (p *Server) deferDigests(ctx context.Context) error {
 	var errs []error
 	for _, b := range p.chunked() {
 		if b.wanted.Load() && b.known() == "" {
@@ -169,7 +169,7 @@ func (p *Press) deferDigests(ctx context.Context) error {
 
 // chunked yields the entries of the chunked documents of the current edition, with
 // the bytes of each of their codings.
-func (p *Press) chunked() func(yield func(*entry, *bodies) bool) {
+func (p *Server) chunked() func(yield func(*entry, *bodies) bool) {
 	return func(yield func(*entry, *bodies) bool) {
 		ed := p.current.Load()
 		if ed == nil {

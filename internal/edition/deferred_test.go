@@ -64,7 +64,7 @@ func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ 
 func TestDeferredFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &deferringProtocol{begun: make(chan struct{}), end: make(chan struct{})}
-		p := newTestPress(t, site, proto, nil)
+		p := newTestServer(t, site, proto, nil)
 		run(t, p)
 		<-proto.begun // for the first edition
 		site.set("/1", "changed")
@@ -92,7 +92,7 @@ func TestDeferredFiles(t *testing.T) {
 // Publish returns with the deferred files.
 func TestPublishDeferred(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestPress(t, site, &deferringProtocol{}, nil)
+	p := newTestServer(t, site, &deferringProtocol{}, nil)
 	publish(t, p)
 	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
 		t.Errorf("%q", w.Body)
@@ -106,7 +106,7 @@ func TestPublishDeferred(t *testing.T) {
 // published with the next.
 func TestDeferredBeforeFailure(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestPress(t, site, &deferringProtocol{}, nil)
+	p := newTestServer(t, site, &deferringProtocol{}, nil)
 	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +130,9 @@ func TestDeferredBeforeFailure(t *testing.T) {
 // changes; other processes offer it, too.
 func TestDeferredBrotli(t *testing.T) {
 	site, artifacts := tall(), newArtifacts()
-	p := pressIn(t, site, listProtocol{}, artifacts, nil)
+	p := serverIn(t, site, listProtocol{}, artifacts, nil)
 	publish(t, p)
-	coding := func(p *Press) string {
+	coding := func(p *Server) string {
 		t.Helper()
 		w := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
 		got := w.Header().Get("Content-Encoding")
@@ -157,7 +157,7 @@ func TestDeferredBrotli(t *testing.T) {
 		t.Errorf("before it was asked for: %q", got)
 	}
 	work()
-	other := pressIn(t, site, listProtocol{}, artifacts, nil)
+	other := serverIn(t, site, listProtocol{}, artifacts, nil)
 	if err := other.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestDeferredBrotli(t *testing.T) {
 // Brotli that is lost before it is published stops no publication.
 func TestDeferredBrotliLost(t *testing.T) {
 	site := tall()
-	p := newTestPress(t, site, listProtocol{}, nil)
+	p := newTestServer(t, site, listProtocol{}, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
 	if err := p.deferBrotli(t.Context()); err != nil {
@@ -204,7 +204,7 @@ func TestDeferredPace(t *testing.T) {
 	var jobs []time.Time
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p := newTestPress(t, site, &pacedProtocol{jobs: &jobs}, nil)
+		p := newTestServer(t, site, &pacedProtocol{jobs: &jobs}, nil)
 		run(t, p)
 		for range 12 {
 			time.Sleep(time.Second)

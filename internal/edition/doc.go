@@ -7,12 +7,12 @@
 // HEAD, ranges, digests, CORS.
 //
 //   - [Respond] answers one request for one document.
-//   - [Press] publishes. Documents that grow with the site are built off the
+//   - [Server] publishes. Documents that grow with the site are built off the
 //     request path: as trees of chunks, of which an edit writes few, or as files.
 //     Then one compare-and-swap in the store moves what is published. All others
 //     are rendered when they are first asked for and kept, per coding, in a cache
 //     bounded in bytes.
-//   - [Edition] is one such state. [Press.Current] gives the newest.
+//   - [Edition] is one such state. [Server.Current] gives the newest.
 //
 // A 304 and a HEAD never render anything. A cached document is valid for one
 // edition; in the next one it is looked up again, and if its validator still

@@ -72,7 +72,7 @@ type entry struct {
 type standing struct {
 	number uint64
 	write  func(context.Context, io.Writer) error
-	state  string // see Press.Page and Press.Keep
+	state  string // see Server.Page and Server.Keep
 }
 
 // rep is a representation: the bytes of a document in one coding. They are in

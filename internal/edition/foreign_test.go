@@ -41,7 +41,7 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 // those who ask by date alone; one that it has left alone is as it was.
 func TestConfigurationMovesDates(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	modified := func(p *Press, name string) string {
+	modified := func(p *Server, name string) string {
 		t.Helper()
 		rec := ask(t, p, "GET", name)
 		if rec.Code != http.StatusOK {
@@ -49,11 +49,11 @@ func TestConfigurationMovesDates(t *testing.T) {
 		}
 		return rec.Header().Get("Last-Modified")
 	}
-	first := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	first := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
 	publish(t, first)
 	odd, even := modified(first, "/odd.txt"), modified(first, "/even.txt")
 
-	second := pressIn(t, site, &headed{line: "a new option\n"}, dir, &Options{Key: "two"})
+	second := serverIn(t, site, &headed{line: "a new option\n"}, dir, &Options{Key: "two"})
 	if err := second.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 		t.Errorf("who has the old list gets %d", rec.Code)
 	}
 	// Another process with the same options says the same.
-	third := newTestPress(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
+	third := newTestServer(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
 	if err := third.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 	var were []string
 	for i, key := range []string{"one", "two", "three"} {
 		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages
-		p := pressIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
+		p := serverIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
 		publish(t, p)
 		for _, path := range were {
 			if _, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) != http.StatusGone {
@@ -110,13 +110,13 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 // the other publishes.
 func TestVersionKeepsFiles(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	old := pressIn(t, site, &artifactProtocol{}, dir, &Options{Version: "1"})
+	old := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "1"})
 	publish(t, old)
 	files := listed(t, old)
 	if len(files) == 0 {
 		t.Fatal("no files")
 	}
-	p := pressIn(t, site, &artifactProtocol{}, dir, &Options{Version: "2"})
+	p := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "2"})
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func TestVersionKeepsFiles(t *testing.T) {
 		t.Errorf("the old version publishes the same view again: %t %v", changed, err)
 	}
 	for _, path := range files {
-		for _, press := range []*Press{old, p} {
-			if _, err := press.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) == http.StatusGone {
+		for _, server := range []*Server{old, p} {
+			if _, err := server.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) == http.StatusGone {
 				t.Errorf("%s is withdrawn", path)
 			}
 		}
@@ -147,17 +147,17 @@ func TestVersionKeepsFiles(t *testing.T) {
 // that an edit costs each of them the edit.
 func TestConfigurationsContinue(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
-	two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
+	one := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	two := serverIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
 	publish(t, one)
 	publish(t, two)
-	even := map[*Press]string{}
-	for _, p := range []*Press{one, two} {
+	even := map[*Server]string{}
+	for _, p := range []*Server{one, two} {
 		even[p] = ask(t, p, "GET", "/even.txt").Header().Get("Last-Modified")
 	}
 	for i := range 3 {
 		site.set("/1", strings.Repeat("a text ", 3+i))
-		for _, p := range []*Press{one, two} {
+		for _, p := range []*Server{one, two} {
 			publish(t, p)
 			if err := p.follow(t.Context()); err != nil {
 				t.Fatal(err)

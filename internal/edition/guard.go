@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-func (p *Press) guarded(proto string) bool {
+func (p *Server) guarded(proto string) bool {
 	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded && r.Name == proto })
 }
 
 // Guarded reports whether the content of any protocol needs a key.
-func (p *Press) Guarded() bool {
+func (p *Server) Guarded() bool {
 	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
@@ -23,7 +23,7 @@ func (p *Press) Guarded() bool {
 // certain, whether there is something or not: no protocol is open, and none has
 // named it as public. Nothing is looked up for that, so that the time it takes
 // tells nothing either.
-func (p *Press) Sealed(path string) bool {
+func (p *Server) Sealed(path string) bool {
 	ed := p.current.Load()
 	return ed != nil && len(p.protocols) > 0 &&
 		!slices.ContainsFunc(p.protocols, func(r Protocol) bool { return !r.Guarded }) &&
@@ -33,7 +33,7 @@ func (p *Press) Sealed(path string) bool {
 // Refuse gives the header and body of an error's response in the form of the
 // protocol that the path of r, relative to the documents' base, belongs to, and
 // whose that is: nil when it belongs to none that has a form of its own.
-func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
+func (p *Server) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
 	for i := range p.protocols {
 		if f, is := p.protocols[i].Publisher.(millrace.ErrorRenderer); is {
 			if header, body, ok := f.RenderError(r, status, err); ok {
@@ -44,9 +44,9 @@ func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Head
 	return nil, nil, nil
 }
 
-// Server gives who answers a request itself, nil if nobody does, what the
+// Handler returns who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose protocol it is.
-func (p *Press) Server(r *http.Request) (s millrace.Handler, scope millrace.Scope, proto *Protocol) {
+func (p *Server) Handler(r *http.Request) (s millrace.Handler, scope millrace.Scope, proto *Protocol) {
 	for i := range p.protocols {
 		if s, is := p.protocols[i].Publisher.(millrace.Handler); is {
 			if scope, ok := s.Scope(r); ok {
@@ -58,7 +58,7 @@ func (p *Press) Server(r *http.Request) (s millrace.Handler, scope millrace.Scop
 }
 
 // Serves reports whether any protocol answers requests itself.
-func (p *Press) Serves() bool {
+func (p *Server) Serves() bool {
 	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 

@@ -54,11 +54,11 @@ func TestKeyedForm(t *testing.T) {
 
 func keyedForm(t *testing.T, own string) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
-	p := pressIn(t, site, proto, dir, nil)
+	p := serverIn(t, site, proto, dir, nil)
 	publish(t, p)
 	guard, key := keyed(t)
 	none, good, bad := asking(t, guard, ""), asking(t, guard, key), asking(t, guard, key+"x")
-	get := func(p *Press, path string, q *access.Request, fields ...string) (*httptest.ResponseRecorder, error) {
+	get := func(p *Server, path string, q *access.Request, fields ...string) (*httptest.ResponseRecorder, error) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		for i := 0; i < len(fields); i += 2 {
@@ -68,7 +68,7 @@ func keyedForm(t *testing.T, own string) {
 		_, err := p.Answer(w, r, q)
 		return w, err
 	}
-	check := func(p *Press) {
+	check := func(p *Server) {
 		t.Helper()
 		tags := map[string]string{}
 		for _, path := range []string{"/odd.txt", "/twin.txt"} {
@@ -117,7 +117,7 @@ func keyedForm(t *testing.T, own string) {
 		t.Errorf("one document changed, and %d were written", n)
 	}
 	check(p)
-	again := pressIn(t, site, proto, dir, nil)
+	again := serverIn(t, site, proto, dir, nil)
 	if err := again.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func keyedForm(t *testing.T, own string) {
 // is written once.
 func TestKeyedFormAlike(t *testing.T) {
 	proto := &twoForms{}
-	p := newTestPress(t, newMemSite(4), proto, nil)
+	p := newTestServer(t, newMemSite(4), proto, nil)
 	publish(t, p)
 	if n := proto.renders.Load(); n != 3 { // even, and odd in two forms
 		t.Errorf("documents were written %d times", n)

@@ -24,7 +24,7 @@ func (w slowWriter) Write(b []byte) (int, error) {
 // Slow clients of a document that is too large for the cache share one copy.
 func TestLargeBodiesAreShared(t *testing.T) {
 	proto := &memProtocol{pad: 1 << 20}
-	p := newTestPress(t, newMemSite(3), proto, &Options{CacheBytes: 64 << 10})
+	p := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 64 << 10})
 	publish(t, p)
 	proto.renders.Store(0)
 	const clients = 20

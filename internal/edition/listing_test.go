@@ -10,7 +10,7 @@ import (
 // The listing names what there is, with the sizes at which it is sent.
 func TestListing(t *testing.T) {
 	proto := &memProtocol{}
-	p := pressIn(t, newMemSite(300), proto, newArtifacts(), nil)
+	p := serverIn(t, newMemSite(300), proto, newArtifacts(), nil)
 	publish(t, p)
 	ed := p.Current()
 	var paths []string

@@ -106,7 +106,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 }
 
 // entry makes the document ready to be answered with.
-func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error) {
+func (d *large) entry(p *Server, guarded bool, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(d.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("large document: %w: %w", millrace.ErrInvalid, err)

@@ -51,7 +51,7 @@ type memLog struct {
 
 func (l memLog) Head(ctx context.Context) (millrace.View, error) { return l.of.Head(ctx) }
 
-// source returns what a press publishes.
+// source returns what a server publishes.
 func (s *memSite) source() Source {
 	return Source{
 		Store: s.st, Site: memLog{of: s}, Publication: s,
@@ -291,12 +291,12 @@ func (m *memProtocol) Advertise(millrace.View) millrace.Advertisement {
 
 func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
 
-func newTestPress(t testing.TB, site *memSite, proto millrace.Publisher, o *Options) *Press {
+func newTestServer(t testing.TB, site *memSite, proto millrace.Publisher, o *Options) *Server {
 	t.Helper()
-	return pressIn(t, site, proto, newArtifacts(), o)
+	return serverIn(t, site, proto, newArtifacts(), o)
 }
 
-func pressIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts artifact.Store, o *Options) *Press {
+func serverIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts artifact.Store, o *Options) *Server {
 	t.Helper()
 	if o == nil {
 		o = new(Options)
@@ -304,20 +304,20 @@ func pressIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts ar
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return NewPress(site.source(), []Protocol{{Name: "mem", Publisher: proto}}, artifacts, o)
+	return NewServer(site.source(), []Protocol{{Name: "mem", Publisher: proto}}, artifacts, o)
 }
 
 func newArtifacts() artifact.Store { return artifactmemory.New(nil) }
 
-func publish(t testing.TB, p *Press) {
+func publish(t testing.TB, p *Server) {
 	t.Helper()
 	if _, err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// ask sends one request to a press. Header fields come in pairs.
-func ask(t testing.TB, p *Press, method, target string, fields ...string) *httptest.ResponseRecorder {
+// ask sends one request to a server. Header fields come in pairs.
+func ask(t testing.TB, p *Server, method, target string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(fields); i += 2 {

@@ -15,11 +15,11 @@ import (
 // those of the document's validator.
 var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavailable)
 
-// Page answers a GET or HEAD for a page of the site itself as [Press.Answer] answers
+// Page answers a GET or HEAD for a page of the site itself as [Server.Answer] answers
 // one for a document, from the same cache. name and variant name the page, and
 // state what it is made of: document is called if the cache has the page in another
 // state, or if state is "".
-func (p *Press) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
+func (p *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
 	for range attempts {
@@ -35,9 +35,9 @@ func (p *Press) Page(w http.ResponseWriter, r *http.Request, q *access.Request, 
 	return err
 }
 
-// Prepared is [Press.Page] for a page that the cache has in this state. It reports
+// Prepared is [Server.Page] for a page that the cache has in this state. It reports
 // false, with nothing answered, if it does not.
-func (p *Press) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
+func (p *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := p.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.standing.Load().state != state {
 		return false, nil
@@ -47,7 +47,7 @@ func (p *Press) Prepared(w http.ResponseWriter, r *http.Request, q *access.Reque
 }
 
 // page returns the entry of a page of the site itself.
-func (p *Press) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
+func (p *Server) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
 	old := p.cache.get(k)
 	if old != nil && state != "" && old.standing.Load().state == state {
 		return old, nil
@@ -76,7 +76,7 @@ func (p *Press) page(k key, state string, document func() (*millrace.Document, e
 
 // Keep stores a body in the response cache under a name, in place of the one that
 // was there. state says what the body was made of. The caller must not change body.
-func (p *Press) Keep(name, variant, state string, body []byte) {
+func (p *Server) Keep(name, variant, state string, body []byte) {
 	if int64(len(body)) > p.cache.limit/4 {
 		return
 	}
@@ -89,8 +89,8 @@ func (p *Press) Keep(name, variant, state string, body []byte) {
 	p.cache.put(e, p.cache.get(k))
 }
 
-// Kept returns what [Press.Keep] has stored last, as far as the cache still has it.
-func (p *Press) Kept(name, variant string) (state string, body []byte) {
+// Kept returns what [Server.Keep] has stored last, as far as the cache still has it.
+func (p *Server) Kept(name, variant string) (state string, body []byte) {
 	e := p.cache.get(key{path: name, raw: " body", query: variant})
 	if e == nil {
 		return "", nil

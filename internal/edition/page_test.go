@@ -15,7 +15,7 @@ import (
 // A page of the site is read once for each state, rendered once for each content,
 // and takes one place in the cache.
 func TestPage(t *testing.T) {
-	p := newTestPress(t, newMemSite(0), &memProtocol{}, nil)
+	p := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	var reads, renders int
 	get := func(state, content string, fields ...string) *httptest.ResponseRecorder {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestPage(t *testing.T) {
 // A page that changes between its validator and its bytes is looked at again, and
 // never answered with the bytes of one and the validator of the other.
 func TestPageChangesMeanwhile(t *testing.T) {
-	p := newTestPress(t, newMemSite(0), &memProtocol{}, nil)
+	p := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	now := "a"
 	page := func(changes int) (*httptest.ResponseRecorder, error) {
 		w := httptest.NewRecorder()

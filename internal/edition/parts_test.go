@@ -77,14 +77,14 @@ func titlesOf(ctx context.Context, v millrace.View) (map[string]string, error) {
 	return titles, nil
 }
 
-// batchPress returns a press of a site whose parts are 10 pages at least.
-func batchPress(t *testing.T, st store.Store, site store.Site, proto *titleProtocol, artifacts artifact.Store) *Press {
+// batchServer returns a server of a site whose parts are 10 pages at least.
+func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProtocol, artifacts artifact.Store) *Server {
 	t.Helper()
 	pub, err := site.Publication(t.Context(), store.Config{Base: batchBase})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPress(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	p := NewServer(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
 	p.part = 10
 	return p
 }
@@ -113,7 +113,7 @@ func publishInParts(t *testing.T, end int) {
 		}
 		site.apply(t, batch)
 	}
-	p := batchPress(t, st, in, proto, artifacts)
+	p := batchServer(t, st, in, proto, artifacts)
 	change(0, 20, "first")
 	change(20, 40, "first")
 	publish(t, p)
@@ -131,7 +131,7 @@ func publishInParts(t *testing.T, end int) {
 			kill()
 		}
 	}
-	publishAll := func(ctx context.Context, p *Press) {
+	publishAll := func(ctx context.Context, p *Server) {
 		ctx, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
 		p.Run(ctx)
@@ -139,7 +139,7 @@ func publishInParts(t *testing.T, end int) {
 	if end > 0 {
 		publishAll(ctx, p)
 		proto.built = nil
-		p = batchPress(t, st, in, proto, artifacts)
+		p = batchServer(t, st, in, proto, artifacts)
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// run runs a press until the test ends.
-func run(t *testing.T, p *Press) {
+// run runs a server until the test ends.
+func run(t *testing.T, p *Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -31,7 +31,7 @@ func TestAnotherHolder(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p, other := pressIn(t, site, &memProtocol{}, dir, nil), pressIn(t, site, &memProtocol{}, dir, nil)
+		p, other := serverIn(t, site, &memProtocol{}, dir, nil), serverIn(t, site, &memProtocol{}, dir, nil)
 		err := lease.Hold(t.Context(), site.st.Leases(), site.Name(), func(ctx context.Context, l store.Lease) error {
 			run(t, p)
 			time.Sleep(time.Minute)
@@ -66,7 +66,7 @@ func TestBusy(t *testing.T) {
 		var busy atomic.Bool
 		busy.Store(true)
 		site := newMemSite(4)
-		p := pressIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
+		p := serverIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
 		run(t, p)
 		time.Sleep(time.Minute)
 		if p.Current() != nil {
@@ -88,7 +88,7 @@ func TestBusy(t *testing.T) {
 // Progress ends with each refresh, also with one that did less than it expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
-	p := pressIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
+	p := serverIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
 	publish(t, p)
 	publish(t, p)
 	if want := [][2]int{{1, 2}, {0, 0}, {1, 2}, {0, 0}}; !slices.Equal(got, want) {
@@ -99,13 +99,13 @@ func TestProgressEnds(t *testing.T) {
 // The manifest of the generation before is built on, and not served.
 func TestFork(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(10), &memProtocol{}
-	first := pressIn(t, site, proto, dir, nil)
+	first := serverIn(t, site, proto, dir, nil)
 	publish(t, first)
 	even := ask(t, first, "GET", "/even.txt").Header()
 	site.forked = true
 	site.set("/1", "")
 	proto.renders.Store(0)
-	p := pressIn(t, site, proto, dir, nil)
+	p := serverIn(t, site, proto, dir, nil)
 	if err := p.Refresh(t.Context()); err == nil || p.Current() != nil {
 		t.Errorf("an edition of another generation is served: %v", err)
 	}
@@ -142,15 +142,15 @@ func TestSharedFolder(t *testing.T) {
 		s.set("/1", exclude)
 		return s
 	}
-	one, two := pressIn(t, open("one/"), &memProtocol{}, dir, nil), pressIn(t, open("two/"), &memProtocol{}, dir, nil)
+	one, two := serverIn(t, open("one/"), &memProtocol{}, dir, nil), serverIn(t, open("two/"), &memProtocol{}, dir, nil)
 	publish(t, one)
 	publish(t, two)
-	for _, p := range []*Press{one, two} {
+	for _, p := range []*Server{one, two} {
 		if err := p.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []*Press{one, two} {
+	for _, p := range []*Server{one, two} {
 		if w := ask(t, p, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%d", w.Code)
 		}
@@ -162,9 +162,9 @@ func TestSharedFolder(t *testing.T) {
 func TestServedFilesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, site := newArtifacts(), newMemSite(4)
-		one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+		one := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
 		publish(t, one)
-		two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
+		two := serverIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
 		publish(t, two)
 		for range 6 {
 			time.Sleep(grace / 2)
@@ -185,11 +185,11 @@ func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		first, second, dir := newMemSite(3), newMemSite(2), newArtifacts()
 		second.epoch = "second"
-		p := pressIn(t, first, &memProtocol{}, dir, nil)
+		p := serverIn(t, first, &memProtocol{}, dir, nil)
 		publish(t, p)
 		second.set("/0", "in the publication that was opened again")
 		if published {
-			publish(t, pressIn(t, second, &memProtocol{}, dir, nil))
+			publish(t, serverIn(t, second, &memProtocol{}, dir, nil))
 		}
 		first.dropped = second
 		p.look(t.Context())

@@ -17,7 +17,7 @@ import (
 // are missing here, or that another version or configuration made, are built
 // first. ErrNotFound: no edition is published; then the publication is brought
 // up to the site, which discovery can use at once.
-func (p *Press) Refresh(ctx context.Context) error {
+func (p *Server) Refresh(ctx context.Context) error {
 	p.building.Lock()
 	defer p.building.Unlock()
 	_, _, err := p.load(ctx)
@@ -40,7 +40,7 @@ func (p *Press) Refresh(ctx context.Context) error {
 // It ignores an edition of another configuration, which has other documents. While
 // it builds what is missing here, another edition may be published: then it looks
 // again at once, but not often.
-func (p *Press) follow(ctx context.Context) error {
+func (p *Server) follow(ctx context.Context) error {
 	for range 3 {
 		_, _, err := p.load(ctx)
 		switch {
@@ -65,7 +65,7 @@ func (p *Press) follow(ctx context.Context) error {
 // forked from. ErrConflict: an artifact is missing, or, at start, another version
 // made the edition. errForeign: another configuration did; the manifest is that of
 // the current edition if there is one.
-func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error) {
+func (p *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*p.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && p.from.Reopen != nil {
 		var again store.Publication
@@ -104,7 +104,7 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 
 // mend builds what is missing here of the published edition, or what this
 // version or configuration makes otherwise, and serves that without publishing it.
-func (p *Press) mend(ctx context.Context) error {
+func (p *Server) mend(ctx context.Context) error {
 	view, stored, err := (*p.publication.Load()).Published(ctx)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
@@ -131,7 +131,7 @@ type holder func(ctx context.Context, leases store.Leases, name string, f func(c
 
 // hold calls f with the lease of the publication. If held is false, another
 // process has it.
-func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
+func (p *Server) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
 	err = by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
 		held = true
 		return f(ctx, l)
@@ -142,7 +142,7 @@ func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context,
 // Publish makes the site's newest state the current edition, with its deferred
 // files, and reports whether that changed anything. It waits for another process
 // that builds an edition of the publication.
-func (p *Press) Publish(ctx context.Context) (changed bool, err error) {
+func (p *Server) Publish(ctx context.Context) (changed bool, err error) {
 	for more := true; more; {
 		var did progress
 		if did, err = p.publish(ctx, lease.Wait); err != nil {
@@ -167,7 +167,7 @@ type progress struct {
 	more    bool // the edition has a part of what was committed
 }
 
-func (p *Press) publish(ctx context.Context, by holder) (did progress, err error) {
+func (p *Server) publish(ctx context.Context, by holder) (did progress, err error) {
 	p.building.Lock()
 	defer p.building.Unlock()
 	did.held, err = p.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
@@ -185,7 +185,7 @@ func (p *Press) publish(ctx context.Context, by holder) (did progress, err error
 const partEntries = 10_000
 
 // refresh brings the publication up to the site, or takes the next part of it.
-func (p *Press) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
+func (p *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if p.progress != nil {
 		defer p.progress(0, 0)
 	}
@@ -199,7 +199,7 @@ func (p *Press) refresh(ctx context.Context, l store.Lease) (more bool, err erro
 // place returns how far the site is. It notes when its oldest change was committed
 // that the current edition does not have; until the last part of it is published, that
 // of a long batch.
-func (p *Press) place(ctx context.Context) (at millrace.Cursor, err error) {
+func (p *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := p.from.Site.Head(ctx)
 	if err != nil {
 		return "", err
@@ -219,7 +219,7 @@ func (p *Press) place(ctx context.Context) (at millrace.Cursor, err error) {
 
 // advance brings the publication up to the site, or by a part if more is true, and
 // publishes it.
-func (p *Press) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
+func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
 	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
 		return false, false, err
@@ -287,7 +287,7 @@ const artifactsLease = "artifacts"
 var errCollected = errors.New("an artifact was deleted while the edition was made")
 
 // swap publishes a manifest if all of its artifacts are there.
-func (p *Press) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
+func (p *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return stored, err

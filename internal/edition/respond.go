@@ -18,7 +18,7 @@ import (
 // Respond answers one request for a document, as RFC 9110 has it: GET, HEAD,
 // OPTIONS, codings, conditions, one range, digests, CORS. A 304 and a HEAD never
 // call d.Write. An error, such as that of another method, means that nothing has
-// been answered yet, unless it wraps [ErrBroken]. [Press.Serve] does the same with a cache.
+// been answered yet, unless it wraps [ErrBroken]. [Server.Serve] does the same with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {

@@ -141,7 +141,7 @@ func TestHeadersAgree(t *testing.T) {
 	for _, accept := range []string{"", "gzip", "br", "zstd"} {
 		for _, oneTag := range []bool{false, true} {
 			site := newMemSite(3)
-			p := newTestPress(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
+			p := newTestServer(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
 			publish(t, p)
 			for _, target := range []string{"/1.txt", "/odd.txt"} {
 				get := ask(t, p, "GET", target, "Accept-Encoding", accept).Header()

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/lease"
 )
 
-// Changed makes [Press.Run] publish. It never waits.
-func (p *Press) Changed() {
+// Changed makes [Server.Run] publish. It never waits.
+func (p *Server) Changed() {
 	select {
 	case p.changed <- struct{}{}:
 	default:
@@ -28,11 +28,11 @@ const (
 )
 
 // Run publishes when the site has changed, when the manifest is due, and when
-// [Press.Changed] was called. Between the starts of two publications is a second,
+// [Server.Changed] was called. Between the starts of two publications is a second,
 // or twice the processor time of the first if that is longer. The parts of a long
 // batch follow each other at once. While another process has the lease of the
 // publication, it follows the editions of that one. It returns when the context ends.
-func (p *Press) Run(ctx context.Context) {
+func (p *Server) Run(ctx context.Context) {
 	deferred := make(chan struct{})
 	go func() {
 		defer close(deferred)
@@ -85,7 +85,7 @@ func (p *Press) Run(ctx context.Context) {
 
 // look follows another process, and calls Changed if there is something to
 // publish.
-func (p *Press) look(ctx context.Context) {
+func (p *Server) look(ctx context.Context) {
 	p.building.Lock()
 	defer p.building.Unlock()
 	err := p.follow(ctx)

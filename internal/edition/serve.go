@@ -13,7 +13,7 @@ import (
 )
 
 // Serve is Answer for a request that has no key, and without limits.
-func (p *Press) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
+func (p *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return p.Answer(w, r, nil)
 }
 
@@ -29,7 +29,7 @@ const maxLink = 1024
 // URL in Link. An error means that nothing has been answered, unless it wraps
 // [ErrBroken]; [millrace.Status] gives its status. If q is nil, the
 // request has no key, and nothing is limited.
-func (p *Press) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
+func (p *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
 		return p.Discovery(w, r, q)
@@ -59,7 +59,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, q *access.Request
 
 // Discovery answers a request for a document of discovery, before the first
 // edition as well. It reports false, with nothing answered, for others.
-func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
+func (p *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
 		head, err := (*p.publication.Load()).Head(r.Context())
@@ -82,7 +82,7 @@ func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, q *access.Requ
 }
 
 // give answers with a document.
-func (p *Press) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
+func (p *Server) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
 	q.About(e.subject())
 	if !e.public {
 		if err := q.Content(e.guarded); err != nil {
@@ -95,7 +95,7 @@ func (p *Press) give(w http.ResponseWriter, r *http.Request, e *entry, bodies ke
 // lookUp finds the document that a request names, nil if there is none. A query
 // that names none is ignored. So is any query where the document is not read:
 // which methods it has does not depend on parameters.
-func (p *Press) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
+func (p *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
 		return p.at(ed, r, q)
 	}
@@ -118,7 +118,7 @@ func (p *Press) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry,
 }
 
 // at finds the document of exactly the target of a request, nil if there is none.
-func (p *Press) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
+func (p *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := p.known(ed, k)
 	if e != nil && (e.large || e.standing.Load().number >= ed.number) {
@@ -150,7 +150,7 @@ func (p *Press) at(ed *Edition, r *http.Request, q *access.Request) (*entry, err
 }
 
 // known returns the document that is remembered by a key.
-func (p *Press) known(ed *Edition, k key) *entry {
+func (p *Server) known(ed *Edition, k key) *entry {
 	if e := ed.large[k]; e != nil {
 		return e
 	}
@@ -159,7 +159,7 @@ func (p *Press) known(ed *Edition, k key) *entry {
 
 // find asks the protocols for a target. old is the entry that an earlier edition
 // had there, or nil.
-func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
+func (p *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
 	d, proto, err := p.ask(ed, r, q)
 	if err != nil || d == nil {
 		if old != nil && err == nil {
@@ -202,7 +202,7 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, q *access.
 // ask gives the first protocol's document, nil if no protocol has one. Those who may
 // not read a guarded protocol hear of it whether a path is discovery, and nothing
 // else.
-func (p *Press) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
+func (p *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
 	for i := range p.protocols {
 		proto := &p.protocols[i]
 		req, denied := r, error(nil)

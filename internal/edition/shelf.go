@@ -54,7 +54,7 @@ const foreignGone = 31 * 24 * time.Hour
 
 // files lets the protocols make their files, and completes m with them. Protocols with
 // other options have other files: those of a foreign prev are withdrawn.
-func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
+func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := p.time(view)
 	if prev != nil {
 		for path, gone := range prev.Gone {
@@ -68,7 +68,7 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 		if !ok {
 			continue
 		}
-		s := &shelf{press: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
+		s := &shelf{server: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
 		again, err := filer.Artifacts(ctx, view, now, s)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", proto.Name, err)
@@ -95,7 +95,7 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 }
 
 // time returns when an edition of a view is made.
-func (p *Press) time(view millrace.View) time.Time {
+func (p *Server) time(view millrace.View) time.Time {
 	now := p.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
 		now = site.Time // the clock was set back: changes are not later than files
@@ -136,7 +136,7 @@ func (m *manifest) due(now time.Time) bool {
 
 // entry makes the file ready to be answered with.
 // plain is its size without coding, 0 if that is not known.
-func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, error) {
+func (f *shelved) entry(p *Server, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
@@ -238,9 +238,9 @@ func (d *unzipped) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// shelf is a [millrace.ArtifactSet] of a press.
+// shelf is a [millrace.ArtifactSet] of a server.
 type shelf struct {
-	press   *Press
+	server  *Server
 	proto   string
 	held    []shelved
 	made    []shelved // those of m that are new
@@ -250,7 +250,7 @@ type shelf struct {
 
 // held returns the files of a protocol in a manifest, and the deferred ones that are not
 // published yet, as far as they are there. Those of there are.
-func (p *Press) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []shelved) {
+func (p *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []shelved) {
 	var have []shelved
 	if prev != nil && !prev.foreign {
 		have = prev.Shelf
@@ -331,7 +331,7 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.press.chunk(ctx, doc, s.prev, since[0], s.view, s.press.made())
+	next, err := s.server.chunk(ctx, doc, s.prev, since[0], s.view, s.server.made())
 	s.m.Documents = append(s.m.Documents, next)
 	return err
 }
@@ -373,7 +373,7 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, co
 		if c == identity {
 			made.Gzip = inGzip
 		}
-		stored, err := d.shelf.press.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
+		stored, err := d.shelf.server.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
 			_, err := io.CopyBuffer(w, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10))
 			return err
 		})
@@ -405,7 +405,7 @@ type coded struct {
 func (c *coded) name() string { return c.Sum + fileSuffix }
 
 // code stores what write writes in a coding, if keep, and returns its size and hash.
-func (p *Press) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
+func (p *Server) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
 	var body spool.Spool
 	defer body.Close()
 	sum := sha256.New()
@@ -437,13 +437,13 @@ func (p *Press) code(ctx context.Context, c coding, keep bool, write func(w io.W
 }
 
 // rep makes the bytes ready to be answered with.
-func (c *coded) rep(of coding, p *Press, plain int64) (*rep, error) {
+func (c *coded) rep(of coding, p *Server, plain int64) (*rep, error) {
 	sum, err := hex.DecodeString(c.Sum)
 	if err != nil {
 		return nil, err
 	}
 	return &rep{
-		coding: of, content: &blob{loss: loss{press: &p.damaged}, store: p.artifacts, name: c.name(), size: c.Size, sum: sum},
+		coding: of, content: &blob{loss: loss{server: &p.damaged}, store: p.artifacts, name: c.name(), size: c.Size, sum: sum},
 		size: c.Size, plain: plain, length: [1]string{strconv.FormatInt(c.Size, 10)},
 	}, nil
 }

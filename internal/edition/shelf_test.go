@@ -94,7 +94,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 }
 
 // listed gives the paths of the files that the index names.
-func listed(t *testing.T, p *Press) []string {
+func listed(t *testing.T, p *Server) []string {
 	t.Helper()
 	return strings.Split(ask(t, p, "GET", "/index.txt").Body.String(), "\n")[1:]
 }
@@ -103,7 +103,7 @@ func TestShelf(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
 	site, proto, dir := newMemSite(20), &artifactProtocol{}, newArtifacts()
 	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
-	p := pressIn(t, site, proto, dir, o)
+	p := serverIn(t, site, proto, dir, o)
 	publish(t, p)
 	first := listed(t, p)
 	if len(first) != 3 || proto.made != 1 {
@@ -164,7 +164,7 @@ func TestShelf(t *testing.T) {
 	}
 
 	// Another process, with the same files, says the same.
-	twin := pressIn(t, site, &artifactProtocol{}, dir, o)
+	twin := serverIn(t, site, &artifactProtocol{}, dir, o)
 	if err := twin.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestShelf(t *testing.T) {
 func TestFileLost(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestPress(t, newMemSite(20), &artifactProtocol{}, nil)
+			p := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
 			publish(t, p)
 			lose(t, p, p.Current().manifest.Shelf[0].name())
 			path := listed(t, p)[0]
@@ -229,7 +229,7 @@ func TestFileLost(t *testing.T) {
 func TestFileLostInGzip(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestPress(t, newMemSite(20), &artifactProtocol{}, nil)
+			p := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
 			publish(t, p)
 			paths := listed(t, p)
 			plain := ask(t, p, "GET", paths[2]).Body.String()
@@ -280,7 +280,7 @@ var errNoLuck = errors.New("no luck")
 
 // A draft that is given up, or whose protocol fails, stores nothing.
 func TestShelfFails(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &failingProtocol{}, nil)
+	p := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
 	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)
 	}

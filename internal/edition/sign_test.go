@@ -34,7 +34,7 @@ func TestSigned(t *testing.T) {
 	n := &notary{again: time.Hour}
 	site := newMemSite(4)
 	site.set("/a/b", "slash")
-	p := newTestPress(t, site, &memProtocol{}, &Options{Signer: n})
+	p := newTestServer(t, site, &memProtocol{}, &Options{Signer: n})
 	publish(t, p)
 	for i, target := range []string{"/1.txt", "/even.txt", "/a%2Fb.txt", "/a/b.txt"} {
 		for range 3 {
@@ -85,7 +85,7 @@ func TestSigned(t *testing.T) {
 // An edition takes over the documents that are the same, while clients ask for them.
 func TestSignedWhileEditionsChange(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestPress(t, site, &memProtocol{}, &Options{Signer: &notary{again: time.Hour}})
+	p := newTestServer(t, site, &memProtocol{}, &Options{Signer: &notary{again: time.Hour}})
 	publish(t, p)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -112,7 +112,7 @@ func TestSignedWhileEditionsChange(t *testing.T) {
 // What has had its time is signed anew, and what cannot be signed is not sent.
 func TestSignedAgain(t *testing.T) {
 	n := &notary{again: -time.Second}
-	p := newTestPress(t, newMemSite(1), &memProtocol{}, &Options{Signer: n})
+	p := newTestServer(t, newMemSite(1), &memProtocol{}, &Options{Signer: n})
 	publish(t, p)
 	ask(t, p, "GET", "/0.txt")
 	if ask(t, p, "GET", "/0.txt"); n.count != 2 {
@@ -151,7 +151,7 @@ func TestSignedTargets(t *testing.T) {
 func BenchmarkSigned(b *testing.B) {
 	for name, signer := range map[string]Signer{"not": nil, "signed": &notary{again: time.Hour}} {
 		b.Run(name, func(b *testing.B) {
-			p := newTestPress(b, newMemSite(3), &memProtocol{}, &Options{Signer: signer})
+			p := newTestServer(b, newMemSite(3), &memProtocol{}, &Options{Signer: signer})
 			publish(b, p)
 			r := httptest.NewRequest(http.MethodGet, "/1.txt", nil)
 			w := httptest.NewRecorder()

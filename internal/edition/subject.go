@@ -36,7 +36,7 @@ func (e *entry) subject() access.Subject {
 // Known gives what a request is for, as far as that is known without looking it
 // up: false for what nobody has asked for of late. The path of r is relative to
 // the documents' base.
-func (p *Press) Known(r *http.Request) (access.Subject, bool) {
+func (p *Server) Known(r *http.Request) (access.Subject, bool) {
 	ed := p.current.Load()
 	if ed == nil {
 		return access.Subject{}, false

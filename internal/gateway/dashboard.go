@@ -70,10 +70,10 @@ func (g *Gateway) covered() error {
 // Hides returns the path of a published document or page that the dashboard hides,
 // "" if none.
 func (g *Gateway) Hides(ctx context.Context) (string, error) {
-	if g.mount == "" || g.press == nil || g.press.Current() == nil {
+	if g.mount == "" || g.server == nil || g.server.Current() == nil {
 		return "", nil
 	}
-	ed := g.press.Current()
+	ed := g.server.Current()
 	hides := func(p string) bool { return p == g.mount || strings.HasPrefix(p, g.mount+"/") }
 	for _, p := range slices.Concat(ed.Large(), ed.Files()) {
 		if p = g.docs + p; hides(p) {
@@ -83,7 +83,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	for _, p := range []string{g.mount, g.mount + "/"} {
 		r := &http.Request{Method: http.MethodHead, URL: &url.URL{Path: p}, Header: http.Header{}}
 		if inner := basepath.Under(r.WithContext(ctx), g.docs); inner != nil {
-			if there, err := g.press.Serve(unread{}, inner); there || err != nil {
+			if there, err := g.server.Serve(unread{}, inner); there || err != nil {
 				return p, err
 			}
 		}

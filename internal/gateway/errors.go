@@ -108,7 +108,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 // form returns an error in the form of its protocol, if the protocol has one.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, proto *edition.Protocol, ok bool) {
 	inner := basepath.Under(r, g.docs)
-	if inner == nil || g.press == nil {
+	if inner == nil || g.server == nil {
 		return nil, nil, nil, false
 	}
 	defer func() {
@@ -117,7 +117,7 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 			ok = false
 		}
 	}()
-	header, body, proto = g.press.Refuse(inner, status, err)
+	header, body, proto = g.server.Refuse(inner, status, err)
 	return header, body, proto, proto != nil
 }
 

@@ -22,13 +22,13 @@ const pageProtocol = "html"
 
 // guess sets the subject of a request that is refused early.
 func (g *Gateway) guess(w *response, r *http.Request) {
-	if !g.timed || g.press == nil {
+	if !g.timed || g.server == nil {
 		return
 	}
 	if inner := basepath.Under(r, g.docs); inner != nil {
-		if of, known := g.press.Known(inner); known {
+		if of, known := g.server.Known(inner); known {
 			w.Of = of
-		} else if _, _, proto := g.press.Refuse(inner, http.StatusForbidden, nil); proto != nil {
+		} else if _, _, proto := g.server.Refuse(inner, http.StatusForbidden, nil); proto != nil {
 			w.Of = access.Subject{Protocol: proto.Name}
 		}
 	}

@@ -89,7 +89,7 @@ const maxBody = 64 << 10
 
 // Gateway serves a site. It is an [http.Handler].
 type Gateway struct {
-	press    *edition.Press
+	server   *edition.Server
 	base     string // paths without the "/" at the end
 	docs     string
 	origin   http.Handler
@@ -114,13 +114,13 @@ type Gateway struct {
 	signatures chan struct{} // limits the signatures verified after a response
 }
 
-// New returns a gateway of a press; nil = of the Service alone. An error wraps
+// New returns a gateway of a server; nil = of the Service alone. An error wraps
 // [millrace.ErrInvalid].
-func New(press *edition.Press, o *Options) (*Gateway, error) {
+func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
+	g := &Gateway{server: server, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
 	g.front, _ = o.Origin.(*proxy.Proxy)
 	var err error
 	if g.base, err = basepath.Of(o.Base); err != nil {
@@ -151,24 +151,24 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		crawlers = o.Access.Bots.Crawlers
 	}
 	g.header = policy.NewHeader(o.Policy)
-	if press != nil {
+	if server != nil {
 		so := &sites.Options{
 			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Robots: policy.NewRobots(o.Policy, crawlers, g.guard.Refused()), Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
 		}
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)
 		}
-		if g.site, err = sites.New(press, so); err != nil {
+		if g.site, err = sites.New(server, so); err != nil {
 			return nil, err
 		}
 		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Log: g.log}
-		if g.pages, err = proxy.NewPages(g.ending, press, po); err != nil {
+		if g.pages, err = proxy.NewPages(g.ending, server, po); err != nil {
 			return nil, err
 		}
 	}
 	g.serves = o.Service != nil
-	if press != nil {
-		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
+	if server != nil {
+		g.serves, g.guarded = g.serves || server.Serves(), server.Guarded()
 	}
 	if g.mount != "" {
 		if err := g.covered(); err != nil {
@@ -249,16 +249,16 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) er
 }
 
 // Publish serves the previous edition at once, and publishes at each change of
-// which the press is notified, until the context ends.
+// which the server is notified, until the context ends.
 func (g *Gateway) Publish(ctx context.Context) {
-	if g.press == nil {
+	if g.server == nil {
 		return
 	}
-	err := g.press.Refresh(ctx)
+	err := g.server.Refresh(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
 		g.log.Warn("serve previous edition failed", "err", err)
 	}
-	g.press.Run(ctx)
+	g.server.Run(ctx)
 }
 
 // Tend runs the background work of the gateway until the context ends.

@@ -106,7 +106,7 @@ func TestMissingArtifact(t *testing.T) {
 	if w := ask(g, "GET", "/readyz"); w.Code != 200 || !strings.Contains(w.Body.String(), "damaged, and made again: /llm-pages.json\n") {
 		t.Errorf("ready: %d %s", w.Code, w.Body)
 	}
-	if _, err := g.press.Publish(t.Context()); err != nil {
+	if _, err := g.server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if w := ask(g, "GET", "/llm-pages.json"); w.Code != 200 {

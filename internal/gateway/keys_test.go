@@ -382,7 +382,7 @@ func TestStream(t *testing.T) {
 	at.mu.Lock()
 	at.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://x.test/", Epoch: "e", Seq: 2, Time: past.Add(time.Hour)}, []*millrace.Page{page("https://x.test/", "Home")})
 	at.mu.Unlock()
-	if _, err := g.press.Publish(t.Context()); err != nil {
+	if _, err := g.server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range streams {

@@ -24,8 +24,8 @@ var _ millrace.Live = live{}
 
 // View implements [millrace.Live].
 func (l live) View() (millrace.View, error) {
-	if l.g.press != nil {
-		if ed := l.g.press.Current(); ed != nil {
+	if l.g.server != nil {
+		if ed := l.g.server.Current(); ed != nil {
 			return ed.View, nil
 		}
 	}
@@ -34,18 +34,18 @@ func (l live) View() (millrace.View, error) {
 
 // Wait implements [millrace.Live].
 func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
-	if l.g.press == nil {
+	if l.g.server == nil {
 		return nil, fmt.Errorf("%w: no edition on this server", millrace.ErrUnavailable)
 	}
 	for {
-		moved := l.g.press.Moved()
+		moved := l.g.server.Moved()
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case l.g.ending.Err() != nil:
 			return nil, fmt.Errorf("%w: the server is stopping", millrace.ErrUnavailable)
 		}
-		if ed := l.g.press.Current(); ed != nil && ed.View.Site().Seq > after {
+		if ed := l.g.server.Current(); ed != nil && ed.View.Site().Seq > after {
 			return ed.View, nil
 		}
 		select {
@@ -80,8 +80,8 @@ func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrac
 			return s, scope, edition.Protocol{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
-	if g.press != nil {
-		if s, scope, its := g.press.Server(inner); its != nil {
+	if g.server != nil {
+		if s, scope, its := g.server.Server(inner); its != nil {
 			return s, scope, *its
 		}
 	}

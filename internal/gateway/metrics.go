@@ -179,15 +179,15 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 	gauge(activeDesc, float64(g.guard.Active()))
 	gauge(streamsDesc, float64(g.guard.Listening()))
 	var ed *edition.Edition
-	if g.press != nil {
-		ed = g.press.Current()
+	if g.server != nil {
+		ed = g.server.Current()
 	}
 	if ed != nil {
 		site := ed.View.Site()
 		gauge(editionDesc, float64(site.Seq))
 		gauge(pagesDesc, float64(site.Pages))
 		since(changedDesc, ageDesc, site.Time)
-		last, waiting := g.press.Lag()
+		last, waiting := g.server.Lag()
 		gauge(lagDesc, max(last, waiting).Seconds())
 	}
 	o := &g.o.MetricsOptions

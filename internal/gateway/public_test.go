@@ -39,8 +39,8 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
 	view := protocoltest.NewView(millrace.Site{Base: base, EndpointBase: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
-	press := edition.NewPress((&oneView{view: view}).source(), protocols, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
-	if _, err := press.Publish(t.Context()); err != nil {
+	server := edition.NewServer((&oneView{view: view}).source(), protocols, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
+	if _, err := server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	o.Base, o.Docs = base, base
@@ -48,10 +48,10 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	if o.Origin, err = proxy.NewFiles(site(), base, nil); err != nil {
 		t.Fatal(err)
 	}
-	if g, err = New(press, o); err != nil {
+	if g, err = New(server, o); err != nil {
 		t.Fatal(err)
 	}
-	ed := press.Current()
+	ed := server.Current()
 	paths = append(append(g.SiteWidePaths(t.Context()), ed.Large()...), ed.Files()...)
 	for _, proto := range protocols {
 		for d, err := range proto.Publisher.All(t.Context(), view) {

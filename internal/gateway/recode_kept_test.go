@@ -137,7 +137,7 @@ func TestKeptPages(t *testing.T) {
 			}
 		}
 		host := strings.TrimPrefix(b.url, "http://")
-		if _, body := b.g.press.Kept(host+"/a/", mark); (body != nil) != c.kept {
+		if _, body := b.g.server.Kept(host+"/a/", mark); (body != nil) != c.kept {
 			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.kept)
 		}
 		if held := b.g.pages.Held(); held != 0 {
@@ -318,7 +318,7 @@ func TestHiddenIsNotCached(t *testing.T) {
 		v.mu.Lock()
 		v.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Epoch: "e", Seq: 2, Time: past}, []*millrace.Page{page("/", "Home")}, draft.Tagger)
 		v.mu.Unlock()
-		if _, err := g.press.Publish(t.Context()); err != nil {
+		if _, err := g.server.Publish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

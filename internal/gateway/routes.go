@@ -64,7 +64,7 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	if w.Quiet = true; reply.OnlyReads(w, r) {
 		return true, nil
 	}
-	ready := g.press == nil || g.press.Current() != nil
+	ready := g.server == nil || g.server.Current() != nil
 	switch {
 	case alive:
 		reply.Bytes(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", ready))
@@ -75,15 +75,15 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 		return true, nil
 	}
 	text := "ready\n"
-	if g.press != nil {
-		last, waiting := g.press.Lag()
+	if g.server != nil {
+		last, waiting := g.server.Lag()
 		if last > 0 {
 			text += fmt.Sprintf("the last change was visible after %.1f s\n", last.Seconds())
 		}
 		if waiting > 0 {
 			text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
 		}
-		for _, path := range g.press.Damaged() {
+		for _, path := range g.server.Damaged() {
 			text += "damaged, and made again: " + path + "\n"
 		}
 	}
@@ -176,7 +176,7 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 
 // siteWide serves the documents that belong to no single protocol.
 func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
-	if g.press == nil {
+	if g.server == nil {
 		return false, nil
 	}
 	return g.site.Serve(w, r, w.inner, &w.Request)
@@ -186,20 +186,20 @@ func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
 // paths.
 func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	inner := w.inner
-	if g.press == nil || inner == nil || g.site.Own(inner) {
+	if g.server == nil || inner == nil || g.site.Own(inner) {
 		return false, nil
 	}
 	// On a mirror, public documents may be named.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
-	if hidden && g.press.Sealed(inner.URL.EscapedPath()) {
+	if hidden && g.server.Sealed(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {
 			return false, err
 		}
 	}
-	if done, err := g.press.Answer(w, inner, &w.Request); done || err != nil {
+	if done, err := g.server.Answer(w, inner, &w.Request); done || err != nil {
 		return done, err
 	}
-	_, _, proto := g.press.Refuse(inner, http.StatusNotFound, nil)
+	_, _, proto := g.server.Refuse(inner, http.StatusNotFound, nil)
 	if proto != nil && proto.Guarded || proto == nil && hidden {
 		// A client without a key must not learn which documents exist.
 		if err := w.Key(); err != nil {
@@ -209,7 +209,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	switch {
 	case proto == nil:
 		return false, nil
-	case g.press.Current() == nil:
+	case g.server.Current() == nil:
 		return false, errEarly
 	}
 	g.refuse(w, r, http.StatusNotFound, nil)
@@ -218,15 +218,15 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 
 // discovery serves well-known documents at the root of the host (RFC 8615).
 func (g *Gateway) discovery(w *response, r *http.Request) (bool, error) {
-	if g.press == nil || w.inner != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+	if g.server == nil || w.inner != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return false, nil
 	}
-	return g.press.Discovery(w, r, &w.Request)
+	return g.server.Discovery(w, r, &w.Request)
 }
 
 // own serves the site's own pages and files.
 func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
-	if g.press == nil {
+	if g.server == nil {
 		return false, nil
 	}
 	if g.front != nil {
@@ -244,7 +244,7 @@ func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
 
 func (g *Gateway) root(w *response, r *http.Request) (bool, error) {
 	at := r.URL.EscapedPath()
-	if g.press == nil || at != "/" && at != g.base {
+	if g.server == nil || at != "/" && at != g.base {
 		return false, nil
 	}
 	w.Of.Protocol, w.SitePage = access.SiteProtocol, false

@@ -41,7 +41,7 @@ type oneSite struct {
 
 func (s oneSite) Head(ctx context.Context) (millrace.View, error) { return s.of.Head(ctx) }
 
-// source returns what a press publishes.
+// source returns what a server publishes.
 func (s *oneView) source() edition.Source {
 	return edition.Source{Store: memory.New(nil), Site: oneSite{of: s}, Publication: s}
 }
@@ -157,14 +157,14 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	if s.artifacts == nil {
 		s.artifacts = artifactmemory.New(nil)
 	}
-	press := edition.NewPress(s.site.source(), protocols, s.artifacts, eo)
+	server := edition.NewServer(s.site.source(), protocols, s.artifacts, eo)
 	if !s.unready {
-		if _, err := press.Publish(t.Context()); err != nil {
+		if _, err := server.Publish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.o.Base, s.o.Docs, s.o.Log = s.base, s.docs, log
-	g, err := New(press, &s.o)
+	g, err := New(server, &s.o)
 	if err != nil {
 		t.Fatal(err)
 	}

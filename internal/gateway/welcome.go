@@ -50,7 +50,7 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 
 // ServeHTTP answers with the page.
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ed := p.g.press.Current()
+	ed := p.g.server.Current()
 	switch {
 	case ed == nil: // the first edition is pending
 		w.Header().Set("Retry-After", "5")

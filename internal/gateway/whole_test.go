@@ -58,23 +58,23 @@ func TestFolderToClient(t *testing.T) {
 		return report
 	}
 	artifacts := artifactmemory.New(nil)
-	newGateway := func() (*Gateway, *edition.Press) {
+	newGateway := func() (*Gateway, *edition.Server) {
 		t.Helper()
-		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
+		server := edition.NewServer(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
 			artifacts, &edition.Options{Log: log})
 		origin, err := proxy.NewFiles(f, base, log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := New(press, &Options{Base: base, Origin: origin, Log: log})
+		g, err := New(server, &Options{Base: base, Origin: origin, Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return g, press
+		return g, server
 	}
 	t.Logf("%+v", sync())
-	g, press := newGateway()
-	if _, err := press.Publish(ctx); err != nil {
+	g, server := newGateway()
+	if _, err := server.Publish(ctx); err != nil {
 		t.Fatal(err)
 	}
 	address, stop := serve(t, g)
@@ -124,7 +124,7 @@ func TestFolderToClient(t *testing.T) {
 	if report := sync(); report.Updated != 1 {
 		t.Fatalf("%+v", report)
 	}
-	press.Changed()
+	server.Changed()
 	waitFor(t, func() bool { return len(changed(items, first(list()))) == 1 })
 	after, modifiedAfter := list()
 	if c := changed(items, after); len(c) != 1 || !strings.HasSuffix(c[0].C, "/about/") || modifiedAfter == modified {

@@ -146,11 +146,11 @@ const maxPrepared = 4 << 20
 
 // page serves an HTML file with its links from the response cache. It reports
 // false, without a response, for anything else.
-func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request, press *edition.Press, adds *additions) (bool, error) {
+func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request, server *edition.Server, adds *additions) (bool, error) {
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
 		if info, err := s.files.Peek(file); err == nil {
-			if done, err := press.Prepared(w, r, q, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
+			if done, err := server.Prepared(w, r, q, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
 				return true, err
 			}
 		}
@@ -164,7 +164,7 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 		return false, nil //nolint:nilerr // the file server answers
 	}
 	state := filetree.Version(adds.sum, info, time.Now())
-	return true, press.Page(w, r, q, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
+	return true, server.Page(w, r, q, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
 		html, modified, err := s.read(file)
 		if err != nil {
 			return nil, err

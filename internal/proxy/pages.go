@@ -38,7 +38,7 @@ type PagesOptions struct {
 
 // Pages serves the site's own pages and files, with links to the machine documents.
 type Pages struct {
-	press     *edition.Press
+	server    *edition.Server
 	o         PagesOptions
 	base      string // path
 	front     *Proxy // the origin, if it is one
@@ -52,8 +52,8 @@ type Pages struct {
 
 // NewPages returns the pages of a site. ctx ends background work. An error wraps
 // [millrace.ErrInvalid].
-func NewPages(ctx context.Context, press *edition.Press, o *PagesOptions) (*Pages, error) {
-	p := &Pages{press: press, o: *o, ending: ctx}
+func NewPages(ctx context.Context, server *edition.Server, o *PagesOptions) (*Pages, error) {
+	p := &Pages{server: server, o: *o, ending: ctx}
 	p.front, _ = o.Origin.(*Proxy)
 	var err error
 	p.base, err = basepath.Of(o.Base)
@@ -63,7 +63,7 @@ func NewPages(ctx context.Context, press *edition.Press, o *PagesOptions) (*Page
 // Serve serves a request; the path of inner is relative to the base. After an
 // error, no response has begun, unless the error wraps [edition.ErrBroken].
 func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) error {
-	ed := p.press.Current()
+	ed := p.server.Current()
 	origin, whole := p.o.Origin, inner
 	switch {
 	case p.front != nil:
@@ -84,7 +84,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	}
 	if files, ok := origin.(*static); ok && !p.lacks(ed, inner) {
 		adds := p.additions(ed, at, inner)
-		if done, err := files.page(w, inner, q, p.press, adds); done || err != nil {
+		if done, err := files.page(w, inner, q, p.server, adds); done || err != nil {
 			if done && adds != nothing {
 				q.Of.Page = p.identity(inner, false)
 			}

@@ -42,7 +42,7 @@ func (s *Service) Build(ctx context.Context, b *static.Build, o *BuildOptions) e
 	if err != nil {
 		return err
 	}
-	if _, err := s.Press.Publish(ctx); err != nil {
+	if _, err := s.Server.Publish(ctx); err != nil {
 		return err
 	}
 	own, err := s.own(ctx, o.Folder, b)
@@ -179,7 +179,7 @@ func (s *Service) write(ctx context.Context, own []static.Item, b *static.Build,
 
 // documents names every document and file of an edition.
 func (s *Service) documents(ctx context.Context, add func(static.Item) error) error {
-	ed := s.Press.Current()
+	ed := s.Server.Current()
 	for _, large := range ed.Large() {
 		if err := add(static.Item{Path: large, Protocol: ed.Protocol(large)}); err != nil {
 			return err

@@ -47,7 +47,7 @@ func (s *Server) Now() *Service {
 func (s *Server) Ready(ctx context.Context) error {
 	v := s.Now()
 	select {
-	case <-v.Press.Ready():
+	case <-v.Server.Ready():
 		return nil
 	case err := <-v.failed:
 		v.fail(err) // for the next call
@@ -90,7 +90,7 @@ func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 // settle waits for the first edition of a service, and has it answer.
 func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 	select {
-	case <-next.Press.Ready():
+	case <-next.Server.Ready():
 	case err = <-next.failed:
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -111,7 +111,7 @@ func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 	was := s.now
 	s.now = next
 	empty := s.Use(next.Gateway)
-	was.Press.Forget()
+	was.Server.Forget()
 	s.group.Go(func() {
 		select {
 		case <-empty:

@@ -44,7 +44,7 @@ type Options struct {
 
 // Service is a site that is published. A [Server] has it read, publish and answer.
 type Service struct {
-	Press     *edition.Press
+	Server    *edition.Server
 	Gateway   *gateway.Gateway
 	Protocols []edition.Protocol  // that it is published in
 	Usage     store.Usage         // has the events; nil = nothing is recorded
@@ -91,7 +91,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	}
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.Gateway.Publish(ctx); return nil },
-		func(ctx context.Context) error { return o.Origin.Run(ctx, o.Site, s.Press) },
+		func(ctx context.Context) error { return o.Origin.Run(ctx, o.Site, s.Server) },
 		s.tidy, s.export, s.push,
 	}
 	if o.Index != "" {
@@ -112,7 +112,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	o.Edition.Busy, o.Edition.Alone, o.Edition.Log = o.Origin.Busy, &s.alone, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
-	s.Press = edition.NewPress(from, s.Protocols, o.Artifacts, &o.Edition)
+	s.Server = edition.NewServer(from, s.Protocols, o.Artifacts, &o.Edition)
 	return nil
 }
 
@@ -132,13 +132,13 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 		}
 	}
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
-		return o.Origin.Update(ctx, o.Site, s.Press, urls, gone)
+		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}
 	g.MetricsOptions.LastScan, g.MetricsOptions.Behind = o.Origin.LastScan, s.behind
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped
 	}
-	s.Gateway, err = gateway.New(s.Press, g)
+	s.Gateway, err = gateway.New(s.Server, g)
 	return err
 }
 

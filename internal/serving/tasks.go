@@ -18,14 +18,14 @@ func (s *Service) updateIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.Press.Ready():
+	case <-s.Server.Ready():
 	}
 	failing := false
 	for {
-		moved := s.Press.Moved()
+		moved := s.Server.Moved()
 		bar := s.o.Origin.Bar("indexing " + s.o.Origin.Title)
 		s.alone.Lock()
-		err := s.index.Update(ctx, s.Press.Current().View, bar.Show)
+		err := s.index.Update(ctx, s.Server.Current().View, bar.Show)
 		s.alone.Unlock()
 		bar.End()
 		if err != nil && ctx.Err() == nil && !failing {
@@ -48,13 +48,13 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.Press.Ready():
+	case <-s.Server.Ready():
 	}
 	var seq uint64
 	failing := false
 	for {
 		wait := refit
-		if v := s.Press.Current().View; s.index.Wanted() && v.Site().Seq != seq {
+		if v := s.Server.Current().View; s.index.Wanted() && v.Site().Seq != seq {
 			start := time.Now()
 			err := s.index.Update(ctx, v, nil) // after the one under way
 			if err == nil {

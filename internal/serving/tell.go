@@ -51,21 +51,21 @@ func (s *Service) push(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.Press.Ready():
+	case <-s.Server.Ready():
 	}
 	o, p := s.o.Origin, *s.o.Push
-	p.Site, p.Moved, p.Topics = s, s.Press.Moved, s.topics
+	p.Site, p.Moved, p.Topics = s, s.Server.Moved, s.topics
 	p.State, p.Leases, p.Name, p.Logger = o.Store.State(), o.Store.Leases(), s.o.Config.EndpointBase, s.log
 	p.Run(ctx)
 	return nil
 }
 
 // Head implements [push.Pusher.Site]: the site as its current edition shows it.
-func (s *Service) Head(context.Context) (millrace.View, error) { return s.Press.Current().View, nil }
+func (s *Service) Head(context.Context) (millrace.View, error) { return s.Server.Current().View, nil }
 
 // topics returns the URLs of the documents that tell what has changed.
 func (s *Service) topics() (out []string) {
-	for _, n := range s.Press.Current().Advertisements {
+	for _, n := range s.Server.Current().Advertisements {
 		for _, path := range n.Topics {
 			out = append(out, strings.TrimSuffix(s.o.Config.EndpointBase, "/")+path)
 		}

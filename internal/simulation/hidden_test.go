@@ -45,7 +45,7 @@ type closet struct {
 	dir       string
 	site      store.Site
 	index     *index.Index
-	press     *edition.Press
+	server    *edition.Server
 	gate      atomic.Pointer[gateway.Gateway]
 	protocols []edition.Protocol
 	conf      store.Config
@@ -86,8 +86,8 @@ func (c *closet) open(v millrace.Visibility) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = artifacts.Close() })
-	c.press = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.protocols, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
-	gate, err := gateway.New(c.press, &gateway.Options{Base: base, Visibility: v})
+	c.server = edition.NewServer(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.protocols, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
+	gate, err := gateway.New(c.server, &gateway.Options{Base: base, Visibility: v})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -98,17 +98,17 @@ func (c *closet) open(v millrace.Visibility) {
 // follow updates the search index to the published edition.
 func (c *closet) follow() {
 	c.t.Helper()
-	if err := c.index.Update(c.t.Context(), c.press.Current().View, nil); err != nil {
+	if err := c.index.Update(c.t.Context(), c.server.Current().View, nil); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 func (c *closet) publish() {
 	c.t.Helper()
-	if _, err := c.press.Publish(c.t.Context()); err != nil {
+	if _, err := c.server.Publish(c.t.Context()); err != nil {
 		c.t.Fatal(err)
 	}
-	ed := c.press.Current()
+	ed := c.server.Current()
 	paths := append(ed.Large(), ed.Files()...)
 	for _, proto := range c.protocols {
 		for d, err := range proto.Publisher.All(c.t.Context(), ed.View) {

@@ -65,13 +65,13 @@ func (m *month) must(err error) {
 // showing is a process that publishes the site at base.
 type showing struct {
 	*month
-	base  string
-	rule  millrace.Visibility
-	db    store.Store
-	site  store.Site
-	files io.Closer
-	press *edition.Press
-	http  *http.Client
+	base   string
+	rule   millrace.Visibility
+	db     store.Store
+	site   store.Site
+	files  io.Closer
+	server *edition.Server
+	http   *http.Client
 }
 
 // open starts a process that publishes the site, and publishes an edition.
@@ -88,8 +88,8 @@ func (m *month) open(base string, rule millrace.Visibility) *showing {
 	m.must(err)
 	files, err := artifactdir.Open(filepath.Join(m.dir, "files"))
 	m.must(err)
-	s.press = edition.NewPress(edition.Source{Store: s.db, Site: s.site, Publication: pub}, protocols, files, &edition.Options{Now: m.now, Log: log})
-	handler, err := gateway.New(s.press, &gateway.Options{Base: base, Visibility: rule, Log: log})
+	s.server = edition.NewServer(edition.Source{Store: s.db, Site: s.site, Publication: pub}, protocols, files, &edition.Options{Now: m.now, Log: log})
+	handler, err := gateway.New(s.server, &gateway.Options{Base: base, Visibility: rule, Log: log})
 	m.must(err)
 	s.files, s.http = files, &http.Client{Transport: protocoltest.Answer(handler)}
 	s.publish()
@@ -103,7 +103,7 @@ func (s *showing) close() {
 
 func (s *showing) publish() {
 	s.t.Helper()
-	_, err := s.press.Publish(s.t.Context())
+	_, err := s.server.Publish(s.t.Context())
 	s.must(err)
 }
 
@@ -175,7 +175,7 @@ func (s *showing) compact() {
 
 // since reads what the current edition says has changed since an older one.
 func (s *showing) since(old millrace.Site) (err error) {
-	for _, err = range s.press.Current().View.Changes(s.t.Context(), old.At(old.Seq)) {
+	for _, err = range s.server.Current().View.Changes(s.t.Context(), old.At(old.Seq)) {
 		if err != nil {
 			break
 		}
@@ -211,7 +211,7 @@ func (s *showing) read(held mirrors) {
 func (s *showing) compare(what string, held mirrors) {
 	s.t.Helper()
 	s.read(held)
-	v := s.press.Current().View
+	v := s.server.Current().View
 	pages, err := scan(s.t.Context(), v)
 	s.must(err)
 	want := make(map[string]*millrace.Page)
@@ -267,12 +267,12 @@ func TestMonthAway(t *testing.T) {
 
 				a := m.open("http://a.example/", millrace.Visibility{})
 				a.compare("A at first", early)
-				first := a.press.Current().View.Site()
+				first := a.server.Current().View.Site()
 				for i := range 6 {
 					a.apply(m.change(firstBusy + 3*i))
 				}
 				a.compare("A before it is closed", late)
-				last := a.press.Current().View.Site()
+				last := a.server.Current().View.Site()
 				a.close()
 
 				b.pass()

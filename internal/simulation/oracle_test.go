@@ -243,7 +243,7 @@ func (o *oracle) add(ed *published) (again bool) {
 
 // of returns the index of the edition that a replica has, -1 if it has none.
 func (o *oracle) of(l *life) int {
-	ed := l.press.Current()
+	ed := l.server.Current()
 	if ed == nil {
 		return -1
 	}

@@ -30,7 +30,7 @@ func replicaName(i int) string { return fmt.Sprint("replica ", i) }
 // gate holds what a replica has while it serves.
 type gate struct {
 	gen       string // of the publication
-	press     *edition.Press
+	server    *edition.Server
 	transport *http.Transport // to it, over the network
 	held      excuse          // while the test delays it
 }
@@ -100,8 +100,8 @@ func (w *world) replica(i int) func(l *life) error {
 			return err
 		}
 		defer func() { _ = artifacts.Close() }()
-		g.press = edition.NewPress(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), artifacts, o)
-		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name)})
+		g.server = edition.NewServer(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), artifacts, o)
+		surface, err := gateway.New(g.server, &gateway.Options{Base: base, Log: w.logger(l.name)})
 		if err != nil {
 			return err
 		}
@@ -293,8 +293,8 @@ func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 
 // Published returns the published view.
 func (p *publishing) Published(ctx context.Context) (millrace.View, store.Edition, error) {
-	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.press.Current() != nil {
-		ed := p.g.press.Current()
+	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.server.Current() != nil {
+		ed := p.g.server.Current()
 		return ed.View, store.Edition{}, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
 	}
 	v, ed, err := p.Publication.Published(ctx)
@@ -369,7 +369,7 @@ func (w *world) pick(rng *rand.Rand) *life {
 			return nil
 		}
 		l := all[rng.IntN(len(all))]
-		if l.press.Current() != nil || rng.IntN(4) == 0 {
+		if l.server.Current() != nil || rng.IntN(4) == 0 {
 			return l
 		}
 	}

@@ -70,7 +70,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		w.broke("%d replicas are left", len(alive))
 		return false
 	}
-	alive[l.rng.IntN(replicas)].press.Changed()
+	alive[l.rng.IntN(replicas)].server.Changed()
 	// These pulls may see the older replica, which must have no lasting effect.
 	w.await(pages, 1)
 	var pulls sync.WaitGroup
@@ -83,7 +83,7 @@ func (w *world) round(l *life, site store.Site) bool {
 	if w.ctx.Err() != nil {
 		return false
 	}
-	v = w.alive()[0].press.Current().View
+	v = w.alive()[0].server.Current().View
 	if pages, err = scan(w.ctx, v); err != nil {
 		w.broke("the edition at the end: %v", err)
 		return false
@@ -100,7 +100,7 @@ func (w *world) await(pages map[string]*millrace.Page, n int) {
 	for range 1200 {
 		have := 0
 		for _, l := range w.alive() {
-			if ed := l.press.Current(); ed != nil {
+			if ed := l.server.Current(); ed != nil {
 				if got, err := scan(w.ctx, ed.View); err == nil && samePages(pages, got) == "" {
 					have++
 				}
@@ -172,14 +172,14 @@ func (w *world) compareReplicas() {
 			gen = l.gen
 		}
 		last, paths := w.oracle.end(l.gen)
-		if now := l.press.Current(); now == nil || now.View.Site().Seq != last.seq || l.gen != gen {
+		if now := l.server.Current(); now == nil || now.View.Site().Seq != last.seq || l.gen != gen {
 			w.fail("%s has not come to edition %d of %s", l.name, last.seq, gen)
 			continue
 		}
 		for _, path := range paths {
 			r := httptest.NewRequestWithContext(w.ctx, http.MethodGet, path, nil)
 			x, a := w.oracle.ask(l, r), httptest.NewRecorder()
-			found, err := l.press.Serve(a, r)
+			found, err := l.server.Serve(a, r)
 			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a protocol may word differently
 				w.fail("%s at %s: %v", path, l.name, err)
 				continue

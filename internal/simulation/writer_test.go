@@ -63,7 +63,7 @@ func (w *world) notify(rng *rand.Rand) {
 	defer w.mu.Unlock()
 	if i < replicas {
 		if l := w.lives[replicaName(i)]; l != nil && l.gate != nil {
-			l.press.Changed()
+			l.server.Changed()
 		}
 	}
 }

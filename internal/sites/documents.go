@@ -48,22 +48,22 @@ type Options struct {
 // Documents serves the site-wide documents. Its methods are safe for concurrent
 // use.
 type Documents struct {
-	press *edition.Press
-	o     Options
-	docs  string // path of the machine documents, without "/" at its end
-	maps  siteMaps
-	names ownNames
-	seals seals
+	server *edition.Server
+	o      Options
+	docs   string // path of the machine documents, without "/" at its end
+	maps   siteMaps
+	names  ownNames
+	seals  seals
 }
 
 // New returns the site-wide documents of the editions of a publisher. An error
 // wraps [millrace.ErrInvalid].
-func New(press *edition.Press, o *Options) (*Documents, error) {
+func New(server *edition.Server, o *Options) (*Documents, error) {
 	u, err := url.Parse(o.Docs)
 	if err != nil {
 		return nil, fmt.Errorf("documents: %w: %w", millrace.ErrInvalid, err)
 	}
-	d := &Documents{press: press, o: *o, docs: strings.TrimRight(u.EscapedPath(), "/")}
+	d := &Documents{server: server, o: *o, docs: strings.TrimRight(u.EscapedPath(), "/")}
 	if d.o.Host == nil && d.o.Base == "" {
 		d.o.Host = d.o.Origin
 	}
@@ -74,7 +74,7 @@ func New(press *edition.Press, o *Options) (*Documents, error) {
 // path names none, or the site's own needs no additions. The path of inner is
 // relative to Docs, nil if outside. After an error, no response has begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
-	ed := d.press.Current()
+	ed := d.server.Current()
 	if ed == nil {
 		return false, nil
 	}
@@ -107,7 +107,7 @@ func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.R
 // SiteWidePaths lists the site-wide documents that the site does not have itself,
 // by their paths under the common base of pages and documents.
 func (d *Documents) SiteWidePaths(ctx context.Context) []string {
-	ed := d.press.Current()
+	ed := d.server.Current()
 	if ed == nil || d.docs != d.o.Base {
 		return nil
 	}

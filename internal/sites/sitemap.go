@@ -48,7 +48,7 @@ func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, 
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
 	ask.URL.Path, ask.URL.RawPath, ask.URL.RawQuery = sitemapPath, "", ""
-	resp := subrequest.Do(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { there, err = d.press.Answer(w, r, q) }), ask, maxMapHead)
+	resp := subrequest.Do(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { there, err = d.server.Answer(w, r, q) }), ask, maxMapHead)
 	return resp.Body.Bytes(), there, err
 }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// atPress serves what a press has, and pages.
-type atPress struct {
+// atServer serves what a server has, and pages.
+type atServer struct {
 	*published
 	t *testing.T
 }
 
-func (p atPress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch done, err := p.press.Serve(w, r); {
+func (p atServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch done, err := p.server.Serve(w, r); {
 	case err != nil:
 		p.t.Errorf("%s: %v", r.URL, err)
 	case !done && r.URL.Path == "/robots.txt":
@@ -43,7 +43,7 @@ func TestCheckPublisher(t *testing.T) {
 			examined := func(when string) {
 				t.Helper()
 				p.publish(t)
-				target, err := check.NewTarget("https://x.test/", clientOf(atPress{p, t}), &check.TargetOptions{
+				target, err := check.NewTarget("https://x.test/", clientOf(atServer{p, t}), &check.TargetOptions{
 					Decode: fetch.Decode, Now: func() time.Time { return p.now },
 				})
 				if err != nil {

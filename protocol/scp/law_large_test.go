@@ -31,15 +31,15 @@ func (addr leadsTo) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// folder builds what a press has into a folder, and gives the hosts of it.
+// folder builds what a server has into a folder, and gives the hosts of it.
 func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	t.Helper()
-	b, err := static.Open(t.TempDir(), "https://x.test/", atPress{p, t}, nil)
+	b, err := static.Open(t.TempDir(), "https://x.test/", atServer{p, t}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	ed := p.press.Current()
+	ed := p.server.Current()
 	for _, path := range append(ed.Large(), ed.Files()...) {
 		if err := b.Add(t.Context(), static.Item{Path: path, Protocol: Name}); err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestLawLarge(t *testing.T) {
 	if n := len(millrace.Text(want["https://x.test/huge"].Blocks)); n < size {
 		t.Errorf("%d bytes of a page", n)
 	}
-	servers := map[string]http.Handler{"server": atPress{p, t}}
+	servers := map[string]http.Handler{"server": atServer{p, t}}
 	for _, h := range p.folder(t) {
 		if testing.Short() || h.Name == "nginx" || h.Name == "plain" { // the others are between them
 			servers[h.Name] = h
@@ -180,7 +180,7 @@ func TestRatioOfOurs(t *testing.T) {
 	if strings.Contains(text, ".scp.zst") || strings.Contains(text, ".scp.gz") || strings.Count(text, "<scp:collection") != 1 {
 		t.Errorf("the sitemap names\n%.2000s", text)
 	}
-	pages, notes := p.readOf(t, atPress{p, t})
+	pages, notes := p.readOf(t, atServer{p, t})
 	if len(pages) != 2 || len(notes) > 0 {
 		t.Errorf("%d pages, %q", len(pages), notes)
 	}

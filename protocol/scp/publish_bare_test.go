@@ -24,7 +24,7 @@ func (p *published) status(t *testing.T, path, known string) (int, http.Header) 
 	if known != "" {
 		r.Header.Set("If-None-Match", known)
 	}
-	done, err := p.press.Serve(w, r)
+	done, err := p.server.Serve(w, r)
 	if err != nil {
 		return millrace.Status(err), w.Header()
 	}
@@ -42,7 +42,7 @@ func TestNoChecksum(t *testing.T) {
 	p.put(t, handbook()...)
 	text := p.publish(t)
 	tags := map[string]bool{}
-	for _, path := range p.press.Current().Files() {
+	for _, path := range p.server.Current().Files() {
 		code, h := p.status(t, path, "")
 		body := p.get(t, path)
 		if tag := `"sha256:` + canon.SHA256Hex([]byte(body)) + `"`; code != http.StatusOK || h.Get("ETag") != tag {
@@ -63,11 +63,11 @@ func TestNoChecksum(t *testing.T) {
 			t.Errorf("%s starts with %.200s", path, body)
 		}
 	}
-	if len(tags) != len(p.press.Current().Files()) || len(elements(text, "collection", "all")) == 0 {
-		t.Errorf("%d ETags of %d files", len(tags), len(p.press.Current().Files()))
+	if len(tags) != len(p.server.Current().Files()) || len(elements(text, "collection", "all")) == 0 {
+		t.Errorf("%d ETags of %d files", len(tags), len(p.server.Current().Files()))
 	}
 
-	client := clientOf(atPress{p, t})
+	client := clientOf(atServer{p, t})
 	n := 0
 	for c, err := range NewReader(client, "https://x.test/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return p.now }}}).Changes(t.Context(), "") {
 		if err != nil {
@@ -100,11 +100,11 @@ func TestWithdrawn(t *testing.T) {
 	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: daily}}})
 	p.put(t, handbook()...)
 	p.publish(t)
-	first := p.press.Current().Files()
+	first := p.server.Current().Files()
 	p.now = p.now.Add(time.Hour)
 	p.put(t, "/blog/0", "changed")
 	p.publish(t)
-	second := p.press.Current().Files()
+	second := p.server.Current().Files()
 	for _, path := range first {
 		if code, _ := p.status(t, path, ""); code != http.StatusOK {
 			t.Errorf("%s, which was replaced: %d", path, code)
@@ -115,7 +115,7 @@ func TestWithdrawn(t *testing.T) {
 	p.publish(t)
 	gone := 0
 	for _, path := range append(first, second...) {
-		if slices.Contains(p.press.Current().Files(), path) {
+		if slices.Contains(p.server.Current().Files(), path) {
 			continue
 		}
 		gone++

@@ -38,7 +38,7 @@ func TestDeltaVolatile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.site.Pub = pub
-	p.press = p.another(t, nil, t.TempDir())
+	p.server = p.another(t, nil, t.TempDir())
 	p.put(t, handbook()...)
 	p.publish(t)
 	p.now = p.now.AddDate(0, 0, 1)

@@ -19,12 +19,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// published is a site in a real store, published by a real press, with a clock
+// published is a site in a real store, published by a real server, with a clock
 // that tests turn.
 type published struct {
-	now   time.Time
-	site  *protocoltest.Stored
-	press *edition.Press
+	now    time.Time
+	site   *protocoltest.Stored
+	server *edition.Server
 }
 
 func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
@@ -32,18 +32,18 @@ func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
 	p := &published{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	dir := t.TempDir()
 	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
-	p.press = p.another(t, o, filepath.Join(dir, "files"))
+	p.server = p.another(t, o, filepath.Join(dir, "files"))
 	return p
 }
 
-func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir string) *edition.Press {
+func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir string) *edition.Server {
 	t.Helper()
 	artifacts, err := artifactdir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = artifacts.Close() })
-	return edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
+	return edition.NewServer(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
 		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
 }
 
@@ -69,7 +69,7 @@ func (p *published) put(t *testing.T, texts ...string) {
 // publish makes an edition, and gives its sitemap as it is served.
 func (p *published) publish(t *testing.T) string {
 	t.Helper()
-	if _, err := p.press.Publish(t.Context()); err != nil {
+	if _, err := p.server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return p.get(t, "/sitemap.xml")
@@ -78,7 +78,7 @@ func (p *published) publish(t *testing.T) string {
 func (p *published) get(t *testing.T, path string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	if done, err := p.press.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil)); err != nil || !done || w.Code != 200 {
+	if done, err := p.server.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil)); err != nil || !done || w.Code != 200 {
 		t.Fatalf("GET %s: %d, %t, %v", path, w.Code, done, err)
 	}
 	return w.Body.String()
@@ -228,11 +228,11 @@ func TestPublishAgain(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, handbook()...)
 	text := p.publish(t)
-	p.press = p.another(t, nil, t.TempDir())
-	if err := p.press.Refresh(t.Context()); err != nil {
+	p.server = p.another(t, nil, t.TempDir())
+	if err := p.server.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.press.Publish(t.Context()); err != nil {
+	if _, err := p.server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.get(t, "/sitemap.xml"); got != text {
@@ -257,12 +257,12 @@ func TestPublishElsewhere(t *testing.T) {
 	}
 	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", EndpointBase: "https://y.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	p.put(t, "/a", "text")
-	p.press = p.another(t, nil, t.TempDir())
-	if _, err := p.press.Publish(t.Context()); err != nil {
+	p.server = p.another(t, nil, t.TempDir())
+	if _, err := p.server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	if done, err := p.press.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/sitemap.xml", nil)); done || err != nil {
+	if done, err := p.server.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/sitemap.xml", nil)); done || err != nil {
 		t.Errorf("there is a sitemap: %d, %v", w.Code, err)
 	}
 }
@@ -311,7 +311,7 @@ func TestSitemapShards(t *testing.T) {
 			t.Errorf("%s is named %d times", u, n)
 		}
 	}
-	if n := NewPublisher(o).Advertise(p.press.Current().View); len(n.Robots) != 2 {
+	if n := NewPublisher(o).Advertise(p.server.Current().View); len(n.Robots) != 2 {
 		t.Errorf("robots.txt: %q", n.Robots)
 	}
 }
@@ -327,7 +327,7 @@ func TestFirstEditionLarge(t *testing.T) {
 		t.Errorf("%d files of the snapshot:\n%.1000s", n, all)
 	}
 	var first protocoltest.Shelf
-	if _, err := NewPublisher(nil).(millrace.ArtifactPublisher).Artifacts(t.Context(), p.press.Current().View, p.now, &first); err != nil {
+	if _, err := NewPublisher(nil).(millrace.ArtifactPublisher).Artifacts(t.Context(), p.server.Current().View, p.now, &first); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder

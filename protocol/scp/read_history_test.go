@@ -17,16 +17,16 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// pressed is the network in front of a press.
-type pressed struct {
+// serverTransport is the network in front of a server.
+type serverTransport struct {
 	*published
 	asked []string
 }
 
-// RoundTrip answers as the press does.
-func (p *pressed) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip answers as the server does.
+func (p *serverTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
-	done, err := p.press.Serve(w, r)
+	done, err := p.server.Serve(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func TestReadHistory(t *testing.T) {
 
 func history(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
-	p := &pressed{published: publishing(t, nil)}
+	p := &serverTransport{published: publishing(t, nil)}
 	text := func() string { return strings.Repeat(fmt.Sprintf("%d words ", r.Uint64()), 5+r.IntN(5)) }
 	name := func() string { return fmt.Sprintf("/%s/%d", []string{"blog", "docs"}[r.IntN(2)], r.IntN(150)) }
 	var first []string

@@ -17,7 +17,7 @@ import (
 )
 
 func TestNothingPublished(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &memProtocol{}, nil)
+	p := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
 	if w := ask(t, p, "GET", "/1.txt"); w.Code != 0 || p.Current() != nil {
 		t.Errorf("answered %d before the first edition", w.Code)
 	}
@@ -43,7 +43,7 @@ func TestNothingPublished(t *testing.T) {
 // when it has.
 func TestReuse(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
-	p := newTestPress(t, site, proto, nil)
+	p := newTestServer(t, site, proto, nil)
 	publish(t, p)
 	even, odd := ask(t, p, "GET", "/even.txt").Header(), ask(t, p, "GET", "/odd.txt").Header()
 	if even.Get("Last-Modified") != timeOf(10).Format(http.TimeFormat) {
@@ -86,7 +86,7 @@ func TestReuse(t *testing.T) {
 // but the date.
 func TestTwoEditionsInOneSecond(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
-	p := newTestPress(t, site, proto, nil)
+	p := newTestServer(t, site, proto, nil)
 	publish(t, p)
 	for i, body := range []string{"changed", "changed again", "and again"} {
 		seq := site.set("/1", body)
@@ -102,7 +102,7 @@ func TestTwoEditionsInOneSecond(t *testing.T) {
 // Bodies stay when the next edition has the same document.
 func TestBodiesSurviveEditions(t *testing.T) {
 	site, proto := newMemSite(4), &memProtocol{}
-	p := newTestPress(t, site, proto, nil)
+	p := newTestServer(t, site, proto, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/2.txt")
 	site.set("/1", "changed")
@@ -134,7 +134,7 @@ func TestBodiesSurviveEditions(t *testing.T) {
 func TestNeverWrites(t *testing.T) {
 	for _, oneTag := range []bool{false, true} {
 		proto := &memProtocol{oneTag: oneTag}
-		p := newTestPress(t, newMemSite(20), proto, nil)
+		p := newTestServer(t, newMemSite(20), proto, nil)
 		publish(t, p)
 		proto.renders.Store(0)
 		for d, err := range proto.All(t.Context(), p.Current().View) {
@@ -155,7 +155,7 @@ func TestNeverWrites(t *testing.T) {
 
 func TestSingleFlight(t *testing.T) {
 	proto := &memProtocol{slow: 20 * time.Millisecond}
-	p := newTestPress(t, newMemSite(3), proto, nil)
+	p := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, p)
 	proto.renders.Store(0)
 	var wg sync.WaitGroup
@@ -174,7 +174,7 @@ func TestSingleFlight(t *testing.T) {
 
 // A client that goes away must not take the rendering from those who wait.
 func TestCancelledRendering(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &memProtocol{}, nil)
+	p := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
 	publish(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -190,7 +190,7 @@ func TestCancelledRendering(t *testing.T) {
 
 func TestVaryingDocumentsAreNotKept(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
-	p := newTestPress(t, newMemSite(3), proto, nil)
+	p := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, p)
 	for range 3 {
 		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
@@ -205,7 +205,7 @@ func TestVaryingDocumentsAreNotKept(t *testing.T) {
 // What Vary names counts for caches alone when every client gets the same.
 func TestAlikeDocumentsAreKept(t *testing.T) {
 	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
-	p := newTestPress(t, newMemSite(3), proto, nil)
+	p := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, p)
 	for range 3 {
 		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
@@ -220,7 +220,7 @@ func TestAlikeDocumentsAreKept(t *testing.T) {
 func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	site := newMemSite(1)
 	site.set("/a/b", "slash")
-	p := newTestPress(t, site, &memProtocol{}, nil)
+	p := newTestServer(t, site, &memProtocol{}, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/a/b.txt")
 	if p.cache.get(keyOf(httptest.NewRequest(http.MethodGet, "/a%2Fb.txt", nil).URL)) != nil {
@@ -231,12 +231,12 @@ func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 // Restart: the previous edition is served from its files, nothing is rendered.
 func TestRestart(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
-	p := pressIn(t, site, proto, dir, nil)
+	p := serverIn(t, site, proto, dir, nil)
 	publish(t, p)
 	want := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
 	site.set("/1", "not published yet")
 	proto.renders.Store(0)
-	p = pressIn(t, site, proto, dir, nil)
+	p = serverIn(t, site, proto, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestRestart(t *testing.T) {
 
 func TestManifestOfAnother(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
-	publish(t, pressIn(t, site, proto, dir, nil))
+	publish(t, serverIn(t, site, proto, dir, nil))
 	for name, change := range map[string]func(*manifest){
 		"format":  func(m *manifest) { m.Format++ },
 		"key":     func(m *manifest) { m.Key += "x" },
@@ -273,13 +273,13 @@ func TestManifestOfAnother(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		site.manifest = bad
-		p := pressIn(t, site, proto, dir, nil)
+		p := serverIn(t, site, proto, dir, nil)
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if w := ask(t, p, "GET", "/odd.txt"); w.Code != 200 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
-		publish(t, pressIn(t, site, proto, dir, nil))
+		publish(t, serverIn(t, site, proto, dir, nil))
 		if _, err := readManifest(site.manifest, "\nmem"); err != nil {
 			t.Errorf("%s: not mended: %v", name, err)
 		}
@@ -298,7 +298,7 @@ func FuzzReadManifest(f *testing.F) {
 			return
 		}
 		for i := range m.Documents {
-			if _, e, err := m.Documents[i].entry(new(Press), false, time.Now()); err == nil && e.offer == 0 {
+			if _, e, err := m.Documents[i].entry(new(Server), false, time.Now()); err == nil && e.offer == 0 {
 				t.Error("an entry that offers nothing")
 			}
 		}
@@ -309,17 +309,17 @@ func FuzzReadManifest(f *testing.F) {
 // files that are collected later.
 func TestCrashBeforeSwap(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	p := pressIn(t, site, &memProtocol{}, dir, nil)
+	p := serverIn(t, site, &memProtocol{}, dir, nil)
 	publish(t, p)
 	want := ask(t, p, "GET", "/odd.txt")
 	site.set("/1", "changed")
 	killed := errors.New("killed")
 	site.casHook = func() error { return killed }
-	if _, err := pressIn(t, site, &memProtocol{}, dir, nil).Publish(t.Context()); !errors.Is(err, killed) {
+	if _, err := serverIn(t, site, &memProtocol{}, dir, nil).Publish(t.Context()); !errors.Is(err, killed) {
 		t.Fatal(err)
 	}
 	site.casHook = nil
-	p = pressIn(t, site, &memProtocol{}, dir, nil)
+	p = serverIn(t, site, &memProtocol{}, dir, nil)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -341,12 +341,12 @@ func TestCrashBeforeSwap(t *testing.T) {
 // one of another version leaves the edition alone.
 func TestFollow(t *testing.T) {
 	site := newMemSite(6)
-	a, b := newTestPress(t, site, &memProtocol{}, nil), newTestPress(t, site, &memProtocol{}, nil)
-	old := newTestPress(t, site, &memProtocol{}, &Options{Key: "another version"})
+	a, b := newTestServer(t, site, &memProtocol{}, nil), newTestServer(t, site, &memProtocol{}, nil)
+	old := newTestServer(t, site, &memProtocol{}, &Options{Key: "another version"})
 	publish(t, old)
 	publish(t, a)
 	want := string(site.manifest)
-	for _, p := range []*Press{b, old} {
+	for _, p := range []*Server{b, old} {
 		if err := p.follow(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -363,7 +363,7 @@ func TestFollow(t *testing.T) {
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(6)
-		p := newTestPress(t, site, &memProtocol{}, nil)
+		p := newTestServer(t, site, &memProtocol{}, nil)
 		publish(t, p)
 		time.Sleep(2 * grace)
 		site.set("/1", "changed")
@@ -383,10 +383,10 @@ func TestGrace(t *testing.T) {
 // After a log that no longer reaches back to the previous edition, all is built.
 func TestLogBeforeHorizon(t *testing.T) {
 	site, dir := newMemSite(6), newArtifacts()
-	publish(t, pressIn(t, site, &memProtocol{}, dir, nil))
+	publish(t, serverIn(t, site, &memProtocol{}, dir, nil))
 	site.manifest = []byte(strings.Replace(string(site.manifest), `"cursor":"6"`, `"cursor":"gone"`, 1))
 	seq := site.set("/1", "changed")
-	p := pressIn(t, site, &memProtocol{}, dir, nil)
+	p := serverIn(t, site, &memProtocol{}, dir, nil)
 	publish(t, p)
 	if got := ask(t, p, "GET", "/odd.txt"); got.Header().Get("Last-Modified") != timeOf(seq).Format(http.TimeFormat) || !strings.Contains(got.Body.String(), "changed") {
 		t.Errorf("%v", got.Header())
@@ -397,7 +397,7 @@ func TestLogBeforeHorizon(t *testing.T) {
 }
 
 func TestLargeRanges(t *testing.T) {
-	p := newTestPress(t, newMemSite(9), &memProtocol{}, nil)
+	p := newTestServer(t, newMemSite(9), &memProtocol{}, nil)
 	publish(t, p)
 	whole := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
 	etag := whole.Header().Get("ETag")
@@ -419,7 +419,7 @@ func TestRun(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, and next to no processor time
-		p := pressIn(t, site, proto, dir, nil)
+		p := serverIn(t, site, proto, dir, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { p.Run(ctx) })
@@ -437,7 +437,7 @@ func TestRun(t *testing.T) {
 		if seq := p.Current().View.Site().Seq; seq != 6 {
 			t.Errorf("still %d after two seconds more", seq)
 		}
-		other := pressIn(t, site, proto, dir, nil)
+		other := serverIn(t, site, proto, dir, nil)
 		site.set("/3", "c")
 		if _, err := other.Publish(ctx); err != nil {
 			t.Error(err)

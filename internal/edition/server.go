@@ -22,7 +22,7 @@ type Protocol struct {
 	Guarded   bool // what it publishes needs a key, but for what is Public
 }
 
-// Source is what a press publishes.
+// Source is what a server publishes.
 type Source struct {
 	Store       store.Store // has the leases and manifests
 	Site        store.Site  // whose log is followed
@@ -31,7 +31,7 @@ type Source struct {
 	Reopen func(ctx context.Context) (store.Publication, error)
 }
 
-// Options configure a [Press]. The zero value works.
+// Options configure a [Server]. The zero value works.
 type Options struct {
 	// CacheBytes bounds the cache of page documents; 0 = 52 MB.
 	CacheBytes int64
@@ -48,8 +48,8 @@ type Options struct {
 	// Progress receives the progress of bringing the publication up to the site,
 	// in pages, and 0 of 0 when that has ended, also by an error. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether the site is being read, at whose end [Press.Changed] is
-	// called: until then, [Press.Run] does not begin with a part of the site. If
+	// Busy reports whether the site is being read, at whose end [Server.Changed] is
+	// called: until then, [Server.Run] does not begin with a part of the site. If
 	// there is an edition, it does not wait. If nil, the site never is.
 	Busy func() bool
 	// Alone is locked while deferred work is done, so that other work that takes much
@@ -102,9 +102,9 @@ func (ed *Edition) Protocol(path string) string {
 	return ""
 }
 
-// Press publishes a site in every protocol. All methods are safe for concurrent
+// Server publishes a site in every protocol. All methods are safe for concurrent
 // use.
-type Press struct {
+type Server struct {
 	from      Source
 	protocols []Protocol
 	key       string
@@ -144,14 +144,14 @@ type Press struct {
 	seen      millrace.Cursor           // of the site, as far as current has it; "" = not known
 }
 
-// NewPress returns a press that keeps what it makes in artifacts, which the caller
+// NewServer returns a server that keeps what it makes in artifacts, which the caller
 // closes. Any number of publications of one store may share them. It serves nothing
-// before [Press.Refresh] or [Press.Publish].
-func NewPress(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Press {
+// before [Server.Refresh] or [Server.Publish].
+func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Server {
 	if o == nil {
 		o = new(Options)
 	}
-	p := &Press{
+	p := &Server{
 		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
 		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
@@ -175,21 +175,21 @@ func NewPress(from Source, protocols []Protocol, artifacts artifact.Store, o *Op
 }
 
 // Protocols gives what publishes here, which the caller must not change.
-func (p *Press) Protocols() []Protocol { return p.protocols }
+func (p *Server) Protocols() []Protocol { return p.protocols }
 
 // Current gives the newest edition, nil before the first.
-func (p *Press) Current() *Edition { return p.current.Load() }
+func (p *Server) Current() *Edition { return p.current.Load() }
 
 // Published reports whether there is an edition.
-func (p *Press) Published() bool { return p.Current() != nil }
+func (p *Server) Published() bool { return p.Current() != nil }
 
 // Ready is closed when there is a first edition.
-func (p *Press) Ready() <-chan struct{} { return p.ready }
+func (p *Server) Ready() <-chan struct{} { return p.ready }
 
 // Lag returns how long the oldest change of the last publication of this process
 // took from its commit to being visible, 0 = there was no publication yet; and how
 // long the oldest change that is not visible yet has waited, 0 = none waits.
-func (p *Press) Lag() (last, waiting time.Duration) {
+func (p *Server) Lag() (last, waiting time.Duration) {
 	if since := p.waiting.Load(); since != nil {
 		waiting = max(p.now().Sub(*since), 0)
 	}
@@ -198,7 +198,7 @@ func (p *Press) Lag() (last, waiting time.Duration) {
 
 // Damaged returns the paths of the documents and files that answer 503 because an
 // artifact of them is missing or damaged, until they are made again.
-func (p *Press) Damaged() (paths []string) {
+func (p *Server) Damaged() (paths []string) {
 	if ed := p.current.Load(); ed != nil {
 		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
 			for k, e := range entries {
@@ -214,11 +214,11 @@ func (p *Press) Damaged() (paths []string) {
 
 // Moved is closed when there is another edition than the current one. Whoever
 // waits asks for it before it looks at the current one.
-func (p *Press) Moved() <-chan struct{} { return *p.moved.Load() }
+func (p *Server) Moved() <-chan struct{} { return *p.moved.Load() }
 
 // put makes an edition the current one; stored is its number in the store, and
 // mended says that its manifest is not the one in the store.
-func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
+func (p *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
 	view = p.view(view)
 	ed := &Edition{View: view, manifest: m, stored: stored, mended: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
 	last := p.current.Load()
@@ -264,7 +264,7 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool)
 
 // prepare adds the entry of a document to those of an edition. It is the last one if
 // the document is the same, whose digests may be known.
-func (p *Press) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
+func (p *Server) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
 	if before != nil && reflect.DeepEqual(d, before) {
 		if k := keyAt(d.Path); last[k].err() == nil {
 			entries[k] = last[k]
@@ -277,4 +277,4 @@ func (p *Press) prepare(d, before *large, last, entries map[key]*entry, guarded 
 }
 
 // Forget frees the response cache.
-func (p *Press) Forget() { p.cache.clear() }
+func (p *Server) Forget() { p.cache.clear() }
