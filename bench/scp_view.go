@@ -105,7 +105,7 @@ func (s *zstdSet) Put(ctx context.Context, d *millrace.Document) error {
 
 // Create implements [millrace.ArtifactSet].
 func (s *zstdSet) Create() (millrace.ArtifactWriter, error) {
-	f, err := os.CreateTemp(s.dir, "draft-*")
+	f, err := os.CreateTemp(s.dir, "artifact-*")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-func rolls(s *discover.Site) (names []string) {
+func primaries(s *discover.Site) (names []string) {
 	for _, w := range s.Ways {
 		names = append(names, w.Protocol)
 	}
@@ -32,21 +32,21 @@ func TestProbeQuick(t *testing.T) {
 	} {
 		s := publish(t, c.pages, protocol.PublisherOptions{}, all.Protocols()...)
 		got := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})
-		if !got.Quick || !slices.Equal(rolls(got), c.want) || s.requests() > c.requests {
-			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, rolls(got), got.Quick, s.requests(), got.Ways[0].Offer)
+		if !got.Quick || !slices.Equal(primaries(got), c.want) || s.requests() > c.requests {
+			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, primaries(got), got.Quick, s.requests(), got.Ways[0].Offer)
 		}
 		if twice := s.twice(); len(twice) > 0 {
 			t.Errorf("asked twice: %v", twice)
 		}
 		again := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true, Previous: got})
-		if !again.Quick || !slices.Equal(rolls(again), c.want) || again.Spent.Bytes > 0 {
+		if !again.Quick || !slices.Equal(primaries(again), c.want) || again.Spent.Bytes > 0 {
 			t.Errorf("again: %+v", again)
 		}
 		full := probe(t, s.URL, nil)
 		if full.Quick || len(full.Ways) != len(all.Protocols())+1 {
-			t.Errorf("all over: %v", rolls(full))
+			t.Errorf("all over: %v", primaries(full))
 		}
-		if short := full.Short(all.Protocols()); short == nil || !slices.Equal(rolls(short), c.want) {
+		if short := full.Short(all.Protocols()); short == nil || !slices.Equal(primaries(short), c.want) {
 			t.Errorf("all over, made short: %+v", short)
 		}
 		if a, b := got.Plan(nil), full.Plan(nil); a.First.Primary != b.First.Primary || a.Refresh.Primary != b.Refresh.Primary {
@@ -61,8 +61,8 @@ func TestProbeQuickGoesOn(t *testing.T) {
 	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	more := files{}
 	for name, c := range map[string]struct {
-		site func() *site
-		roll string
+		site    func() *site
+		primary string
 	}{
 		"part of the pages": {func() *site {
 			s := publish(t, 8, protocol.PublisherOptions{}, all.Protocols()...)
@@ -87,11 +87,11 @@ func TestProbeQuickGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := c.site()
 			got := probe(t, s.URL, &discover.Options{Quick: true})
-			if roll := got.Plan(nil).First.Primary; got.Quick || roll != c.roll {
-				t.Errorf("brief: %v, by %s: %v", got.Quick, roll, rolls(got))
+			if primary := got.Plan(nil).First.Primary; got.Quick || primary != c.primary {
+				t.Errorf("brief: %v, by %s: %v", got.Quick, primary, primaries(got))
 			}
 			if short := got.Short(all.Protocols()); short != nil {
-				t.Errorf("made short: %v", rolls(short))
+				t.Errorf("made short: %v", primaries(short))
 			}
 			if twice := s.twice(); len(twice) > 0 {
 				t.Errorf("asked twice: %v", twice)

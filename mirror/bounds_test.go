@@ -12,7 +12,7 @@ import (
 )
 
 // A list that loses much again is not believed because it has lost much before.
-func TestRollRuleDoubtsAgain(t *testing.T) {
+func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	run(t, src, to, nil)
 	lose := func(left, doubted, deleted int) {

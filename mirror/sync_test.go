@@ -288,7 +288,7 @@ func (l *lyingList) Changes(ctx context.Context, since millrace.Cursor) iter.Seq
 	}
 }
 
-func TestRollRule(t *testing.T) {
+func TestPrimaryRule(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		remove int
@@ -320,7 +320,7 @@ func TestRollRule(t *testing.T) {
 	}
 }
 
-func TestRollComesBack(t *testing.T) {
+func TestPrimaryComesBack(t *testing.T) {
 	src, to := &site{pages: pages(10)}, newSink()
 	run(t, src, to, nil)
 	src.pages = nil

@@ -94,7 +94,7 @@ func TestPullDeletions(t *testing.T) {
 
 // The primary source may be older than reported deletions. Deleted pages do not come
 // back for good.
-func TestPullDeletionsOldRoll(t *testing.T) {
+func TestPullDeletionsOldPrimary(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

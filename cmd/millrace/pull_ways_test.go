@@ -188,7 +188,7 @@ func TestPullLyingDocument(t *testing.T) {
 }
 
 // pull ignores a list that is suddenly empty, and keeps the mirror.
-func TestPullEmptyRoll(t *testing.T) {
+func TestPullEmptyPrimary(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

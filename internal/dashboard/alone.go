@@ -89,21 +89,21 @@ func (s *sheaf) Withdraw(millrace.Artifact, time.Time) {}
 func (s *sheaf) Withdrawn() []json.RawMessage { return nil }
 
 // Create implements [millrace.ArtifactSet].
-func (s *sheaf) Create() (millrace.ArtifactWriter, error) { return &draft{sheaf: s}, nil }
+func (s *sheaf) Create() (millrace.ArtifactWriter, error) { return &artifactWriter{sheaf: s}, nil }
 
 // Put implements [millrace.ArtifactSet].
 func (s *sheaf) Put(context.Context, *millrace.Document) error { return nil }
 
-type draft struct {
+type artifactWriter struct {
 	sheaf *sheaf
 	body  limited
 }
 
 // Write implements [io.Writer].
-func (d *draft) Write(b []byte) (int, error) { return d.body.Write(b) }
+func (d *artifactWriter) Write(b []byte) (int, error) { return d.body.Write(b) }
 
 // Finish implements [millrace.ArtifactWriter].
-func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	var body limited
 	for _, b := range [][]byte{head, d.body.kept.Bytes()} {
 		_, _ = body.Write(b)
@@ -122,7 +122,7 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codi
 }
 
 // Discard implements [millrace.ArtifactWriter].
-func (d *draft) Discard() {}
+func (d *artifactWriter) Discard() {}
 
 // noSum is the placeholder for a hash that was not computed.
 const noSum = "0000000000000000000000000000000000000000000000000000000000000000"

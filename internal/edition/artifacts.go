@@ -27,13 +27,13 @@ func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *mani
 	}
 	have := make(map[string]bool)
 	if other != nil {
-		for i := range other.Shelf {
-			have[other.Shelf[i].name()] = true
+		for i := range other.Artifacts {
+			have[other.Artifacts[i].name()] = true
 		}
 	}
-	for i := range m.Shelf {
-		if name := m.Shelf[i].name(); !have[name] {
-			if err := f(name, m.Shelf[i].stored().Size); err != nil {
+	for i := range m.Artifacts {
+		if name := m.Artifacts[i].name(); !have[name] {
+			if err := f(name, m.Artifacts[i].stored().Size); err != nil {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func (m *manifest) found(ctx context.Context, store artifact.Store, other *manif
 			return err
 		}
 	}
-	return (&manifest{Shelf: m.Shelf}).beyond(ctx, store, other, f)
+	return (&manifest{Artifacts: m.Artifacts}).beyond(ctx, store, other, f)
 }
 
 // beyond calls f for every artifact of the document that another does not have.
@@ -98,7 +98,7 @@ func (p *Server) exists(ctx context.Context) func(name string, size int64) error
 // served returns the manifest of the current edition, nil if there is none or an
 // artifact of it is missing.
 func (p *Server) served() *manifest {
-	if ed := p.current.Load(); ed != nil && !p.doubted {
+	if ed := p.current.Load(); ed != nil && !p.unconfirmed {
 		return ed.manifest
 	}
 	return nil

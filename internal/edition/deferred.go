@@ -18,7 +18,7 @@ import (
 
 // done is deferred work that is not published yet.
 type done struct {
-	files  []shelved
+	files  []storedArtifact
 	brotli map[string]coded // by the validators of documents
 }
 
@@ -73,7 +73,7 @@ func (p *Server) runDeferred(ctx context.Context) {
 }
 
 // add gives what was made to the next edition.
-func (p *Server) add(files []shelved, tag string, brotli *coded) {
+func (p *Server) add(files []storedArtifact, tag string, brotli *coded) {
 	p.deferring.Lock()
 	defer p.deferring.Unlock()
 	p.done.files = append(p.done.files, files...)
@@ -127,7 +127,7 @@ func (p *Server) deferFiles(ctx context.Context, by holder) error {
 			}
 			made := p.made() // what is not in this is in the current edition
 			ed = p.current.Load()
-			s := &shelf{server: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
+			s := &artifactSet{server: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			if err := filer.Deferred(ctx, ed.View, p.time(ed.View), s); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ type Listed struct {
 // which the protocols made them.
 func (ed *Edition) Listing() []Listed {
 	m := ed.manifest
-	out := make([]Listed, 0, len(m.Documents)+len(m.Shelf))
+	out := make([]Listed, 0, len(m.Documents)+len(m.Artifacts))
 	for i := range m.Documents {
 		d := &m.Documents[i]
 		size := d.Chunks.size()
@@ -28,8 +28,8 @@ func (ed *Edition) Listing() []Listed {
 		}
 		out = append(out, l)
 	}
-	for i := range m.Shelf {
-		f := &m.Shelf[i]
+	for i := range m.Artifacts {
+		f := &m.Artifacts[i]
 		out = append(out, Listed{Protocol: f.Protocol, Path: f.Path, Size: f.Size, Least: f.Size, Modified: f.Modified})
 	}
 	return out

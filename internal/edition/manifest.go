@@ -14,17 +14,17 @@ import (
 
 // manifestFormat moves when a manifest is read in another way. One of another
 // format is not read: its documents are built anew.
-const manifestFormat = 4
+const manifestFormat = 5
 
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
-	Format    int             `json:"format"`
-	Key       string          `json:"key"`     // Options.Key of the process that built it
-	Version   string          `json:"version"` // Options.Version of that process
-	Seq       uint64          `json:"seq"`
-	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
-	Documents []large         `json:"documents,omitempty"`
-	Shelf     []shelved       `json:"shelf,omitempty"`
+	Format    int              `json:"format"`
+	Key       string           `json:"key"`     // Options.Key of the process that built it
+	Version   string           `json:"version"` // Options.Version of that process
+	Seq       uint64           `json:"seq"`
+	Cursor    millrace.Cursor  `json:"cursor"` // of the log at seq
+	Documents []large          `json:"documents,omitempty"`
+	Artifacts []storedArtifact `json:"artifacts,omitempty"`
 	// Gone are the files that were withdrawn, by their paths.
 	Gone map[string]withdrawn `json:"gone,omitempty"`
 	// Again is when the files are to be made anew though no page has changed;
@@ -97,7 +97,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 		}
 		return m, fmt.Errorf("manifest: %w", errForeign)
 	}
-	for _, f := range m.Shelf {
+	for _, f := range m.Artifacts {
 		if sum, err := hex.DecodeString(f.Sum); err != nil || len(sum) != sha256.Size || f.Size < 0 || f.ETag == "" {
 			return nil, fmt.Errorf("manifest: %w: the file %s", millrace.ErrInvalid, f.Path)
 		}

@@ -113,7 +113,7 @@ func (p *Server) mend(ctx context.Context) error {
 	made := p.made()
 	mine := made
 	if ed := p.current.Load(); ed != nil && ed.mended {
-		mine.files = slices.Concat(ed.manifest.Shelf, made.files)
+		mine.files = slices.Concat(ed.manifest.Artifacts, made.files)
 	}
 	next, err := p.build(ctx, view, prev, mine)
 	if err != nil {
@@ -239,12 +239,12 @@ func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	if err != nil {
 		return false, false, err
 	}
-	p.doubted = p.damaged.Swap(false) || p.doubted
+	p.unconfirmed = p.damaged.Swap(false) || p.unconfirmed
 	made := p.made()
 	if ed := p.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
 		return true, more, p.mend(ctx) // the edition is that of another process
 	}
-	if complete && !p.doubted && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
+	if complete && !p.unconfirmed && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
 		p.seen = at
 		p.waiting.Store(nil)
 		return false, more, nil
@@ -259,7 +259,7 @@ func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 		if stored, err = p.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
 			break
 		}
-		p.doubted = true
+		p.unconfirmed = true
 	}
 	if err != nil {
 		return false, false, err
@@ -268,7 +268,7 @@ func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 		return false, false, err
 	}
 	p.published(made)
-	p.seen, p.doubted = at, false
+	p.seen, p.unconfirmed = at, false
 	if oldest := p.waiting.Swap(nil); oldest != nil {
 		p.lag.Store(int64(max(p.now().Sub(*oldest), 0)))
 	}

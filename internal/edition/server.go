@@ -84,7 +84,7 @@ type Edition struct {
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
 // Files lists the paths of the files, in the order in which the protocols made them.
-func (ed *Edition) Files() []string { return ed.manifest.shelfPaths() }
+func (ed *Edition) Files() []string { return ed.manifest.artifactPaths() }
 
 // Protocol gives the name of the protocol whose large document or file a path is, "" if
 // it is none.
@@ -94,8 +94,8 @@ func (ed *Edition) Protocol(path string) string {
 			return d.Protocol
 		}
 	}
-	for i := range ed.manifest.Shelf {
-		if f := &ed.manifest.Shelf[i]; f.Path == path {
+	for i := range ed.manifest.Artifacts {
+		if f := &ed.manifest.Artifacts[i]; f.Path == path {
 			return f.Protocol
 		}
 	}
@@ -132,16 +132,16 @@ type Server struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
-	asked     chan struct{}             // for deferred work
-	lag       atomic.Int64              // see Lag, in nanoseconds
-	waiting   atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
-	deferring sync.Mutex                // guards done; held briefly
-	done      done                      // deferred work that is not published yet
-	building  sync.Mutex                // held while current changes; guards the fields below
-	doubted   bool                      // an artifact of current may be missing
-	kept      time.Time                 // when it was last checked that the store names current
-	collected time.Time                 // when artifacts were last collected
-	seen      millrace.Cursor           // of the site, as far as current has it; "" = not known
+	asked       chan struct{}             // for deferred work
+	lag         atomic.Int64              // see Lag, in nanoseconds
+	waiting     atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
+	deferring   sync.Mutex                // guards done; held briefly
+	done        done                      // deferred work that is not published yet
+	building    sync.Mutex                // held while current changes; guards the fields below
+	unconfirmed bool                      // an artifact of current may be missing
+	kept        time.Time                 // when it was last checked that the store names current
+	collected   time.Time                 // when artifacts were last collected
+	seen        millrace.Cursor           // of the site, as far as current has it; "" = not known
 }
 
 // NewServer returns a server that keeps what it makes in artifacts, which the caller
@@ -243,8 +243,8 @@ func (p *Server) put(view millrace.View, m *manifest, stored uint64, mended bool
 		}
 	}
 	plain := m.plainSizes()
-	for i := range m.Shelf {
-		k, e, err := m.Shelf[i].entry(p, plain[m.Shelf[i].ETag], time.Now())
+	for i := range m.Artifacts {
+		k, e, err := m.Artifacts[i].entry(p, plain[m.Artifacts[i].ETag], time.Now())
 		if err != nil {
 			return err
 		}

@@ -257,7 +257,7 @@ func TestManifestOfAnother(t *testing.T) {
 		"key":     func(m *manifest) { m.Key += "x" },
 		"missing": func(m *manifest) { m.Documents[0].Chunks.Tree.Root.Sum[0]++ },
 		"file": func(m *manifest) {
-			m.Shelf = append(m.Shelf, shelved{Artifact: millrace.Artifact{Path: "/x", Sum: "../../x"}})
+			m.Artifacts = append(m.Artifacts, storedArtifact{Artifact: millrace.Artifact{Path: "/x", Sum: "../../x"}})
 		},
 	} {
 		var m manifest

@@ -14,7 +14,7 @@ import (
 )
 
 func TestChanges(t *testing.T) {
-	s := newShelf(t)
+	s := newTestLibrary(t)
 	s.add(mill)
 	var first []millrace.Change
 	for i := range 7 {
@@ -81,7 +81,7 @@ func TestChanges(t *testing.T) {
 // Nothing is lost when the site changes between two parts.
 func TestChangesWhileListing(t *testing.T) {
 	for _, since := range []bool{false, true} {
-		s := newShelf(t)
+		s := newTestLibrary(t)
 		s.add(mill)
 		c := connect(t, New(s, nil), nil)
 		cursor := ""
@@ -182,7 +182,7 @@ func TestCompacted(t *testing.T) {
 	}
 }
 
-func epochOf(t *testing.T, s *shelf) string {
+func epochOf(t *testing.T, s *testLibrary) string {
 	t.Helper()
 	v, err := s.pubs[mill].Head(t.Context())
 	if err != nil {

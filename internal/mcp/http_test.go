@@ -263,16 +263,16 @@ func TestClientGoes(t *testing.T) {
 }
 
 func TestKeysAndRates(t *testing.T) {
-	shelf := mills(t)
+	lib := mills(t)
 	add := func(name string, rights ...millrace.Scope) string {
 		key, hash := store.NewKey()
-		if err := shelf.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights}); err != nil {
+		if err := lib.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights}); err != nil {
 			t.Fatal(err)
 		}
 		return key
 	}
 	reader, writer := add("reader", millrace.ScopeRead), add("writer", millrace.ScopeUpdate)
-	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Access: access.Options{Keys: shelf.store.Keys()}})
+	url := listen(t, New(lib, nil), gateway.Options{ServiceGuarded: true, Access: access.Options{Keys: lib.store.Keys()}})
 	for _, q := range []struct {
 		key    string
 		status int
@@ -298,7 +298,7 @@ func TestKeysAndRates(t *testing.T) {
 	}
 	defer c.Close()
 	asked[sitesOut](t, c, "list_sites", nil)
-	if err := shelf.store.Keys().Revoke(t.Context(), "reader"); err != nil {
+	if err := lib.store.Keys().Revoke(t.Context(), "reader"); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -310,7 +310,7 @@ func TestKeysAndRates(t *testing.T) {
 		}
 	}
 
-	url = listen(t, New(shelf, nil), gateway.Options{Access: access.Options{Rate: 0.001}})
+	url = listen(t, New(lib, nil), gateway.Options{Access: access.Options{Rate: 0.001}})
 	var last int
 	for range 3 {
 		last, _, _ = post(t, url, ping)
@@ -338,17 +338,17 @@ func (e oneEdition) Update(context.Context, []string, bool) (millrace.Counts, er
 
 // Over a gateway, what is published is what there is.
 func TestOverAGateway(t *testing.T) {
-	shelf := mills(t)
-	if err := shelf.Index(t.Context(), mill, nil); err != nil {
+	lib := mills(t)
+	if err := lib.Index(t.Context(), mill, nil); err != nil {
 		t.Fatal(err)
 	}
-	site, err := shelf.Site(t.Context(), mill)
+	site, err := lib.Site(t.Context(), mill)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := site.View
-	shelf.apply(mill, put("/later", "Later", text("It is not published yet.")))
-	s := New(nil, &Options{Terms: shelf.terms[mill]})
+	lib.apply(mill, put("/later", "Later", text("It is not published yet.")))
+	s := New(nil, &Options{Terms: lib.terms[mill]})
 	live := oneEdition{v}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := s.Scope(r); !ok {

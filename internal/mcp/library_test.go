@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// shelf is a library of a store.
-type shelf struct {
+// testLibrary is a library of a store.
+type testLibrary struct {
 	t       testing.TB
 	store   *memory.Store
 	names   []string
@@ -33,9 +33,9 @@ type shelf struct {
 	clock   time.Time
 }
 
-func newShelf(t testing.TB) *shelf {
+func newTestLibrary(t testing.TB) *testLibrary {
 	t.Helper()
-	s := &shelf{
+	s := &testLibrary{
 		t: t, sites: make(map[string]store.Site), pubs: make(map[string]store.Publication), index: make(map[string]uint64), terms: make(map[string][]protocol.Terms),
 		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}
@@ -46,7 +46,7 @@ func newShelf(t testing.TB) *shelf {
 	return s
 }
 
-func (s *shelf) add(name string) {
+func (s *testLibrary) add(name string) {
 	s.t.Helper()
 	site, err := s.store.Site(s.t.Context(), name, name)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *shelf) add(name string) {
 }
 
 // apply writes one transaction.
-func (s *shelf) apply(name string, changes ...millrace.Change) {
+func (s *testLibrary) apply(name string, changes ...millrace.Change) {
 	s.t.Helper()
 	if _, err := s.sites[name].Apply(s.t.Context(), "a test", changes); err != nil {
 		s.t.Fatal(err)
@@ -84,10 +84,10 @@ func gone(url string) millrace.Change {
 func text(s string) millrace.Block { return millrace.Block{Type: millrace.TextBlock, Text: s} }
 
 // Names implements [Library].
-func (s *shelf) Names(context.Context) ([]string, error) { return s.names, nil }
+func (s *testLibrary) Names(context.Context) ([]string, error) { return s.names, nil }
 
 // Site implements [Library].
-func (s *shelf) Site(ctx context.Context, name string) (*Site, error) {
+func (s *testLibrary) Site(ctx context.Context, name string) (*Site, error) {
 	pub := s.pubs[name]
 	if pub == nil {
 		return nil, millrace.ErrNotFound
@@ -100,7 +100,7 @@ func (s *shelf) Site(ctx context.Context, name string) (*Site, error) {
 }
 
 // Index implements [Indexer].
-func (s *shelf) Index(ctx context.Context, name string, progress func(done, total int)) error {
+func (s *testLibrary) Index(ctx context.Context, name string, progress func(done, total int)) error {
 	s.indexed.Add(1)
 	v, err := s.pubs[name].Head(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *shelf) Index(ctx context.Context, name string, progress func(done, tota
 // searched is a view that can be searched once its site is indexed.
 type searched struct {
 	millrace.View
-	of   *shelf
+	of   *testLibrary
 	name string
 }
 
@@ -146,9 +146,9 @@ const (
 )
 
 // mills is a library of two sites.
-func mills(t testing.TB) *shelf {
+func mills(t testing.TB) *testLibrary {
 	t.Helper()
-	s := newShelf(t)
+	s := newTestLibrary(t)
 	s.add(mill)
 	s.add(river)
 	yes, no := true, false
@@ -241,14 +241,14 @@ var errSecret = errors.New("disk /home/miller/secret.db is on fire")
 
 // slow is a library that takes its time.
 type slow struct {
-	*shelf
+	*testLibrary
 	waits chan struct{}
 }
 
 func (s slow) Site(ctx context.Context, name string) (*Site, error) {
 	select {
 	case <-s.waits:
-		return s.shelf.Site(ctx, name)
+		return s.testLibrary.Site(ctx, name)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("slow: %w", ctx.Err())
 	}

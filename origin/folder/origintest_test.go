@@ -11,18 +11,18 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// shelf is a folder that the suite changes.
-type shelf struct{ top, dir string }
+// testFolder is a folder that the suite changes.
+type testFolder struct{ top, dir string }
 
-func (s *shelf) Place() string          { return s.dir }
-func (s *shelf) Base() string           { return "https://mill.example/" }
-func (s *shelf) URL(name string) string { return "/" + name + ".html" }
-func (s *shelf) file(name string) string {
+func (s *testFolder) Place() string          { return s.dir }
+func (s *testFolder) Base() string           { return "https://mill.example/" }
+func (s *testFolder) URL(name string) string { return "/" + name + ".html" }
+func (s *testFolder) file(name string) string {
 	return filepath.Join(s.dir, name+".html")
 }
 
 // Put writes a file beside the folder and moves it there, as one should.
-func (s *shelf) Put(name, title, text string) error {
+func (s *testFolder) Put(name, title, text string) error {
 	page := `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>` + title + `</title></head><body>
 <nav><a href="/">Home</a></nav><main><h1>` + title + `</h1><p>` + text + `</p></main></body></html>`
 	draft := filepath.Join(s.top, "draft")
@@ -32,20 +32,22 @@ func (s *shelf) Put(name, title, text string) error {
 	return os.Rename(draft, s.file(name))
 }
 
-func (s *shelf) Delete(name string) error { return os.Remove(s.file(name)) }
+func (s *testFolder) Delete(name string) error { return os.Remove(s.file(name)) }
 
 // Break empties a file, as a generator that has just begun to write it does.
-func (s *shelf) Break(name string) error {
+func (s *testFolder) Break(name string) error {
 	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
 		return err
 	}
 	return os.WriteFile(s.file(name), nil, 0o600)
 }
 
-func (s *shelf) Mend(name string) error { return os.Rename(filepath.Join(s.top, name), s.file(name)) }
+func (s *testFolder) Mend(name string) error {
+	return os.Rename(filepath.Join(s.top, name), s.file(name))
+}
 
 // Trouble takes the whole folder away for a while.
-func (s *shelf) Trouble(t origintest.Trouble) error {
+func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
 	case origintest.Fine:
 		if _, err := os.Stat(s.dir); err == nil {
@@ -58,7 +60,7 @@ func (s *shelf) Trouble(t origintest.Trouble) error {
 	return errors.ErrUnsupported
 }
 
-func (s *shelf) Odd() ([]string, error) {
+func (s *testFolder) Odd() ([]string, error) {
 	for name, text := range map[string]string{"_draft": "a draft", "404": "no such page", "empty": ""} {
 		if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
 			return nil, err
@@ -74,7 +76,7 @@ func TestOrigin(t *testing.T) {
 	origintest.Run(t, origintest.Origin{
 		New: func(t testing.TB) origintest.Site {
 			top := t.TempDir()
-			s := &shelf{top, filepath.Join(top, "site")}
+			s := &testFolder{top, filepath.Join(top, "site")}
 			must(t, os.Mkdir(s.dir, 0o755))
 			return s
 		},

@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// shelf is a folder of Markdown that the suite changes: without a generator, or
+// testFolder is a folder of Markdown that the suite changes: without a generator, or
 // a Hugo site whose posts have permalinks.
-type shelf struct {
+type testFolder struct {
 	top, dir string
 	hugo     bool
 }
 
-func newShelf(t testing.TB, hugo bool) *shelf {
+func newTestFolder(t testing.TB, hugo bool) *testFolder {
 	top := t.TempDir()
-	s := &shelf{top, filepath.Join(top, "site"), hugo}
+	s := &testFolder{top, filepath.Join(top, "site"), hugo}
 	err := os.MkdirAll(filepath.Join(s.dir, "content", "posts"), 0o755)
 	if hugo && err == nil {
 		err = os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte("baseURL = 'https://mill.example/'\n[permalinks]\nposts = '/:year/:slug/'\n"), 0o600)
@@ -31,10 +31,10 @@ func newShelf(t testing.TB, hugo bool) *shelf {
 	return s
 }
 
-func (s *shelf) Place() string { return s.dir }
-func (s *shelf) Base() string  { return "https://mill.example/" }
+func (s *testFolder) Place() string { return s.dir }
+func (s *testFolder) Base() string  { return "https://mill.example/" }
 
-func (s *shelf) URL(name string) string {
+func (s *testFolder) URL(name string) string {
 	if s.hugo {
 		return "/2026/" + name + "/"
 	}
@@ -42,14 +42,14 @@ func (s *shelf) URL(name string) string {
 }
 
 // name returns what the source calls the page.
-func (s *shelf) name(name string) string { return "/content/posts/" + name + ".md" }
+func (s *testFolder) name(name string) string { return "/content/posts/" + name + ".md" }
 
-func (s *shelf) file(name string) string {
+func (s *testFolder) file(name string) string {
 	return filepath.Join(s.dir, filepath.FromSlash(s.name(name)))
 }
 
 // put writes a file beside the folder and moves it there, as one should.
-func (s *shelf) put(name, text string) error {
+func (s *testFolder) put(name, text string) error {
 	draft := filepath.Join(s.top, "draft")
 	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
 		return err
@@ -57,29 +57,29 @@ func (s *shelf) put(name, text string) error {
 	return os.Rename(draft, s.file(name))
 }
 
-func (s *shelf) Put(name, title, text string) error {
+func (s *testFolder) Put(name, title, text string) error {
 	if s.hugo {
 		return s.put(name, "---\ntitle: "+title+"\ndate: 2026-02-03\nslug: "+name+"\n---\n\n"+text+"\n")
 	}
 	return s.put(name, "# "+title+"\n\n"+text+"\n")
 }
 
-func (s *shelf) Delete(name string) error { return os.Remove(s.file(name)) }
+func (s *testFolder) Delete(name string) error { return os.Remove(s.file(name)) }
 
 // Break breaks the front matter, as somebody does who has not finished.
-func (s *shelf) Break(name string) error {
+func (s *testFolder) Break(name string) error {
 	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
 		return err
 	}
 	return s.put(name, "---\ntitle: [\n---\n\nText.\n")
 }
 
-func (s *shelf) Mend(name string) error {
+func (s *testFolder) Mend(name string) error {
 	return os.Rename(filepath.Join(s.top, name), s.file(name))
 }
 
 // Trouble takes the whole folder away for a while.
-func (s *shelf) Trouble(t origintest.Trouble) error {
+func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
 	case origintest.Fine:
 		return os.Rename(away, s.dir)
@@ -89,7 +89,7 @@ func (s *shelf) Trouble(t origintest.Trouble) error {
 	return errors.ErrUnsupported
 }
 
-func (s *shelf) Odd() ([]string, error) {
+func (s *testFolder) Odd() ([]string, error) {
 	err := errors.Join(
 		s.put("unready", "---\ntitle: Unready\ndraft: true\ndate: 2026-02-03\n---\n\nA draft.\n"),
 		s.put("broken", "+++\ntitle = \n+++\n\nText.\n"),
@@ -102,7 +102,7 @@ func TestOrigin(t *testing.T) {
 	for kind, hugo := range map[Kind]bool{Plain: false, Hugo: true} {
 		t.Run(string(kind), func(t *testing.T) {
 			origintest.Run(t, origintest.Origin{
-				New: func(t testing.TB) origintest.Site { return newShelf(t, hugo) },
+				New: func(t testing.TB) origintest.Site { return newTestFolder(t, hugo) },
 				Open: func(t testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
 					f, err := New(place, nil)
 					if err != nil {

@@ -104,7 +104,7 @@ func TestDeletionsOfStrangers(t *testing.T) {
 
 // Once it is known how a site tells, a refresh without news is one request, and
 // a 304; a token that is not known any more is a conflict, and a state of the
-// roll that is older than the token is asked for by its date.
+// primary source that is older than the token is asked for by its date.
 func TestDeletionsByToken(t *testing.T) {
 	s := &stranger{answers: map[string]string{
 		discovery: discoveryOf(usual), "/openfeeder?since=one": reply("one", `},"added":[],"updated":[],"deleted":[]`),
@@ -152,7 +152,7 @@ func TestDeletionsByToken(t *testing.T) {
 	ask(c, time.Time{}, "/b", discovery+" /new?since=2025-12-31T23%3A50%3A00Z")
 }
 
-// A roll that tells of pages alone, and late, and deletions beside it: together
+// A primary source that tells of pages alone, and late, and deletions beside it: together
 // they are what the site has, however writers, compaction and another store
 // fall.
 func TestDeletionsProperty(t *testing.T) {
@@ -170,7 +170,7 @@ func TestDeletionsProperty(t *testing.T) {
 			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: h.clock}})
 			held := map[string]bool{}
 			var cursor millrace.Cursor
-			var snapshot map[string]string // which the roll has published some time ago
+			var snapshot map[string]string // which the primary source has published some time ago
 			var made, from time.Time
 			publish := func() { snapshot, made = maps.Clone(h.truth), h.view().Site().Time }
 			whole := func() {
@@ -195,7 +195,7 @@ func TestDeletionsProperty(t *testing.T) {
 					publish()
 				}
 				for try := range 4 {
-					for u := range h.truth { // what the roll tells of by now
+					for u := range h.truth { // what the primary source tells of by now
 						held[u] = true
 					}
 					said, c, err := gonePages(t, src, cursor, from)

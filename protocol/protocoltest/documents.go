@@ -130,19 +130,19 @@ func (s *site) files(t *testing.T, twin *View) {
 	if _, ok := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher); !ok {
 		return
 	}
-	made := func(v *View, before *Shelf) *Shelf {
+	made := func(v *View, before *ArtifactSet) *ArtifactSet {
 		t.Helper()
 		filer, _ := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher)
-		shelf, err := fill(t.Context(), filer, v, v.Site().Time, before)
+		artifacts, err := fill(t.Context(), filer, v, v.Site().Time, before)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return shelf
+		return artifacts
 	}
 	// What the protocol notes for itself may tell how long something took.
 	same := cmpopts.IgnoreFields(millrace.Artifact{}, "Note")
 	one := made(s.view, nil)
-	for name, other := range map[string]*Shelf{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
+	for name, other := range map[string]*ArtifactSet{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
 		if diff := cmp.Diff(one.Files, other.Files, same, cmpopts.SortSlices(func(a, b millrace.Artifact) bool { return a.Path < b.Path })); diff != "" {
 			t.Errorf("%s has other files (-one +other):\n%s", name, diff)
 		}

@@ -25,10 +25,10 @@ type Server struct {
 	protocol protocol.Protocol
 	pub      millrace.Publisher
 
-	mu    sync.RWMutex
-	view  millrace.View
-	large map[string]*millrace.Document
-	shelf *Shelf // the files of the view; nil = the protocol makes none
+	mu        sync.RWMutex
+	view      millrace.View
+	large     map[string]*millrace.Document
+	artifacts *ArtifactSet // the files of the view; nil = the protocol makes none
 
 	parts map[string]*parts // of large documents, by name
 
@@ -70,18 +70,18 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 		}
 		large[d.Path] = b
 	}
-	shelf, err := s.files(ctx, v, large)
+	artifacts, err := s.files(ctx, v, large)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.view, s.large, s.shelf = v, large, shelf
+	s.view, s.large, s.artifacts = v, large, artifacts
 	return nil
 }
 
 // files makes the files of a view, if the protocol makes any.
-func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*Shelf, error) {
+func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*ArtifactSet, error) {
 	filer, ok := s.pub.(millrace.ArtifactPublisher)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
@@ -90,17 +90,17 @@ func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*m
 	if now.IsZero() {
 		now = v.Site().Time
 	}
-	shelf, err := fill(ctx, filer, v, now, s.shelf)
+	artifacts, err := fill(ctx, filer, v, now, s.artifacts)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range shelf.Docs {
+	for _, d := range artifacts.Docs {
 		large[d.Path] = d
 	}
-	for _, f := range shelf.Files {
-		large[f.Path] = shelf.document(f)
+	for _, f := range artifacts.Files {
+		large[f.Path] = artifacts.document(f)
 	}
-	return shelf, nil
+	return artifacts, nil
 }
 
 // ServeHTTP answers for a document, then for a page.

@@ -211,7 +211,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 	open := map[*section]*collection{}
 	defer func() {
 		for _, c := range open {
-			c.draft.Discard()
+			c.artifactWriter.Discard()
 		}
 	}()
 	for _, s := range pl.sections {

@@ -60,23 +60,23 @@ var codings = []string{"zstd", "gzip", ""}
 // plan is one edition being made.
 type plan struct {
 	*publisher
-	view     millrace.View
-	site     millrace.Site
-	now      time.Time
-	shelf    millrace.ArtifactSet
-	key      string
-	sections []*section // "all" first
-	byKey    map[string]*section
-	held     []*group             // of the edition before
-	latest   map[string]time.Time // when the newest of a section and period was generated
-	used     map[*group]bool
-	period   period // the present one
+	view      millrace.View
+	site      millrace.Site
+	now       time.Time
+	artifacts millrace.ArtifactSet
+	key       string
+	sections  []*section // "all" first
+	byKey     map[string]*section
+	held      []*group             // of the edition before
+	latest    map[string]time.Time // when the newest of a section and period was generated
+	used      map[*group]bool
+	period    period // the present one
 }
 
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (*plan, error) {
 	site := v.Site()
 	pl := &plan{
-		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{}, latest: map[string]time.Time{},
+		publisher: p, view: v, site: site, now: now, artifacts: s, used: map[*group]bool{}, latest: map[string]time.Time{},
 		key: fmt.Sprintf("%d %s %s %s", writerFormat, site.Base, site.Language, site.FirstEpoch()),
 	}
 	var err error
@@ -220,7 +220,7 @@ func (pl *plan) list(s *section, g *group) error {
 	return pl.keep(g)
 }
 
-// keep puts a collection that is held on the shelf again, with its note.
+// keep puts a collection that is held in the set again, with its note.
 func (pl *plan) keep(g *group) error {
 	raw, err := json.Marshal(g.note)
 	if err != nil {
@@ -238,7 +238,7 @@ func (pl *plan) keep(g *group) error {
 			raw = short
 		}
 		g.files[i].Note, g.files[i].Header = raw, pl.header(&g.note)
-		pl.shelf.Keep(g.files[i])
+		pl.artifacts.Keep(g.files[i])
 	}
 	return nil
 }

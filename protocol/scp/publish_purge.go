@@ -64,7 +64,7 @@ func (pl *plan) withdraw(g *group) bool {
 	raw, _ := json.Marshal(bare) // without it, only the order of collections is not known
 	for _, f := range g.files {
 		f.Note = raw
-		pl.shelf.Withdraw(f, g.Expires)
+		pl.artifacts.Withdraw(f, g.Expires)
 	}
 	return true
 }

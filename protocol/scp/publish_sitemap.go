@@ -43,7 +43,7 @@ func indexDocument(v millrace.View, shards int) *millrace.Document {
 
 // sitemap makes the sitemap with the SCP elements and the first pages.
 func (pl *plan) sitemap(ctx context.Context) error {
-	return pl.shelf.Put(ctx, sitemapDocument(pl.view, 0, pl.shards(pl.site), pl.elements(), sitemap.Namespace{Prefix: "scp", URI: namespace}))
+	return pl.artifacts.Put(ctx, sitemapDocument(pl.view, 0, pl.shards(pl.site), pl.elements(), sitemap.Namespace{Prefix: "scp", URI: namespace}))
 }
 
 // elements gives the SCP elements of the sitemap (Discovery via Sitemap).

@@ -20,7 +20,7 @@ func (pl *plan) snapshots(ctx context.Context, which func(*section) bool) error 
 	var made []*collection
 	defer func() {
 		for _, c := range made {
-			c.draft.Discard()
+			c.artifactWriter.Discard()
 		}
 	}()
 	for _, s := range pl.sections {
@@ -87,9 +87,9 @@ const maxLineKept = 4 << 20
 // collection is a file of SCP on its way.
 type collection struct {
 	group
-	draft millrace.ArtifactWriter
-	head  Metadata
-	sum   hash.Hash
+	artifactWriter millrace.ArtifactWriter
+	head           Metadata
+	sum            hash.Hash
 }
 
 // start begins a collection.
@@ -99,11 +99,11 @@ func (pl *plan) start(n *note) (*collection, error) {
 	if n.delta() {
 		m.Type = "delta"
 	}
-	d, err := pl.shelf.Create()
+	d, err := pl.artifacts.Create()
 	if err != nil {
 		return nil, err
 	}
-	c := &collection{group: group{note: *n}, draft: d, head: m, sum: sha256.New()}
+	c := &collection{group: group{note: *n}, artifactWriter: d, head: m, sum: sha256.New()}
 	line, _ := m.line(pl.own.NoChecksum)
 	c.sum.Write(cutChecksum(line))
 	return c, nil
@@ -113,7 +113,7 @@ func (pl *plan) start(n *note) (*collection, error) {
 func (c *collection) add(line []byte) error {
 	c.Pages++
 	c.sum.Write(line)
-	_, err := c.draft.Write(line)
+	_, err := c.artifactWriter.Write(line)
 	return err
 }
 
@@ -131,7 +131,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if err != nil {
 		return err
 	}
-	c.files, err = c.draft.Finish(ctx, head, millrace.Artifact{
+	c.files, err = c.artifactWriter.Finish(ctx, head, millrace.Artifact{
 		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {

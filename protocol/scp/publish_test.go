@@ -326,7 +326,7 @@ func TestFirstEditionLarge(t *testing.T) {
 	if n := len(elements(all, "collection", "all")); n != 1 {
 		t.Errorf("%d files of the snapshot:\n%.1000s", n, all)
 	}
-	var first protocoltest.Shelf
+	var first protocoltest.ArtifactSet
 	if _, err := NewPublisher(nil).(millrace.ArtifactPublisher).Artifacts(t.Context(), p.server.Current().View, p.now, &first); err != nil {
 		t.Fatal(err)
 	}

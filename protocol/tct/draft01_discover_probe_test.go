@@ -11,22 +11,22 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// shelf serves documents by their paths, and announces lists on its root.
-type shelf struct {
+// documentServer serves documents by their paths, and announces lists on its root.
+type documentServer struct {
 	*httptest.Server
 	docs  map[string]string
 	lists []string
 	flow  bool // no lengths are said
 }
 
-func newShelf(t *testing.T, lists ...string) *shelf {
-	s := &shelf{docs: map[string]string{}, lists: lists}
+func newDocumentServer(t *testing.T, lists ...string) *documentServer {
+	s := &documentServer{docs: map[string]string{}, lists: lists}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *documentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, ok := s.docs[r.URL.Path]
 	if !ok && r.URL.Path != "/" {
 		http.NotFound(w, r)
@@ -44,7 +44,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // add makes a list of n pages, and the documents of them.
-func (s *shelf) add(path, name string, n int) {
+func (s *documentServer) add(path, name string, n int) {
 	var b []byte
 	for i := range n {
 		u := fmt.Sprintf("%s/%s/%06d", s.URL, name, i)
@@ -62,7 +62,7 @@ func (s *shelf) add(path, name string, n int) {
 // A list that goes on is weighed by its length, if there is one; of many lists
 // some are, and what is no list is passed over.
 func TestLook(t *testing.T) {
-	s := newShelf(t, "/long.json")
+	s := newDocumentServer(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
 	offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
 	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
@@ -74,7 +74,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("of unknown length: %+v, %v", offer, err)
 	}
 
-	s = newShelf(t, "/1.json", "/other.json", "/2.json", "/3.json", "/4.json", "/5.json", "/6.json")
+	s = newDocumentServer(t, "/1.json", "/other.json", "/2.json", "/3.json", "/4.json", "/5.json", "/6.json")
 	s.docs["/other.json"] = `{"profile":"a feed of something"}`
 	for i := range 6 {
 		s.add(fmt.Sprintf("/%d.json", i+1), fmt.Sprint(i), 10)
@@ -95,7 +95,7 @@ func TestProbeBrokenDocuments(t *testing.T) {
 		"no JSON":    {"<!DOCTYPE html>", millrace.ErrInvalid},
 		"no content": {`{"profile":"tct-1"}`, millrace.ErrInvalid},
 	} {
-		s := newShelf(t, "/l.json")
+		s := newDocumentServer(t, "/l.json")
 		s.add("/l.json", "x", 3)
 		for path := range s.docs {
 			if path != "/l.json" {
@@ -108,7 +108,7 @@ func TestProbeBrokenDocuments(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, offer, err)
 		}
 	}
-	s := newShelf(t, "/l.json")
+	s := newDocumentServer(t, "/l.json")
 	s.docs["/l.json"] = `{"version":2,"items":[]}`
 	if offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, errVersion) {
 		t.Errorf("another version: %+v, %v", offer, err)

@@ -137,10 +137,10 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 			return err
 		}
 	}
-	err := r.roll(ctx, r.named)
+	err := r.readSitemaps(ctx, r.named)
 	if (errors.Is(err, errMoved) || remembered && errors.Is(err, millrace.ErrNotFound)) && ctx.Err() == nil {
 		if err = r.anew(ctx, now); err == nil { // the sitemaps may have moved
-			err = r.roll(ctx, r.named)
+			err = r.readSitemaps(ctx, r.named)
 		}
 	}
 	if err != nil {

@@ -45,9 +45,9 @@ func (c cursor) find(u string) list {
 	return list{Resource: kit.Resource{URL: u}}
 }
 
-// roll reads the sitemaps that have changed. Those that name pages are the
+// readSitemaps reads the sitemaps that have changed. Those that name pages are the
 // sections of the stream if there are several.
-func (r *run) roll(ctx context.Context, named []string) error {
+func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	files, lists, whole, err := r.resolve(ctx, named)
 	defer func() {
 		for _, f := range files {
@@ -66,7 +66,7 @@ func (r *run) roll(ctx context.Context, named []string) error {
 		}
 	}
 	if same && !again {
-		return r.rollEach(ctx, files, whole)
+		return r.readChanged(ctx, files, whole)
 	}
 	if moved, err := r.moved(ctx); err != nil || moved {
 		return cmp.Or(err, errMoved)
@@ -81,7 +81,7 @@ func (r *run) roll(ctx context.Context, named []string) error {
 			return err
 		}
 	}
-	return r.rollAll(ctx, files, whole)
+	return r.readAll(ctx, files, whole)
 }
 
 // resolve asks for the sitemaps that are named, and gives those that name
@@ -130,8 +130,8 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	return files, lists, whole, nil
 }
 
-// rollAll yields what all sitemaps name, and one milestone.
-func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
+// readAll yields what all sitemaps name, and one milestone.
+func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
 	if err := r.readFeed(ctx); err != nil {
 		return err
 	}
@@ -179,9 +179,9 @@ func (r *run) again() {
 	}
 }
 
-// rollEach yields what the sitemaps name that have changed, each with a
+// readChanged yields what the sitemaps name that have changed, each with a
 // milestone. The last one stands for all that was found out.
-func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
+func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
 	var last *millrace.Checkpoint

@@ -99,7 +99,7 @@ func listed(t *testing.T, p *Server) []string {
 	return strings.Split(ask(t, p, "GET", "/index.txt").Body.String(), "\n")[1:]
 }
 
-func TestShelf(t *testing.T) {
+func TestArtifactSet(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
 	site, proto, dir := newMemSite(20), &artifactProtocol{}, newArtifacts()
 	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
@@ -205,7 +205,7 @@ func TestFileLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
 			publish(t, p)
-			lose(t, p, p.Current().manifest.Shelf[0].name())
+			lose(t, p, p.Current().manifest.Artifacts[0].name())
 			path := listed(t, p)[0]
 			for range 2 {
 				_, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -233,7 +233,7 @@ func TestFileLostInGzip(t *testing.T) {
 			publish(t, p)
 			paths := listed(t, p)
 			plain := ask(t, p, "GET", paths[2]).Body.String()
-			lose(t, p, p.Current().manifest.Shelf[1].name())
+			lose(t, p, p.Current().manifest.Artifacts[1].name())
 			for _, fields := range [][]string{nil, nil, {"Range", "bytes=40-41"}} {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, paths[2], nil)
 				if fields != nil {
@@ -278,8 +278,8 @@ func decoded(t *testing.T, coding string, b []byte) string {
 
 var errNoLuck = errors.New("no luck")
 
-// A draft that is given up, or whose protocol fails, stores nothing.
-func TestShelfFails(t *testing.T) {
+// An artifact writer that is given up, or whose protocol fails, stores nothing.
+func TestArtifactSetFails(t *testing.T) {
 	p := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
 	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)

@@ -26,16 +26,16 @@ import (
 	"github.com/millrace/millrace/internal/spool"
 )
 
-// shelved is one file of an edition. A file without coding that exists in gzip, too,
+// storedArtifact is one file of an edition. A file without coding that exists in gzip, too,
 // has no artifact of its own.
-type shelved struct {
+type storedArtifact struct {
 	Protocol string `json:"protocol"`
 	millrace.Artifact
 	Gzip *coded `json:"gzip,omitempty"` // that the file is decoded from; nil = its bytes are stored
 }
 
 // stored returns the artifact.
-func (f *shelved) stored() *coded {
+func (f *storedArtifact) stored() *coded {
 	if f.Gzip != nil {
 		return f.Gzip
 	}
@@ -43,9 +43,9 @@ func (f *shelved) stored() *coded {
 }
 
 // name returns the name of the artifact.
-func (f *shelved) name() string { return f.stored().name() }
+func (f *storedArtifact) name() string { return f.stored().name() }
 
-// fileSuffix tells the files of shelves from those of documents.
+// fileSuffix tells artifacts from those of documents.
 const fileSuffix = "-file"
 
 // foreignGone is how long files of another configuration answer 410: as long as
@@ -68,7 +68,7 @@ func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifes
 		if !ok {
 			continue
 		}
-		s := &shelf{server: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
+		s := &artifactSet{server: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
 		again, err := filer.Artifacts(ctx, view, now, s)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", proto.Name, err)
@@ -78,14 +78,14 @@ func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifes
 		}
 	}
 	seen := make(map[string]bool)
-	for _, path := range append(m.shelfPaths(), m.documentPaths()...) {
+	for _, path := range append(m.artifactPaths(), m.documentPaths()...) {
 		if seen[path] {
 			return fmt.Errorf("two documents or files are %s", path)
 		}
 		seen[path] = true
 	}
 	if prev != nil && prev.foreign {
-		for _, path := range prev.shelfPaths() {
+		for _, path := range prev.artifactPaths() {
 			if !seen[path] {
 				m.withdraw(path, withdrawn{Until: now.Add(foreignGone)})
 			}
@@ -107,7 +107,7 @@ func (p *Server) time(view millrace.View) time.Time {
 // which all codings of one have.
 func (m *manifest) plainSizes() map[string]int64 {
 	sizes := make(map[string]int64)
-	for _, f := range m.Shelf {
+	for _, f := range m.Artifacts {
 		if f.Coding == "" {
 			sizes[f.ETag] = f.Size
 		}
@@ -115,8 +115,8 @@ func (m *manifest) plainSizes() map[string]int64 {
 	return sizes
 }
 
-func (m *manifest) shelfPaths() (paths []string) {
-	for _, f := range m.Shelf {
+func (m *manifest) artifactPaths() (paths []string) {
+	for _, f := range m.Artifacts {
 		paths = append(paths, f.Path)
 	}
 	return paths
@@ -136,7 +136,7 @@ func (m *manifest) due(now time.Time) bool {
 
 // entry makes the file ready to be answered with.
 // plain is its size without coding, 0 if that is not known.
-func (f *shelved) entry(p *Server, plain int64, now time.Time) (key, *entry, error) {
+func (f *storedArtifact) entry(p *Server, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
@@ -238,27 +238,27 @@ func (d *unzipped) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// shelf is a [millrace.ArtifactSet] of a server.
-type shelf struct {
+// artifactSet is a [millrace.ArtifactSet] of a server.
+type artifactSet struct {
 	server  *Server
 	proto   string
-	held    []shelved
-	made    []shelved // those of m that are new
+	held    []storedArtifact
+	made    []storedArtifact // those of m that are new
 	view    millrace.View
 	prev, m *manifest
 }
 
 // held returns the files of a protocol in a manifest, and the deferred ones that are not
 // published yet, as far as they are there. Those of there are.
-func (p *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []shelved) {
-	var have []shelved
+func (p *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
+	var have []storedArtifact
 	if prev != nil && !prev.foreign {
-		have = prev.Shelf
+		have = prev.Artifacts
 	}
 	served := make(map[string]bool)
 	if there != nil {
-		for i := range there.Shelf {
-			served[there.Shelf[i].name()] = true
+		for i := range there.Artifacts {
+			served[there.Artifacts[i].name()] = true
 		}
 	}
 	exists := p.exists(ctx)
@@ -274,7 +274,7 @@ func (p *Server) held(ctx context.Context, prev, there *manifest, made done, pro
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *shelf) Held() (files []millrace.Artifact) {
+func (s *artifactSet) Held() (files []millrace.Artifact) {
 	for i := range s.held {
 		files = append(files, s.held[i].Artifact)
 	}
@@ -282,21 +282,21 @@ func (s *shelf) Held() (files []millrace.Artifact) {
 }
 
 // Keep implements [millrace.ArtifactSet].
-func (s *shelf) Keep(f millrace.Artifact) {
-	next := shelved{Protocol: s.proto, Artifact: f}
-	if i := slices.IndexFunc(s.held, func(was shelved) bool { return was.Path == f.Path }); i >= 0 {
+func (s *artifactSet) Keep(f millrace.Artifact) {
+	next := storedArtifact{Protocol: s.proto, Artifact: f}
+	if i := slices.IndexFunc(s.held, func(was storedArtifact) bool { return was.Path == f.Path }); i >= 0 {
 		next.Gzip = s.held[i].Gzip
 	}
-	s.m.Shelf = append(s.m.Shelf, next)
+	s.m.Artifacts = append(s.m.Artifacts, next)
 }
 
 // Withdraw implements [millrace.ArtifactSet].
-func (s *shelf) Withdraw(f millrace.Artifact, until time.Time) {
+func (s *artifactSet) Withdraw(f millrace.Artifact, until time.Time) {
 	s.m.withdraw(f.Path, withdrawn{until, s.proto, f.Note})
 }
 
 // Withdrawn implements [millrace.ArtifactSet].
-func (s *shelf) Withdrawn() (notes []json.RawMessage) {
+func (s *artifactSet) Withdrawn() (notes []json.RawMessage) {
 	if s.prev != nil {
 		for _, gone := range s.prev.Gone {
 			if gone.Protocol == s.proto && len(gone.Note) > 0 {
@@ -325,7 +325,7 @@ func (m *manifest) withdraw(path string, gone withdrawn) {
 var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn: read the list that named it"}
 
 // Put implements [millrace.ArtifactSet].
-func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
+func (s *artifactSet) Put(ctx context.Context, d *millrace.Document) error {
 	doc := protocolDocument{d, s.proto}
 	since, err := new(manifest).touch(ctx, s.view, s.prev, []protocolDocument{doc})
 	if err != nil {
@@ -337,23 +337,23 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 }
 
 // Create implements [millrace.ArtifactSet].
-func (s *shelf) Create() (millrace.ArtifactWriter, error) {
-	d := &draft{shelf: s}
+func (s *artifactSet) Create() (millrace.ArtifactWriter, error) {
+	d := &artifactWriter{set: s}
 	d.buf = bufio.NewWriterSize(&d.body, 256<<10)
 	return d, nil
 }
 
-// draft is a [millrace.ArtifactWriter].
-type draft struct {
-	shelf *shelf
-	body  spool.Spool
-	buf   *bufio.Writer // of body
+// artifactWriter is a [millrace.ArtifactWriter].
+type artifactWriter struct {
+	set  *artifactSet
+	body spool.Spool
+	buf  *bufio.Writer // of body
 }
 
-func (d *draft) Write(b []byte) (int, error) { return d.buf.Write(b) }
+func (d *artifactWriter) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
 // Finish implements [millrace.ArtifactWriter].
-func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *artifactWriter) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	defer d.Discard()
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
@@ -369,11 +369,11 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, co
 		if err != nil {
 			return nil, err
 		}
-		made := shelved{Protocol: d.shelf.proto, Artifact: f}
+		made := storedArtifact{Protocol: d.set.proto, Artifact: f}
 		if c == identity {
 			made.Gzip = inGzip
 		}
-		stored, err := d.shelf.server.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
+		stored, err := d.set.server.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
 			_, err := io.CopyBuffer(w, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10))
 			return err
 		})
@@ -386,15 +386,15 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.Artifact, co
 		made.Coding, made.Size, made.Sum = token, stored.Size, stored.Sum
 		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(token, made.Sum)
-		d.shelf.made = append(d.shelf.made, made)
-		d.shelf.m.Shelf = append(d.shelf.m.Shelf, made)
+		d.set.made = append(d.set.made, made)
+		d.set.m.Artifacts = append(d.set.m.Artifacts, made)
 		out = append(out, made.Artifact)
 	}
 	return out, nil
 }
 
 // Discard implements [millrace.ArtifactWriter].
-func (d *draft) Discard() { d.body.Close() }
+func (d *artifactWriter) Discard() { d.body.Close() }
 
 // coded is bytes in a coding that are one artifact.
 type coded struct {

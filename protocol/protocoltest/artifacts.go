@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Shelf is a [millrace.ArtifactSet] in memory.
-type Shelf struct {
+// ArtifactSet is a [millrace.ArtifactSet] in memory.
+type ArtifactSet struct {
 	Before []millrace.Artifact // what the edition before had
 	Files  []millrace.Artifact
 	Made   []millrace.Artifact // those of Files that are new
@@ -30,33 +30,33 @@ type Shelf struct {
 }
 
 // fill returns the files of a view, with the deferred ones. last may be nil.
-func fill(ctx context.Context, filer millrace.ArtifactPublisher, v millrace.View, now time.Time, last *Shelf) (*Shelf, error) {
-	deferred := new(Shelf)
+func fill(ctx context.Context, filer millrace.ArtifactPublisher, v millrace.View, now time.Time, last *ArtifactSet) (*ArtifactSet, error) {
+	deferred := new(ArtifactSet)
 	if last != nil {
 		deferred.Before, deferred.Bodies, deferred.Gone = last.Files, maps.Clone(last.Bodies), last.Gone
 	}
 	if err := filer.Deferred(ctx, v, now, deferred); err != nil {
 		return nil, err
 	}
-	shelf := &Shelf{Before: slices.Concat(deferred.Before, deferred.Made), Bodies: deferred.Bodies}
+	artifacts := &ArtifactSet{Before: slices.Concat(deferred.Before, deferred.Made), Bodies: deferred.Bodies}
 	if last != nil {
-		shelf.Gone = slices.Clone(last.Gone)
+		artifacts.Gone = slices.Clone(last.Gone)
 	}
-	_, err := filer.Artifacts(ctx, v, now, shelf)
-	return shelf, err
+	_, err := filer.Artifacts(ctx, v, now, artifacts)
+	return artifacts, err
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *Shelf) Held() []millrace.Artifact { return s.Before }
+func (s *ArtifactSet) Held() []millrace.Artifact { return s.Before }
 
 // Keep implements [millrace.ArtifactSet].
-func (s *Shelf) Keep(f millrace.Artifact) { s.Files = append(s.Files, f) }
+func (s *ArtifactSet) Keep(f millrace.Artifact) { s.Files = append(s.Files, f) }
 
 // Withdraw implements [millrace.ArtifactSet].
-func (s *Shelf) Withdraw(f millrace.Artifact, _ time.Time) { s.Gone = append(s.Gone, f) }
+func (s *ArtifactSet) Withdraw(f millrace.Artifact, _ time.Time) { s.Gone = append(s.Gone, f) }
 
 // Withdrawn implements [millrace.ArtifactSet].
-func (s *Shelf) Withdrawn() (notes []json.RawMessage) {
+func (s *ArtifactSet) Withdrawn() (notes []json.RawMessage) {
 	for _, f := range s.Gone {
 		notes = append(notes, f.Note)
 	}
@@ -64,14 +64,16 @@ func (s *Shelf) Withdrawn() (notes []json.RawMessage) {
 }
 
 // Put implements [millrace.ArtifactSet].
-func (s *Shelf) Put(ctx context.Context, d *millrace.Document) error {
+func (s *ArtifactSet) Put(ctx context.Context, d *millrace.Document) error {
 	built, err := built(ctx, d)
 	s.Docs = append(s.Docs, built)
 	return err
 }
 
 // Create implements [millrace.ArtifactSet].
-func (s *Shelf) Create() (millrace.ArtifactWriter, error) { return &draft{shelf: s}, nil }
+func (s *ArtifactSet) Create() (millrace.ArtifactWriter, error) {
+	return &artifactWriter{artifacts: s}, nil
+}
 
 // built gives a large document with its bytes, as an edition has it.
 func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error) {
@@ -91,7 +93,7 @@ func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error
 }
 
 // document gives a file as an edition serves it.
-func (s *Shelf) document(f millrace.Artifact) *millrace.Document {
+func (s *ArtifactSet) document(f millrace.Artifact) *millrace.Document {
 	h := f.Header.Clone()
 	h.Set("Last-Modified", f.Modified.UTC().Format(http.TimeFormat))
 	if f.Coding != "" {
@@ -103,19 +105,19 @@ func (s *Shelf) document(f millrace.Artifact) *millrace.Document {
 	}}
 }
 
-// draft is a [millrace.ArtifactWriter] in memory.
-type draft struct {
-	shelf *Shelf
-	body  []byte
+// artifactWriter is a [millrace.ArtifactWriter] in memory.
+type artifactWriter struct {
+	artifacts *ArtifactSet
+	body      []byte
 }
 
-func (d *draft) Write(b []byte) (int, error) {
+func (d *artifactWriter) Write(b []byte) (int, error) {
 	d.body = append(d.body, b...)
 	return len(b), nil
 }
 
 // Finish implements [millrace.ArtifactWriter].
-func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	var out []millrace.Artifact
 	for _, c := range codings {
 		var b bytes.Buffer
@@ -143,18 +145,18 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.Artifact, codi
 		made.Coding, made.Size, made.Sum = c, int64(b.Len()), canon.SHA256Hex(b.Bytes())
 		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(c, made.Sum)
-		if d.shelf.Bodies == nil {
-			d.shelf.Bodies = map[string][]byte{}
+		if d.artifacts.Bodies == nil {
+			d.artifacts.Bodies = map[string][]byte{}
 		}
-		d.shelf.Bodies[made.Path] = b.Bytes()
-		d.shelf.Files, d.shelf.Made = append(d.shelf.Files, made), append(d.shelf.Made, made)
+		d.artifacts.Bodies[made.Path] = b.Bytes()
+		d.artifacts.Files, d.artifacts.Made = append(d.artifacts.Files, made), append(d.artifacts.Made, made)
 		out = append(out, made)
 	}
 	return out, nil
 }
 
 // Discard implements [millrace.ArtifactWriter].
-func (d *draft) Discard() {}
+func (d *artifactWriter) Discard() {}
 
 type plain struct{ io.Writer }
 
