@@ -59,7 +59,7 @@ func (g *Gateway) covered() error {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
 		if inner := basepath.Under(r, g.docs); inner != nil {
-			if s, _, proto := g.server(inner); s != nil {
+			if s, _, proto := g.handlerOf(inner); s != nil {
 				return fmt.Errorf("dashboard at %q: %w: %s has a handler there", g.mount, millrace.ErrInvalid, proto.Name)
 			}
 		}

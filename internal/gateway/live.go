@@ -72,16 +72,16 @@ const maxServed = 2 << 20
 // site.
 const updateTime = 10 * time.Minute
 
-// server returns the handler of a request, or nil if none, with its scope and its
+// handlerOf returns the handler of a request, or nil if none, with its scope and its
 // protocol.
-func (g *Gateway) server(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
+func (g *Gateway) handlerOf(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {
 			return s, scope, edition.Protocol{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
 	if g.server != nil {
-		if s, scope, its := g.server.Server(inner); its != nil {
+		if s, scope, its := g.server.Handler(inner); its != nil {
 			return s, scope, *its
 		}
 	}
@@ -93,7 +93,7 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 	if !g.serves || w.inner == nil {
 		return false, nil
 	}
-	s, scope, proto := g.server(w.inner)
+	s, scope, proto := g.handlerOf(w.inner)
 	if s == nil {
 		return false, nil
 	}
