@@ -13,7 +13,7 @@ TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatc
 REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
 FUZZTIME = 5s
 
-.PHONY: check test test-real race soak lint fuzz screenshots bench bench-large bench-extract bench-search
+.PHONY: check test test-real race soak lint fuzz docs screenshots bench bench-large bench-extract bench-search
 
 check: test test-real race lint
 
@@ -49,6 +49,10 @@ fuzz:
 			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) || exit 1; \
 		done; \
 	done
+
+# The documentation as HTML; millrace serve site publishes it, with its search.
+docs:
+	go run ./docs/site --out site
 
 # Every page of the dashboard in Chromium, narrow and wide, light and dark, as pictures below screenshots/.
 screenshots:

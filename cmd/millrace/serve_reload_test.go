@@ -228,8 +228,9 @@ func TestStartHangs(t *testing.T) {
 	}
 }
 
-func TestServeTLS(t *testing.T) {
-	t.Parallel()
+// writeCertificate writes a certificate for 127.0.0.1 and its key, and returns the certificate.
+func writeCertificate(t *testing.T, cert, key string) *x509.Certificate {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -243,17 +244,23 @@ func TestServeTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs})))
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	leaf := writeCertificate(t, cert, key)
 
 	s := serve(t, copySite(t, "handbook"), "--tls-cert", cert, "--tls-key", key)
 	if !strings.HasPrefix(s.url, "https://127.0.0.1:") || len(warnings(s.out.String())) > 0 {
 		t.Errorf("%s\n%s", s.url, s.out)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(leaf)

@@ -22,7 +22,7 @@ type check struct {
 
 // rewritable are the checks that -update can satisfy: they have tests of
 // their own.
-var rewritable = []check{{"Guide", checkGuide}, {"Imports", generated[0].check}, {"Costs", generated[1].check}, {"TierTable", generated[2].check}}
+var rewritable = []check{{"Guides", checkGuides}, {"Imports", generated[0].check}, {"Costs", generated[1].check}, {"TierTable", generated[2].check}}
 
 // checks are all the others.
 var checks = []check{
@@ -45,6 +45,8 @@ var checks = []check{
 	{"Codes", checkCodes},
 	{"Wording", checkWording},
 	{"OldWords", checkOldWords},
+	{"Sentences", checkSentences},
+	{"Links", checkLinks},
 }
 
 func readModule(t *testing.T) (string, *tree) {
@@ -76,17 +78,20 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func TestGuide(t *testing.T) {
+func TestGuides(t *testing.T) {
 	root, tr := readModule(t)
 	if *update {
-		want, err := tr.regenerateGuide()
-		if err != nil {
-			t.Fatal(err)
+		for name, text := range tr.texts() {
+			if want, err := tr.regenerateGuide(text); strings.HasPrefix(name, guides) {
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				write(t, root, name, want)
+			}
 		}
-		write(t, root, guide, want)
 		return
 	}
-	for _, p := range checkGuide(tr) {
+	for _, p := range checkGuides(tr) {
 		t.Error(p)
 	}
 }

@@ -125,24 +125,31 @@ func (t *tree) hasData(dir string) bool {
 	return false
 }
 
-// guide is the page whose Go code comes from Examples.
-const guide = "docs/guide.md"
+// guides is the folder of the pages whose Go code comes from Examples.
+const guides = "docs/guides/"
 
-// checkGuide finds parts of the guide that differ from the Examples.
-func checkGuide(t *tree) []string {
-	text, ok := t.text[guide]
-	if !ok {
-		return []string{"no " + guide}
+// checkGuides finds parts of the guides that differ from the Examples.
+func checkGuides(t *tree) []string {
+	var problems []string
+	for name, text := range t.texts() {
+		if !strings.HasPrefix(name, guides) {
+			continue
+		}
+		want, err := t.regenerateGuide(text)
+		if err != nil {
+			problems = append(problems, name+": "+err.Error())
+			continue
+		}
+		if rest, _ := regenerate(text, func(string, string) (string, error) { return "", nil }); strings.Contains(rest, "```go") {
+			problems = append(problems, name+": Go that is no Example")
+		}
+		problems = append(problems, stale(name, text, want, "go test ./internal/arch -run Guides -update")...)
 	}
-	want, err := t.regenerateGuide()
-	if err != nil {
-		return []string{guide + ": " + err.Error()}
-	}
-	return stale(guide, text, want, "go test ./internal/arch -run Guide -update")
+	return problems
 }
 
-func (t *tree) regenerateGuide() (string, error) {
-	return regenerate(t.text[guide], func(kind, argument string) (string, error) {
+func (t *tree) regenerateGuide(text string) (string, error) {
+	return regenerate(text, func(kind, argument string) (string, error) {
 		if kind != "example" {
 			return "", fmt.Errorf("no part %q here", kind)
 		}

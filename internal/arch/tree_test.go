@@ -217,7 +217,7 @@ func isProtocol(p string) bool {
 // isPublic reports whether others can import a folder.
 func isPublic(p string) bool {
 	parts := strings.Split(p, "/")
-	return !slices.Contains(parts, "internal") && parts[0] != "cmd"
+	return !slices.Contains(parts, "internal") && parts[0] != "cmd" && parts[0] != "docs"
 }
 
 // moduleOf returns the module of an outside import: the longest of the given that it

@@ -104,13 +104,13 @@ policy:
 // The block of the guide is one that is understood.
 func TestPolicyOfGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "set-a-usage-policy.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, _ := strings.Cut(string(guide), "```yaml\npolicy:\n")
+	_, block, _ := strings.Cut(string(guide), "```yaml\npolicy:\n  terms:")
 	block, _, found := strings.Cut(block, "```")
-	p, says := readPolicy(t, "policy:\n"+block)
+	p, says := readPolicy(t, "policy:\n  terms:"+block)
 	if !found || says != "" || p == nil || p.Rate.PerDay != 10000 || p.Retention != 30*24*time.Hour || len(p.Purposes) != 3 {
 		t.Errorf("%s\n%s: %+v", block, says, p)
 	}
