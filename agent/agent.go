@@ -93,11 +93,11 @@ type Options struct {
 
 // Agent mirrors sites into a store. It is safe for concurrent use.
 type Agent struct {
-	store  store.Store
-	o      Options
-	rules  *extract.Rules
-	shared *fetch.Client // the clients of all sites share its queues
-	verifier   *webauth.ResponseVerifier // has the keys of sites
+	store    store.Store
+	o        Options
+	rules    *extract.Rules
+	shared   *fetch.Client             // the clients of all sites share its queues
+	verifier *webauth.ResponseVerifier // has the keys of sites
 }
 
 // New returns an agent that mirrors sites into st. nil options are the zero

@@ -24,15 +24,15 @@ import (
 // sitePull is the pull of one site.
 type sitePull struct {
 	*Agent
-	root   string // of the site
-	folder string // that is crawled if the site speaks no protocol
-	site   store.Site
-	client *fetch.Client
-	verifier   *webauth.ResponseVerifier
-	policy *policyEnforcer
-	budget *budget
-	costs  *costMeter
-	r      *Report
+	root     string // of the site
+	folder   string // that is crawled if the site speaks no protocol
+	site     store.Site
+	client   *fetch.Client
+	verifier *webauth.ResponseVerifier
+	policy   *policyEnforcer
+	budget   *budget
+	costs    *costMeter
+	r        *Report
 }
 
 // pull mirrors the site of a URL.

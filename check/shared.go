@@ -16,7 +16,7 @@ type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 // Shared builds the rules of one protocol, which share the result of SiteContext.
 // SiteContext is called once for a target.
 type Shared[S any] struct {
-	Name   string // of the protocol
+	Name        string // of the protocol
 	SiteContext func(ctx context.Context, t *Target) (S, error)
 }
 

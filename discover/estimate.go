@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	maxList   = 512 << 10 // bytes of a list that are read, as they are sent
-	maxNames  = 1000      // sitemaps that an index may name
-	maxLists  = 6         // that are read in all
-	maxLinks  = 2000      // of the root, that are counted
-	sampleOf  = 3         // of the pages, and of the sitemaps of an index
+	maxList    = 512 << 10 // bytes of a list that are read, as they are sent
+	maxNames   = 1000      // sitemaps that an index may name
+	maxLists   = 6         // that are read in all
+	maxLinks   = 2000      // of the root, that are counted
+	sampleOf   = 3         // of the pages, and of the sitemaps of an index
 	sampleSize = 64        // of the pages of a list
 )
 
@@ -114,10 +114,10 @@ type listCounts struct {
 // counter counts the pages of sitemaps.
 type counter struct {
 	prober *prober
-	here []string // origins that count
-	read int      // lists
-	cut  bool     // one of them was not read to its end
-	open bool     // and its length is unknown
+	here   []string // origins that count
+	read   int      // lists
+	cut    bool     // one of them was not read to its end
+	open   bool     // and its length is unknown
 }
 
 // count estimates what lists name, by some of them.

@@ -17,7 +17,7 @@ type cursor struct {
 
 	// Mapped are the types that the site's sitemap has shown when it was Looked
 	// at (RFC 3339); "" = it was not.
-	Mapped []string `json:"mapped,omitempty"`
+	Mapped  []string `json:"mapped,omitempty"`
 	Scanned string   `json:"looked,omitempty"`
 }
 

@@ -114,7 +114,9 @@ func (l *feedProbe) served(ctx context.Context) error {
 	return nil
 }
 
-func (l *feedProbe) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
+func (l *feedProbe) wrap(what string, err error) error {
+	return fmt.Errorf("%s: %s: %w", Name, what, err)
+}
 
 // count says how many pages the index names, by its first page and its last.
 func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost) error {

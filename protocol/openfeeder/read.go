@@ -29,7 +29,7 @@ type ReaderOptions struct {
 // reader is the source that a site in OpenFeeder is.
 type reader struct {
 	kit.Reader
-	o    ReaderOptions
+	o         ReaderOptions
 	probeCost *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
 
 	mu   sync.Mutex

@@ -25,8 +25,8 @@ import (
 const (
 	probeRequests = 12
 	probeFactor   = 1.6
-	slackBytes   = 2 << 10
-	slackAsked   = 2
+	slackBytes    = 2 << 10
+	slackAsked    = 2
 )
 
 // Probe tests what a protocol says of a site before it is read, against what

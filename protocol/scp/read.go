@@ -120,14 +120,14 @@ func (c cursor) with(s applied) cursor {
 type run struct {
 	*reader
 	kit.Yield
-	now   time.Time
-	was   cursor
-	left  int64           // bytes that may still be fetched
-	sites []string        // origins that the pages may have
-	hosts map[string]bool // of collections that were noted
-	again bool            // something was passed over: the next run has another look
-	told  time.Time       // when the oldest collection that was taken was generated
-	probeCost  *protocol.Cost  // of discovery, which is all that is done; nil: it is not
+	now       time.Time
+	was       cursor
+	left      int64           // bytes that may still be fetched
+	sites     []string        // origins that the pages may have
+	hosts     map[string]bool // of collections that were noted
+	again     bool            // something was passed over: the next run has another look
+	told      time.Time       // when the oldest collection that was taken was generated
+	probeCost *protocol.Cost  // of discovery, which is all that is done; nil: it is not
 }
 
 // Changes yields the pages of the collections that are new since a cursor, and

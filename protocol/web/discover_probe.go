@@ -24,13 +24,13 @@ const (
 	probeBytes = 256 << 10
 	// probedLists is how many sitemaps are looked at, and lookSamples how many
 	// pages.
-	probedLists   = 3
-	probedSamples = 3
-	probedNames   = 2000    // of pages that are kept
-	feedProbeBytes    = 1 << 20 // bytes of a feed
+	probedLists    = 3
+	probedSamples  = 3
+	probedNames    = 2000    // of pages that are kept
+	feedProbeBytes = 1 << 20 // bytes of a feed
 	// noMarkdownRequests is what it takes to find out that a page has no Markdown.
 	noMarkdownRequests = 2
-	mostPages    = 1 << 28 // that a site is taken to have, whatever its server says
+	mostPages          = 1 << 28 // that a site is taken to have, whatever its server says
 )
 
 // probe finds sitemaps, feed and Markdown as a reader does, and looks at how
