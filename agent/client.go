@@ -29,7 +29,7 @@ func (a *Agent) robots() fetch.RobotsMemory {
 // and are together as polite as one. If verifier is not nil, it verifies responses.
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
-	o.Beside, o.MaxReceived = a.shared, a.o.MaxBytes
+	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
 	if verifier != nil {
 		o.Check = verifier.Check
 	}

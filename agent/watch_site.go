@@ -197,7 +197,7 @@ func asked(r *Report, err error, now time.Time) time.Time {
 	if r.GoOn != nil {
 		at = *r.GoOn
 	}
-	wait := fetch.Patience(err)
+	wait := fetch.RetryAfter(err)
 	if wait > 0 && now.Add(wait).After(at) {
 		at = now.Add(wait)
 	}

@@ -155,7 +155,7 @@ func (w *ways) plan(held []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
 		}
 	}
-	return site.Plan(&discover.Model{Held: held})
+	return site.Plan(&discover.Model{Previous: held})
 }
 
 // held returns the ways that were the last to decide which pages the site has.

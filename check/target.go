@@ -25,12 +25,12 @@ type Target struct {
 	now    func() time.Time
 	decode func(*http.Response) (io.ReadCloser, error)
 
-	sample  int
-	keyed   bool
-	beside  func(url string) bool
-	maxBody int64
-	sent    int // requests, redirects included
-	limit   int // of sent
+	sample    int
+	keyed     bool
+	elsewhere func(url string) bool
+	maxBody   int64
+	sent      int // requests, redirects included
+	limit     int // of sent
 
 	answers map[string]answer
 	memo    map[string]any
@@ -44,9 +44,9 @@ type TargetOptions struct {
 	MaxRequests int   // most requests, redirects included; 0 = 1,000
 	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB. All bodies together: eight times that
 	Keyed       bool  // the client shows a key: what is private may be for those alone who have one
-	// Beside says of a page's URL that another server answers it than the one that
+	// Elsewhere says of a page's URL that another server answers it than the one that
 	// is asked here, so that nothing can be said of that page; nil = none does.
-	Beside func(url string) bool
+	Elsewhere func(url string) bool
 	// Decode undoes the content codings of a response; nil knows gzip.
 	Decode func(*http.Response) (io.ReadCloser, error)
 	Now    func() time.Time // the clock; nil = time.Now
@@ -74,7 +74,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
-		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, beside: o.Beside, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, elsewhere: o.Elsewhere, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
 		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
@@ -99,9 +99,9 @@ func (t *Target) Root() string {
 // Now returns the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
 
-// Beside reports whether the URL of a page belongs to another server, which is
+// Elsewhere reports whether the URL of a page belongs to another server, which is
 // not checked.
-func (t *Target) Beside(url string) bool { return t.beside != nil && t.beside(url) }
+func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.elsewhere(url) }
 
 // Requests returns how many requests the site has seen, redirects included.
 func (t *Target) Requests() int { return t.sent }

@@ -24,13 +24,13 @@ type Model struct {
 	// Sweep: a way that does not tell what is gone is read from the start every
 	// so many refreshes, unless another one tells; 0 = 7.
 	Sweep int
-	// Thin is the part of a page of HTML that every page is charged that comes
+	// TextOnly is the part of a page of HTML that every page is charged that comes
 	// as text without structure, between 0 and 1; 0 = 0.25.
-	Thin float64
-	// Held are the ways by which the site has been read before: to go on by one
+	TextOnly float64
+	// Previous are the ways by which the site has been read before: to go on by one
 	// of them costs nothing to begin with, by any other one a first sync. None:
 	// the site is new, and the first sync is the one of the plan.
-	Held []string
+	Previous []string
 }
 
 func (m *Model) orDefault() Model {
@@ -42,7 +42,7 @@ func (m *Model) orDefault() Model {
 	out.Header = cmp.Or(max(0, out.Header), 600)
 	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
 	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
-	out.Thin = part(out.Thin, 0.25)
+	out.TextOnly = part(out.TextOnly, 0.25)
 	return out
 }
 
@@ -206,11 +206,11 @@ func (p *planner) lost(q *quote) float64 {
 // brings reports whether pages come with what they say.
 func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 
-// thin returns what the pages of a way are charged because they have lost their
+// textOnly returns what the pages of a way are charged because they have lost their
 // structure, in bytes a page.
-func (p *planner) thin(o *protocol.Offer) float64 {
+func (p *planner) textOnly(o *protocol.Offer) float64 {
 	if o.Detail == millrace.DetailText {
-		return p.Thin * p.weigh(p.page)
+		return p.TextOnly * p.bytes(p.page)
 	}
 	return 0
 }
@@ -218,9 +218,9 @@ func (p *planner) thin(o *protocol.Offer) float64 {
 // findFills finds the ways that give a page by itself, the best first.
 func (p *planner) findFills() {
 	type fill struct {
-		name string
-		load load
-		thin float64
+		name     string
+		load     load
+		textOnly float64
 	}
 	var all []fill
 	for _, q := range p.open {
@@ -230,42 +230,42 @@ func (p *planner) findFills() {
 		} else if !brings(o) || o.Each.Requests == 0 || o.WithoutContent > 0 {
 			continue
 		}
-		all = append(all, fill{q.way.Protocol, each, p.thin(o)})
+		all = append(all, fill{q.way.Protocol, each, p.textOnly(o)})
 	}
-	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(p.weigh(a.load)+a.thin, p.weigh(b.load)+b.thin) })
+	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(p.bytes(a.load)+a.textOnly, p.bytes(b.load)+b.textOnly) })
 	for _, f := range all {
 		p.fills = append(p.fills, f.name)
 	}
 	if p.full = len(all) > 0; p.full {
-		p.fill, p.faint = all[0].load, all[0].thin
+		p.fill, p.faint = all[0].load, all[0].textOnly
 	}
 }
 
-func (p *planner) weigh(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
+func (p *planner) bytes(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
 
 // quote adds to what a way takes by itself what it takes to fill it, and what
 // it lacks.
 func (p *planner) quote(q *quote) {
 	o := q.way.Offer
 	changed := p.Changed * q.pages
-	bare := 0.0 // part of the pages that come without content
+	noContent := 0.0 // part of the pages that come without content
 	switch {
 	case !brings(o):
-		bare = 1
+		noContent = 1
 	case o.Pages > 0:
-		bare = min(1, float64(o.WithoutContent)/q.pages)
+		noContent = min(1, float64(o.WithoutContent)/q.pages)
 	}
 	if p.full {
-		q.first = q.first.add(p.fill, bare*q.pages)
-		q.again = q.again.add(p.fill, bare*changed)
+		q.first = q.first.add(p.fill, noContent*q.pages)
+		q.again = q.again.add(p.fill, noContent*changed)
 	}
-	page := p.weigh(p.page)
+	page := p.bytes(p.page)
 	lost := p.lost(q)
 	if !p.full {
-		lost += bare * q.pages
+		lost += noContent * q.pages
 	}
-	thin := p.thin(o)*(1-bare) + p.faint*bare
-	q.lacks, q.lacked = thin*q.pages+lostCharge*page*lost, thin*changed+lostCharge*page*lost
+	textOnly := p.textOnly(o)*(1-noContent) + p.faint*noContent
+	q.lacks, q.lacked = textOnly*q.pages+lostCharge*page*lost, textOnly*changed+lostCharge*page*lost
 	if !o.Deletes {
 		p.deletions(q)
 	}
@@ -276,14 +276,14 @@ func (p *planner) quote(q *quote) {
 // full sync is asked each time.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
-	least := p.weigh(first)
+	least := p.bytes(first)
 	more := load{}.add(first, 1/float64(p.Sweep))
 	for _, other := range p.open {
 		if other == q || !other.way.Deletions {
 			continue
 		}
-		if gone := p.gone(other); p.weigh(gone) < least {
-			least, more, q.deletions = p.weigh(gone), gone, other.way.Protocol
+		if gone := p.gone(other); p.bytes(gone) < least {
+			least, more, q.deletions = p.bytes(gone), gone, other.way.Protocol
 		}
 	}
 	q.again = q.again.add(more, 1)
@@ -301,8 +301,8 @@ func (p *planner) gone(q *quote) load {
 // sync.
 func (p *planner) enter(q, after *quote) load {
 	known := q == after
-	if len(p.Held) > 0 {
-		known = slices.Contains(p.Held, q.way.Protocol)
+	if len(p.Previous) > 0 {
+		known = slices.Contains(p.Previous, q.way.Protocol)
 	}
 	if known {
 		return load{}
@@ -315,37 +315,37 @@ func (p *planner) enter(q, after *quote) load {
 // read before the refresh counts alone.
 func (p *planner) best() (first, again *quote) {
 	first, again = p.open[0], p.open[0]
-	held := p.Held
-	p.Held = nil
+	previous := p.Previous
+	p.Previous = nil
 	least := math.Inf(1)
 	for _, f := range p.open {
 		for _, a := range p.open {
-			total := p.firstWeight(f) + float64(p.Rounds)*p.againWeight(a, f)
+			total := p.firstBytes(f) + float64(p.Rounds)*p.againBytes(a, f)
 			if total < least {
 				least, first, again = total, f, a
 			}
 		}
 	}
-	if p.Held = held; len(held) > 0 {
-		again = slices.MinFunc(p.open, func(a, b *quote) int { return cmp.Compare(p.againWeight(a, nil), p.againWeight(b, nil)) })
+	if p.Previous = previous; len(previous) > 0 {
+		again = slices.MinFunc(p.open, func(a, b *quote) int { return cmp.Compare(p.againBytes(a, nil), p.againBytes(b, nil)) })
 	}
 	return first, again
 }
 
-func (p *planner) firstWeight(q *quote) float64 { return p.weigh(q.first) + q.lacks }
+func (p *planner) firstBytes(q *quote) float64 { return p.bytes(q.first) + q.lacks }
 
-func (p *planner) againWeight(q, after *quote) float64 {
-	return p.weigh(q.again) + q.lacked + p.weigh(p.enter(q, after))/float64(p.Rounds)
+func (p *planner) againBytes(q, after *quote) float64 {
+	return p.bytes(q.again) + q.lacked + p.bytes(p.enter(q, after))/float64(p.Rounds)
 }
 
 // route describes one choice; after is the way of the first sync, nil for that
 // one itself.
 func (p *planner) route(q, after *quote) Route {
-	weight := func(q *quote) float64 {
+	bytes := func(q *quote) float64 {
 		if after == nil {
-			return p.firstWeight(q)
+			return p.firstBytes(q)
 		}
-		return p.againWeight(q, after)
+		return p.againBytes(q, after)
 	}
 	r := Route{Primary: q.way.Protocol, Cost: q.first.cost()}
 	if after != nil {
@@ -356,12 +356,12 @@ func (p *planner) route(q, after *quote) Route {
 	}
 	rest := slices.DeleteFunc(slices.Clone(p.open), func(o *quote) bool { return o == q })
 	slices.SortStableFunc(rest, func(a, b *quote) int {
-		return cmp.Or(cmpBool(a.way.Protocol == Web, b.way.Protocol == Web), cmp.Compare(weight(a), weight(b)))
+		return cmp.Or(cmpBool(a.way.Protocol == Web, b.way.Protocol == Web), cmp.Compare(bytes(a), bytes(b)))
 	})
 	for _, o := range rest {
 		r.Next = append(r.Next, o.way.Protocol)
 	}
-	r.Why = p.why(q, after, rest, weight)
+	r.Why = p.why(q, after, rest, bytes)
 	return r
 }
 

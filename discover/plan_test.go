@@ -143,11 +143,11 @@ func TestPlan(t *testing.T) {
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
 		{"by another way than today's best", []discover.Way{ // which is not so much better that it pays to change
 			scp(), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
-		}, &discover.Model{Held: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
+		}, &discover.Model{Previous: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
 		{
 			"by one that has become dear",
 			[]discover.Way{scp(), openfeeder(), web()},
-			&discover.Model{Held: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder",
+			&discover.Model{Previous: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder",
 		},
 		{
 			"closed ways",
@@ -158,7 +158,7 @@ func TestPlan(t *testing.T) {
 		{"what has been read before", []discover.Way{ // to come back by another way has to pay for itself
 			but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 2_500_000) }),
 			but(tct(), func(w *discover.Way) { w.Offer.First = cost(1002, 29_000_000) }),
-		}, &discover.Model{Held: []string{"tct-01"}}, "scp fill tct-01", "tct-01"},
+		}, &discover.Model{Previous: []string{"tct-01"}}, "scp fill tct-01", "tct-01"},
 		{"no way", []discover.Way{{Protocol: "crawl", Reason: "the root is no HTML: image/png", Allowed: true}}, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func (w *Way) complete() bool {
 // silent reports whether it is worth to look for another way that tells what is
 // gone: this one does not, and takes much to read again.
 func (w *Way) silent() bool {
-	readCost := weighed(loadOf(w.Offer.First))
+	readCost := modelBytes(loadOf(w.Offer.First))
 	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
@@ -150,7 +150,7 @@ func (s *Site) Short(protocols []protocol.Protocol) *Site {
 
 var model = (*Model)(nil).orDefault()
 
-func weighed(l load) float64 { return (&planner{Model: model}).weigh(l) }
+func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
 // enough reports whether other ways than the first one are not worth a look: it
 // names what the sitemaps do, brings everything for less than a look or for less
@@ -170,8 +170,8 @@ func (s *Site) enough() bool {
 	q := p.open[0]
 	o := q.way.Offer
 	probeCost := probeRequests*float64(p.Header) + probeBytes + probePageBytes*min(q.pages, probeListPages)
-	first := p.weigh(q.first)
-	least := first <= probeCost || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.weigh(p.page)/4
-	again := p.weigh(q.again) - p.Changed*q.pages*p.weigh(loadOf(o.Each))
+	first := p.bytes(q.first)
+	least := first <= probeCost || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.bytes(p.page)/4
+	again := p.bytes(q.again) - p.Changed*q.pages*p.bytes(loadOf(o.Each))
 	return o.Detail >= millrace.DetailBlocks && p.lost(q) < 1 && least && again*float64(p.Rounds) <= probeCost
 }

@@ -13,7 +13,7 @@ import (
 
 // why explains a choice in a sentence. rest are the other ways that are open,
 // in the order of their weights.
-func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float64) string {
+func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64) string {
 	o := q.way.Offer
 	var b strings.Builder
 	l := q.first
@@ -45,7 +45,7 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	}
 	next := rest[0]
 	for _, r := range rest {
-		if weight(r) < weight(next) {
+		if bytes(r) < bytes(next) {
 			next = r
 		}
 	}
@@ -61,7 +61,7 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 		fmt.Fprintf(&b, ", %s,", carriesText(next.way.Offer.Detail))
 	}
 	fmt.Fprintf(&b, " would take %s", costText(l))
-	if after == nil && p.weigh(next.first) < p.weigh(q.first) {
+	if after == nil && p.bytes(next.first) < p.bytes(q.first) {
 		fmt.Fprintf(&b, " now, and %s for each refresh in the place of %s", costText(next.again), costText(q.again))
 	}
 	if after != nil && p.enter(next, after) != (load{}) {

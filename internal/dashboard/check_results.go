@@ -122,7 +122,7 @@ func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkR
 	defer in.Close()
 	o := &check.TargetOptions{MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != ""}
 	if s.ExternalPages {
-		o.Beside = func(pageURL string) bool {
+		o.Elsewhere = func(pageURL string) bool {
 			_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
 			return err == nil
 		}

@@ -12,8 +12,8 @@ type Beginning struct {
 	Read    int64  // bytes of the body that Content is of, as they were sent
 	// Size is how many bytes the whole body has as it is sent, at most 16 GiB; -1
 	// if that is not known: it goes on, and the server does not say how far.
-	Size  int64
-	Whole bool // Content is all of it, verified as [Decode] does
+	Size     int64
+	Complete bool // Content is all of it, verified as [Decode] does
 }
 
 // contentPerByte bounds the content of a beginning, in times of its coded bytes.
@@ -36,9 +36,9 @@ func ReadBeginning(resp *http.Response, n int64) (*Beginning, error) {
 	case err != nil:
 		return nil, err
 	default:
-		b.Whole = int64(len(content)) < n*contentPerByte
+		b.Complete = int64(len(content)) < n*contentPerByte
 	}
-	if b.Whole && b.Size < 0 {
+	if b.Complete && b.Size < 0 {
 		b.Size = b.Read
 	}
 	return b, nil

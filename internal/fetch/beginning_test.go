@@ -41,18 +41,18 @@ func TestReadBeginning(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				whole := n > len(body) || n == len(body) && known
+				complete := n > len(body) || n == len(body) && known
 				size := int64(-1)
-				if known || whole {
+				if known || complete {
 					size = int64(len(body))
 				}
-				if b.Whole != whole || b.Size != size || b.Read > int64(n) || whole && b.Read != size {
-					t.Errorf("%s: whole %t, %d of %d", name, b.Whole, b.Read, b.Size)
+				if b.Complete != complete || b.Size != size || b.Read > int64(n) || complete && b.Read != size {
+					t.Errorf("%s: whole %t, %d of %d", name, b.Complete, b.Read, b.Size)
 				}
-				if !strings.HasPrefix(text, string(b.Content)) || whole && len(b.Content) != len(text) {
+				if !strings.HasPrefix(text, string(b.Content)) || complete && len(b.Content) != len(text) {
 					t.Errorf("%s: the content has %d bytes, and is another", name, len(b.Content))
 				}
-				if !whole && n >= 150_000 && len(b.Content) < n/2 { // coders work by blocks
+				if !complete && n >= 150_000 && len(b.Content) < n/2 { // coders work by blocks
 					t.Errorf("%s: of %d bytes nothing but %d", name, b.Read, len(b.Content))
 				}
 			}
@@ -64,8 +64,8 @@ func TestReadBeginning(t *testing.T) {
 // is not what its server says.
 func TestReadBeginningOfBadBodies(t *testing.T) {
 	zeros := encode(t, strings.Repeat("0", 20<<20), "gzip")
-	if b, err := ReadBeginning(response(zeros, "Content-Encoding", "gzip"), 10_000); err == nil && (b.Whole || len(b.Content) > 10_000*contentPerByte) {
-		t.Errorf("%d bytes of content, whole %t", len(b.Content), b.Whole)
+	if b, err := ReadBeginning(response(zeros, "Content-Encoding", "gzip"), 10_000); err == nil && (b.Complete || len(b.Content) > 10_000*contentPerByte) {
+		t.Errorf("%d bytes of content, whole %t", len(b.Content), b.Complete)
 	}
 	broken := []byte(encode(t, hexes(100_000), "gzip"))
 	for i := range 100 {
@@ -109,8 +109,8 @@ func FuzzReadBeginning(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if b.Read > int64(n)+1+4096 || len(b.Content) > (int(n)+1)*contentPerByte || b.Whole && b.Size != int64(len(body)) {
-			t.Fatalf("%d bytes of %d, %d of content, whole %t, size %d", b.Read, len(body), len(b.Content), b.Whole, b.Size)
+		if b.Read > int64(n)+1+4096 || len(b.Content) > (int(n)+1)*contentPerByte || b.Complete && b.Size != int64(len(body)) {
+			t.Fatalf("%d bytes of %d, %d of content, whole %t, size %d", b.Read, len(body), len(b.Content), b.Complete, b.Size)
 		}
 	})
 }

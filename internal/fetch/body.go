@@ -176,8 +176,8 @@ func (c *content) Read(p []byte) (int, error) {
 	case err == nil:
 	case !ended(err):
 		err = c.explain(err)
-	case w != nil && w.whole != nil:
-		w.whole(c.out.n)
+	case w != nil && w.onComplete != nil:
+		w.onComplete(c.out.n)
 	}
 	c.err = err
 	return n, err

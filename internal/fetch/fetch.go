@@ -50,10 +50,10 @@ type Options struct {
 	// is in flight until its body has been read to the end or closed. To all
 	// hosts together 256 are.
 	Concurrency int
-	// Beside is a client whose queues this one shares: gaps, what a host asks
+	// SharedQueues is a client whose queues this one shares: gaps, what a host asks
 	// for, and how many requests run at once count for both together. Delay and
 	// Concurrency are those of Beside then. nil is queues of its own.
-	Beside *Client
+	SharedQueues *Client
 	// MaxReceived limits what the client receives in all, headers and bodies,
 	// in bytes, as [Stats.Received] counts them. Once it is reached, requests end
 	// with a [*SpentError], and so do bodies that are being read after as much
@@ -148,8 +148,8 @@ func New(o *Options) *Client {
 		c.rand = rand.Float64
 	}
 	c.maxReceived = max(0, o.MaxReceived)
-	if c.pace = newPacer(o.Delay, o.Concurrency, c.rand); o.Beside != nil {
-		c.pace = o.Beside.pace
+	if c.pace = newPacer(o.Delay, o.Concurrency, c.rand); o.SharedQueues != nil {
+		c.pace = o.SharedQueues.pace
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -271,7 +271,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	// Who forgets to close a body blocks its host for no longer than this.
 	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
 	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
-		watch.patience = d.idle
+		watch.idleTimeout = d.idle
 	}
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
@@ -320,7 +320,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	d, isFile := ctx.Value(download{}).(download)
 	body.paced = isFile && d.timeout < math.MaxInt64 // and no stream
 	if isHTML(resp) {
-		body.whole = func(content int64) { c.stats.page(header+body.n, content) }
+		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
 	}
 	resp.Body = body
 	return c.checked(resp)

@@ -133,7 +133,7 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 		step-- // one broken page delays no other page
 	}
 	if step > 0 {
-		whole := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)
-		h.retry = now.Add(jitter(whole, rand))
+		wait := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)
+		h.retry = now.Add(jitter(wait, rand))
 	}
 }

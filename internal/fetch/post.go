@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxAnswer   = 64 << 10 // bytes of an answer that are read, so that its connection can be used again
-	maxPatience = 24 * time.Hour
+	maxAnswer         = 64 << 10 // bytes of an answer that are read, so that its connection can be used again
+	maxPostRetryAfter = 24 * time.Hour
 )
 
 // Post posts a body once, and returns the header of an answer of 2xx and the
@@ -94,5 +94,5 @@ func HostOf(target string) string {
 // of up to a half, but at least the [Patience] of err up to a day.
 func Backoff(err error, before int, first, most time.Duration) time.Duration {
 	wait := jitter(min(first<<min(before, 16), most), rand.Float64)
-	return max(wait, min(Patience(err), maxPatience))
+	return max(wait, min(RetryAfter(err), maxPostRetryAfter))
 }

@@ -152,6 +152,6 @@ func backoff(attempt int, c *Client) time.Duration {
 	return jitter(firstBackoff<<attempt, random)
 }
 
-func jitter(whole time.Duration, random func() float64) time.Duration {
-	return whole - time.Duration(random()*float64(whole/2))
+func jitter(wait time.Duration, random func() float64) time.Duration {
+	return wait - time.Duration(random()*float64(wait/2))
 }

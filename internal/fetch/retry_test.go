@@ -148,11 +148,11 @@ func TestDoGivesUpAtOnce(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
-	for attempt, whole := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+	for attempt, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		seen := make(map[time.Duration]bool)
 		for range 100 {
 			d := backoff(attempt, nil)
-			if d < whole/2 || d > whole {
+			if d < wait/2 || d > wait {
 				t.Errorf("attempt %d waits %s", attempt, d)
 			}
 			seen[d] = true

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// verdict says which of some targets are allowed.
-func verdict(r *Robots, targets string) string {
+// allowedTargets says which of some targets are allowed.
+func allowedTargets(r *Robots, targets string) string {
 	var out []string
 	for _, target := range strings.Fields(targets) {
 		if r.Allowed(target) {
@@ -50,16 +50,16 @@ User-Agent: quxbot
 		"foo":    "/ /a.gif?b /publications/a /publications/a.gif",
 		"":       "/ /a.gif?b /publications/a /publications/a.gif",
 	} {
-		if got := verdict(ParseRobots([]byte(simple), token), targets); got != want {
+		if got := allowedTargets(ParseRobots([]byte(simple), token), targets); got != want {
 			t.Errorf("%s is allowed %q, want %q", token, got, want)
 		}
 	}
 	longest := ParseRobots([]byte("User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n"), "foobot")
-	if got := verdict(longest, "/example/page/ /example/page/disallowed.gif /example/page/x.gif"); got != "/example/page/ /example/page/x.gif" {
+	if got := allowedTargets(longest, "/example/page/ /example/page/disallowed.gif /example/page/x.gif"); got != "/example/page/ /example/page/x.gif" {
 		t.Error(got)
 	}
 	merged := ParseRobots([]byte("user-agent: examplebot\ndisallow: /foo\ndisallow: /bar\n\nuser-agent: *\ndisallow: /all\n\nuser-agent: EXAMPLEBOT\ndisallow: /baz\n"), "ExampleBot")
-	if got := verdict(merged, "/foo /bar /baz /all /"); got != "/all /" {
+	if got := allowedTargets(merged, "/foo /bar /baz /all /"); got != "/all /" {
 		t.Error(got)
 	}
 }
@@ -107,10 +107,10 @@ func TestRobotsMatching(t *testing.T) {
 		"/x" + strings.Repeat("y", 5000): {"/x" + strings.Repeat("y", 5001), "/xy"},
 	} {
 		r := ParseRobots([]byte("user-agent: *\ndisallow: "+pattern+"\n"), "millrace")
-		if got := verdict(r, c.matches); got != "" {
+		if got := allowedTargets(r, c.matches); got != "" {
 			t.Errorf("%.100q does not match %.100s", pattern, got)
 		}
-		if got := verdict(r, c.not); got != c.not {
+		if got := allowedTargets(r, c.not); got != c.not {
 			t.Errorf("%.100q matches some of %q, not only %q", pattern, c.not, got)
 		}
 		if !r.Allowed("/robots.txt") {
@@ -188,7 +188,7 @@ func TestRobotsGroups(t *testing.T) {
 		"the half of a line":          {"user-agent: *\n" + strings.Repeat("#", maxRobots-14-len("\ndisallow: /")) + "\ndisallow: /c/d\n", "/a /b /c"},
 	} {
 		r := ParseRobots([]byte(c.file), "millrace")
-		if got := verdict(r, "/a /b /c"); got != c.want {
+		if got := allowedTargets(r, "/a /b /c"); got != c.want {
 			t.Errorf("%s: allowed %q, want %q", name, got, c.want)
 		}
 	}

@@ -57,11 +57,11 @@ func TestMaxReceived(t *testing.T) {
 }
 
 // Clients that share their queues keep the gap between two requests together.
-func TestBeside(t *testing.T) {
+func TestSharedQueues(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
 	a := New(&Options{AllowPrivate: true, IgnoreRobots: true, Delay: 30 * time.Millisecond})
-	b := New(&Options{AllowPrivate: true, IgnoreRobots: true, Beside: a})
+	b := New(&Options{AllowPrivate: true, IgnoreRobots: true, SharedQueues: a})
 	begin := time.Now()
 	for i := range 6 {
 		c := []*Client{a, b}[i%2]

@@ -40,30 +40,30 @@ func (e slowError) Timeout() bool { return true }
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	whole  *time.Timer
+	total  *time.Timer
 	idle   *time.Timer // runs while somebody waits for bytes of the body
-	// patience is how long it runs. It does not change once the body is read.
-	patience time.Duration
+	// idleTimeout is how long it runs. It does not change once the body is read.
+	idleTimeout time.Duration
 }
 
 // startWatch starts the clock of the whole exchange; late is called when it
 // runs out.
 func startWatch(parent context.Context, timeout time.Duration, late func()) *watch {
-	w := &watch{patience: bodyIdleTimeout}
+	w := &watch{idleTimeout: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.whole = time.AfterFunc(timeout, func() {
+	w.total = time.AfterFunc(timeout, func() {
 		w.cancel(slowError{"timeout-whole", fmt.Sprintf("the whole answer took longer than %s", timeout)})
 		late()
 	})
 	w.idle = time.AfterFunc(bodyIdleTimeout, func() {
-		w.cancel(slowError{"timeout-idle", fmt.Sprintf("no byte of the body for %s", w.patience)})
+		w.cancel(slowError{"timeout-idle", fmt.Sprintf("no byte of the body for %s", w.idleTimeout)})
 	})
 	w.idle.Stop()
 	return w
 }
 
 func (w *watch) stop() {
-	w.whole.Stop()
+	w.total.Stop()
 	w.idle.Stop()
 	w.cancel(nil)
 }
@@ -98,9 +98,9 @@ type wireBody struct {
 	waited time.Duration // for what has come since then
 	had    int64         // bytes read until then
 	err    error         // the end, once reached
-	// whole is called once, with the length of the content, when it was read to
+	// onComplete is called once, with the length of the content, when it was read to
 	// its end; it may be nil.
-	whole func(content int64)
+	onComplete func(content int64)
 	// broken is called if the bytes do not match Content-Digest; it may be nil.
 	broken func()
 }
@@ -119,7 +119,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return 0, b.end(tooLarge(b.url, "body-size", "Content-Length %d is over the limit of %d bytes", b.want, b.limits.body))
 	}
 	spent := b.spent()
-	b.watch.idle.Reset(b.watch.patience)
+	b.watch.idle.Reset(b.watch.idleTimeout)
 	began := time.Now()
 	n, err := b.body.Read(p)
 	wait := time.Since(began)

@@ -281,8 +281,8 @@ func FuzzExtra(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		const untold = `<!DOCTYPE html><body><input data-ai-field="f" value="NEVER-TOLD"><p data-ai-visibility="hidden" data-ai-content="c">NEVER-TOLD</p>`
-		source = append([]byte(untold), source...)
+		const hiddenHTML = `<!DOCTYPE html><body><input data-ai-field="f" value="NEVER-TOLD"><p data-ai-visibility="hidden" data-ai-content="c">NEVER-TOLD</p>`
+		source = append([]byte(hiddenHTML), source...)
 		res, err := extract.HTML(t.Context(), source, address, &extract.Options{Rules: rules})
 		if err != nil {
 			return

@@ -423,8 +423,8 @@ func (b *builder) pageName() string {
 	return b.keep(name)
 }
 
-// beside are the types of JSON-LD that say nothing of what a page is.
-var beside = []string{"BreadcrumbList", "Organization", "Person", "WebSite", "ImageObject", "SiteNavigationElement", "WPHeader", "WPFooter", "WPSideBar"}
+// minorTypes are the types of JSON-LD that say nothing of what a page is.
+var minorTypes = []string{"BreadcrumbList", "Organization", "Person", "WebSite", "ImageObject", "SiteNavigationElement", "WPHeader", "WPFooter", "WPSideBar"}
 
 // schemaType gives the type of a JSON-LD object that may be the page; "" = it
 // is none.
@@ -444,7 +444,7 @@ func schemaType(raw json.RawMessage) string {
 		one = some[0]
 	}
 	one = fold(one[strings.LastIndexAny(one, "/:#")+1:])
-	if slices.Contains(beside, one) {
+	if slices.Contains(minorTypes, one) {
 		return ""
 	}
 	return one

@@ -294,7 +294,7 @@ func ClientOptions(o *fetch.Options) *fetch.Options {
 	if o != nil {
 		out = *o
 	}
-	out.IgnoreRobots, out.Delay, out.Beside, out.MaxReceived = true, 0, nil, 0
+	out.IgnoreRobots, out.Delay, out.SharedQueues, out.MaxReceived = true, 0, nil, 0
 	out.MaxBody, out.Timeout, out.Concurrency, out.MaxRedirects = maxDirectory, directoryTime, 2, -1
 	out.Sign, out.Check = nil, nil
 	return &out

@@ -204,7 +204,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	}
 	if res.canonical != "" {
 		other := c.visit(ctx, rules, task{url: res.canonical}, &buf)
-		if other.outcome == page && alike(other.sketch, res.sketch) >= notWhollyOther {
+		if other.outcome == page && similar(other.sketch, res.sketch) >= notWhollyOther {
 			return c.muted(res, res.canonical)
 		}
 	}

@@ -45,7 +45,7 @@ func (r *run) found(t task) error {
 			return r.refuse(t, k, shape, errLogin)
 		}
 		if !r.traps.admit(shape, any) {
-			return r.refuse(t, k, shape, errBarren)
+			return r.refuse(t, k, shape, errNothingNew)
 		}
 	}
 	if err := r.add(t, k, e); err != nil {
@@ -60,9 +60,9 @@ func (r *run) found(t task) error {
 
 // Why addresses are not asked for.
 var (
-	errHidden  = millrace.Coded("noindex", errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document"))
-	errTangled = limitError{"trap", "the address is too long, or the same names come again and again in it"}
-	errBarren  = limitError{"nothing-new", "the pages of this shape bring nothing new"}
+	errHidden     = millrace.Coded("noindex", errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document"))
+	errTangled    = limitError{"trap", "the address is too long, or the same names come again and again in it"}
+	errNothingNew = limitError{"nothing-new", "the pages of this shape bring nothing new"}
 )
 
 // withdraw leaves out an address that has waited while the budget of its shape
@@ -76,7 +76,7 @@ func (r *run) withdraw(t task) (bool, error) {
 	e, _ := r.table.get(k)
 	e.flags |= tried
 	r.table.set(k, e)
-	if err := r.refuse(t, k, shape, errBarren); err != nil {
+	if err := r.refuse(t, k, shape, errNothingNew); err != nil {
 		return true, err
 	}
 	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})

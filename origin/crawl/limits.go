@@ -51,7 +51,7 @@ func (r *run) limit() {
 	if rules := r.robots.Fingerprint(); rules != "" && !r.o.IgnoreRobots {
 		r.by.Robots = rules
 	}
-	if r.anew = r.since.Limits.lifted(r.by); !r.anew {
+	if r.reread = r.since.Limits.lifted(r.by); !r.reread {
 		return
 	}
 	r.since.At = ""
@@ -64,7 +64,7 @@ func (r *run) limit() {
 // limits writes what the next run is to know of limits.
 func (r *run) limits(next *cursor) {
 	switch {
-	case r.anew: // cut off
+	case r.reread: // cut off
 		next.Limits = r.since.Limits
 		next.Pass = &pass{By: r.by, At: next.At, Refused: r.met}
 	case r.read:

@@ -94,7 +94,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 			continue
 		}
 		l.Absent = 0
-		if r.anew {
+		if r.reread {
 			l.Validators = fetch.Validators{}
 		}
 		r.lists = append(r.lists, l)

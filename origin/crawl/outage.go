@@ -37,7 +37,7 @@ func (r *run) impossible(n int) string {
 // found out.
 func (r *run) replaced(res *result) (bool, error) {
 	o := &r.outages
-	if res.state == had && !res.version.stale && alike(res.version.sketch, res.sketch) < notWhollyOther &&
+	if res.state == had && !res.version.stale && similar(res.version.sketch, res.sketch) < notWhollyOther &&
 		!o.answer.matches(res) && (o.answer == nil || o.other.matches(res)) && o.asked < maxProbes {
 		o.asked++
 		u := r.impossible(o.asked)

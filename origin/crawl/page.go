@@ -42,7 +42,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	}
 	r.made.revise(r)
 	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
-	r.made.barren = held.kind == isPage && held.barren
+	r.made.fruitless = held.kind == isPage && held.fruitless
 	r.page.Original = o.encode() // the body is in a buffer that is used again
 	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil

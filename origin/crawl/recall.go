@@ -29,13 +29,13 @@ func (r *run) recall(ctx context.Context) error {
 		switch t.state {
 		case had:
 			e.about = t.version.sketch
-			r.traps.note(t.url, !t.version.barren)
+			r.traps.note(t.url, !t.version.fruitless)
 			if c := t.version.claim; c != 0 {
 				r.table.set(c, entry{state: claimed, about: k, flags: named})
 			}
 		case muted:
 			e.about = t.version.target
-			r.traps.note(t.url, !t.version.barren)
+			r.traps.note(t.url, !t.version.fruitless)
 		case pending:
 			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, listed: t.version.listed}); err != nil {
 				return err
@@ -76,7 +76,7 @@ const maxWrong = 20
 // taskOf makes a task of what is held.
 func (r *run) taskOf(ref millrace.Ref) task {
 	t := heldTask(ref, r.rules)
-	t.full, t.remade = r.anew, r.wasRemade(key(ref.URL))
+	t.full, t.remade = r.reread, r.wasRemade(key(ref.URL))
 	return t
 }
 

@@ -7,13 +7,13 @@ import (
 )
 
 // verdicts about what a page goes by.
-type identity uint8
+type naming uint8
 
 const (
-	own       identity = iota // its own address
-	duplicate                 // another page of the site
-	wait                      // it depends on an address that is not settled yet
-	forNow                    // its own address, until more is known
+	own       naming = iota // its own address
+	duplicate               // another page of the site
+	wait                    // it depends on an address that is not settled yet
+	forNow                  // its own address, until more is known
 )
 
 // resolve settles a page: whether it is one of its own.
@@ -35,11 +35,11 @@ func (r *run) resolve(res *result) error {
 			return r.settled(k)
 		}
 	}
-	to, target, verdict, err := r.goesBy(res, k)
+	to, target, naming, err := r.goesBy(res, k)
 	if err != nil {
 		return err
 	}
-	switch verdict {
+	switch naming {
 	case wait:
 		r.flights[k].on = target
 		r.flights[target].waiters = append(r.flights[target].waiters, res)
@@ -72,16 +72,16 @@ func (r *run) same(res *result, to string, target uint64) error {
 // that page is there and about half of the text is alike: a template that
 // names the home page on every page costs no page. The default document of a
 // directory that something links to is the directory's page.
-func (r *run) goesBy(res *result, k uint64) (to string, target uint64, verdict identity, err error) {
+func (r *run) goesBy(res *result, k uint64) (to string, target uint64, naming naming, err error) {
 	if res.canonical != "" {
-		if target, verdict, err = r.compare(res, k, res.canonical); verdict != own || err != nil {
-			return res.canonical, target, verdict, err
+		if target, naming, err = r.compare(res, k, res.canonical); naming != own || err != nil {
+			return res.canonical, target, naming, err
 		}
 	}
 	if dir, ok := isDefault(res.url); ok {
 		if e, _ := r.table.get(key(dir)); e.state != unknown {
-			if target, verdict, err = r.compare(res, k, dir); verdict != own || err != nil {
-				return dir, target, verdict, err
+			if target, naming, err = r.compare(res, k, dir); naming != own || err != nil {
+				return dir, target, naming, err
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (r *run) goesBy(res *result, k uint64) (to string, target uint64, verdict i
 
 // compare reports whether a page is a duplicate of the one at another address.
 // It fetches that one if it is unknown.
-func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict identity, err error) {
+func (r *run) compare(res *result, k uint64, to string) (target uint64, naming naming, err error) {
 	target = key(to)
 	e, _ := r.table.get(target)
 	for hop := 0; e.state == muted && e.about != target && hop < 5; hop++ {
@@ -122,7 +122,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict 
 	case e.state == had && e.about == 0 && e.flags&tried == 0:
 		// Nothing is known of what it says: ask.
 	case e.state == had:
-		if len(res.page.Blocks) == 0 || alike(e.about, res.sketch) >= notWhollyOther {
+		if len(res.page.Blocks) == 0 || similar(e.about, res.sketch) >= notWhollyOther {
 			return target, duplicate, nil
 		}
 		r.mistaken[target]++
@@ -157,8 +157,8 @@ func (r *run) keep(res *result, k uint64) error {
 	}
 	e, _ := r.table.get(k)
 	if res.state != had {
-		res.made.barren = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, res.lines))
-		r.traps.note(res.url, !res.made.barren)
+		res.made.fruitless = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, res.lines))
+		r.traps.note(res.url, !res.made.fruitless)
 	}
 	if res.elsewhere != "" {
 		c := key(res.elsewhere)

@@ -52,8 +52,8 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 		}
 		ref, err, ok := r.rest.next()
 		if !ok {
-			if r.anew && !r.cut {
-				r.anew, r.read = false, true
+			if r.reread && !r.cut {
+				r.reread, r.read = false, true
 			}
 			r.rest.stop()
 			r.rest.phase++
@@ -99,7 +99,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	}
 	switch {
 	case r.cut:
-	case r.anew:
+	case r.reread:
 		ask = true
 	case t.state == muted && !t.version.stale:
 		// Its page stands in its own name. A week is divided among them by

@@ -302,7 +302,7 @@ func TestHiddenAndAway(t *testing.T) {
 }
 
 func TestReasonsOfTraps(t *testing.T) {
-	for _, err := range []error{errTangled, errBarren} {
+	for _, err := range []error{errTangled, errNothingNew} {
 		if millrace.Status(err) != 413 {
 			t.Errorf("%d %v", millrace.Status(err), err)
 		}

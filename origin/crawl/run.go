@@ -65,7 +65,7 @@ type run struct {
 	missed bool   // a page or a list could not be had
 	by     limits // in force
 	met    limits // of those, that have refused something
-	anew   bool   // everything is read without conditions
+	reread bool   // everything is read without conditions
 	read   bool   // everything was
 	last   error
 	feeds  []string

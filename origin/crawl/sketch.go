@@ -158,9 +158,9 @@ func wordHashes(text string) (all []uint64) {
 	return all
 }
 
-// alike tells how many eighths of their buckets two sketches share: 8 for equal
+// similar tells how many eighths of their buckets two sketches share: 8 for equal
 // ones. Buckets that are empty in both do not count.
-func alike(a, b uint64) int {
+func similar(a, b uint64) int {
 	same, all := 0, 0
 	for shift := 0; shift < 64; shift += 8 {
 		x, y := a>>shift&0xFF, b>>shift&0xFF

@@ -17,7 +17,7 @@ func said(paragraphs ...string) *millrace.Page {
 	return p
 }
 
-func TestAlike(t *testing.T) {
+func TestSimilar(t *testing.T) {
 	of := func(paragraphs ...string) uint64 {
 		p := said(paragraphs...)
 		p.Blocks = p.Blocks[1:]
@@ -36,17 +36,17 @@ func TestAlike(t *testing.T) {
 		{"one short word", of("Oops"), of("Gone"), 0, 2},
 		{"nothing", of(), of(mill), 0, 0},
 	} {
-		if n := alike(c.a, c.b); n < c.least || n > c.most || alike(c.b, c.a) != n {
+		if n := similar(c.a, c.b); n < c.least || n > c.most || similar(c.b, c.a) != n {
 			t.Errorf("%s: %d eighths", c.name, n)
 		}
 	}
-	if alike(0, 0) != 8 {
+	if similar(0, 0) != 8 {
 		t.Error("two texts without words are not alike")
 	}
 	// Few unrelated pages are taken for the same.
 	wrong := 0
 	for i := range 1000 {
-		if alike(of(words(fmt.Sprint("a", i))), of(words(fmt.Sprint("b", i)))) >= notWhollyOther {
+		if similar(of(words(fmt.Sprint("a", i))), of(words(fmt.Sprint("b", i)))) >= notWhollyOther {
 			wrong++
 		}
 	}

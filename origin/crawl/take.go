@@ -135,16 +135,16 @@ func (r *run) moved(res *result) error {
 func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
-	barren := !leads
+	fruitless := !leads
 	if res.state == muted && !res.version.stale {
-		barren = res.version.barren
+		fruitless = res.version.fruitless
 	} else {
 		r.traps.note(res.url, leads)
 	}
 	e.state, e.about = muted, target
 	e.checked(r.now(), false, 0)
 	r.table.set(k, e)
-	v := version{kind: isMute, by: r.rules.by, day: today(r.now()), target: target, barren: barren}
+	v := version{kind: isMute, by: r.rules.by, day: today(r.now()), target: target, fruitless: fruitless}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
 }
 
@@ -284,7 +284,7 @@ func (r *run) probe(ctx context.Context) error {
 // matches reports whether a page looks like the one for addresses that cannot
 // exist.
 func (s *soft) matches(res *result) bool {
-	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && alike(s.Sketch, res.sketch) >= nearlySame
+	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && similar(s.Sketch, res.sketch) >= nearlySame
 }
 
 func cutTitle(s string) string { return s[:min(len(s), 200)] }

@@ -45,20 +45,20 @@ func newScope(root string) (scope, error) {
 	return s, nil
 }
 
-// verdict says what is to be done with an address.
-type verdict uint8
+// urlClass says what is to be done with an address.
+type urlClass uint8
 
 const (
-	inside   verdict = iota // a page may be there
-	outside                 // of the site
-	resource                // an image, a script, an archive: never a page
-	tangled                 // so long or repetitive that only a machine can have made it
+	inside   urlClass = iota // a page may be there
+	outside                  // of the site
+	resource                 // an image, a script, an archive: never a page
+	tangled                  // so long or repetitive that only a machine can have made it
 )
 
 // clean returns the form under which a canonical URL is asked for, and whether
 // a page of the site may be there. Addresses on the same host under the other
 // of http and https are taken as the site's own: old links are full of them.
-func (s *scope) clean(abs string) (string, verdict) {
+func (s *scope) clean(abs string) (string, urlClass) {
 	if !strings.HasPrefix(abs, s.origin) || len(abs) == len(s.origin) || abs[len(s.origin)] != '/' {
 		rest, ok := strings.CutPrefix(abs, s.other)
 		if s.other == "" || !ok || !strings.HasPrefix(rest, "/") {

@@ -29,7 +29,7 @@ func TestClean(t *testing.T) {
 	const b = "https://example.com/blog"
 	for _, c := range []struct {
 		in, want string
-		verdict  verdict
+		class    urlClass
 	}{
 		{b + "/", b + "/", inside},
 		{b, b, inside},
@@ -62,8 +62,8 @@ func TestClean(t *testing.T) {
 		{b + "/2024/05/05/05/title", b + "/2024/05/05/05/title", inside},
 		{b + "/a?a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1", b + "/a?a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1", tangled},
 	} {
-		if got, v := blog.clean(c.in); got != c.want || v != c.verdict {
-			t.Errorf("%s: %q, %d, want %q, %d", c.in, got, v, c.want, c.verdict)
+		if got, v := blog.clean(c.in); got != c.want || v != c.class {
+			t.Errorf("%s: %q, %d, want %q, %d", c.in, got, v, c.want, c.class)
 		}
 	}
 }

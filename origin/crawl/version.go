@@ -37,10 +37,10 @@ type version struct {
 	old   *version // of a stale page: what it said, if it is stale for by alone
 	by    string   // what has extracted the page; of a name without one it does not count
 
-	depth  int    // links from the root or a list
-	listed bool   // a list names it
-	barren bool   // it brought nothing new; see traps
-	sketch uint64 // see sketch
+	depth     int    // links from the root or a list
+	listed    bool   // a list names it
+	fruitless bool   // it brought nothing new; see traps
+	sketch    uint64 // see sketch
 	// revision is the start of the page's Revision or, where the server has
 	// validators, a hash of its text, which only says how often the page
 	// changes. "" = ask without conditions, because what was decided about
@@ -73,7 +73,7 @@ func (v *version) String() string {
 	switch v.kind {
 	case isPage:
 		number(uint64(v.depth))
-		number(uint64(flag(v.barren)))
+		number(uint64(flag(v.fruitless)))
 		number(v.sketch)
 		number(uint64(max(v.modified, 0)))
 		number(v.claim)
@@ -86,7 +86,7 @@ func (v *version) String() string {
 	case isMute:
 		number(uint64(v.day))
 		number(v.target)
-		number(uint64(flag(v.barren)))
+		number(uint64(flag(v.fruitless)))
 	case isPending:
 		number(uint64(v.depth))
 		number(uint64(flag(v.listed)))
@@ -122,10 +122,10 @@ func parseVersion(s, by string) version {
 	}
 	switch {
 	case v.kind == isPage && len(fields) == 6:
-		v.depth, v.barren, v.sketch = int(min(numbers[0], 1<<16)), numbers[1] != 0, numbers[2]
+		v.depth, v.fruitless, v.sketch = int(min(numbers[0], 1<<16)), numbers[1] != 0, numbers[2]
 		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
 	case v.kind == isMute && len(fields) == 3:
-		v.day, v.target, v.barren = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
+		v.day, v.target, v.fruitless = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
 	case v.kind == isPending && len(fields) == 2:
 		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
 	default:
@@ -135,7 +135,7 @@ func parseVersion(s, by string) version {
 	case v.String() != s:
 		return unknown // what this code did not write stands for no state of a page
 	case v.kind == isPage && v.by != by:
-		unknown.depth, unknown.barren, unknown.old = v.depth, v.barren, &v
+		unknown.depth, unknown.fruitless, unknown.old = v.depth, v.fruitless, &v
 		return unknown
 	}
 	return v

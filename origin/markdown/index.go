@@ -332,8 +332,8 @@ func (s *snapshot) allowed(name string) error {
 		if within(n, s.starts[at]) && s.starts[at] != "." {
 			continue
 		}
-		use, err := s.entry(n, i < len(parts)-1, func(beside string) bool {
-			_, err := s.root.Stat(path.Join(path.Dir(n), beside))
+		use, err := s.entry(n, i < len(parts)-1, func(other string) bool {
+			_, err := s.root.Stat(path.Join(path.Dir(n), other))
 			return err == nil
 		})
 		if err != nil {

@@ -86,7 +86,7 @@ func (l *linker) resource(ref string) string {
 		if isMarkdown(name) {
 			return l.document(name)
 		}
-		if abs := l.beside(name, query); abs != "" {
+		if abs := l.attached(name, query); abs != "" {
 			return abs
 		}
 	}
@@ -101,9 +101,9 @@ func (l *linker) resource(ref string) string {
 	return abs
 }
 
-// beside returns the URL of a file that generators take along with the page:
+// attached returns the URL of a file that generators take along with the page:
 // they know it by its name from the file that links to it.
-func (l *linker) beside(name, query string) string {
+func (l *linker) attached(name, query string) string {
 	if l.s.kind == Hugo || l.s.kind == Jekyll || strings.HasPrefix(name, "/") {
 		return ""
 	}

@@ -146,7 +146,7 @@ func (f *fixture) start(path string) *process {
 func (f *fixture) sync(path string) *mirror.Report {
 	f.Helper()
 	p := f.start(path)
-	ctx, cancel := context.WithTimeout(f.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(f.Context(), 3*stopTimeout)
 	defer cancel()
 	report, err := mirror.Sync(ctx, from, p.src, p.site, nil)
 	if err != nil {

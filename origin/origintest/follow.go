@@ -210,7 +210,7 @@ func (f *fixture) soon(what string, do func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		f.Fatalf("%s does not end:\n%s", what, stacks())
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// patience is how long something that ends may take, on a slow machine.
-const patience = 10 * time.Second
+// stopTimeout is how long something that ends may take, on a slow machine.
+const stopTimeout = 10 * time.Second
 
 // after is how many changes a stream may still yield when its context has
 // ended: what it had at hand.
@@ -224,7 +224,7 @@ func stacks() string {
 // noWorkers fails if goroutines stay that were not there before.
 func (f *fixture) noWorkers(before map[string]string, whose string) {
 	f.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(stopTimeout)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -172,7 +172,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestAnew(t *testing.T) {
+func TestReadAgain(t *testing.T) {
 	f := newFake(t)
 	f.fill(5)
 	s := f.run(t, nil, "")

@@ -107,7 +107,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	}
 	text := b.Content
 	if yaml {
-		if !b.Whole {
+		if !b.Complete {
 			text = wholePages(text)
 		}
 		if text, err = fromYAML(bytes.NewReader(text)); err != nil {
@@ -120,7 +120,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 		}
 		return true
 	})
-	if err != nil && (b.Whole || l.pages == 0) {
+	if err != nil && (b.Complete || l.pages == 0) {
 		return nil, r.refuse(ctx, at.URL, err)
 	}
 	if head != nil {
@@ -130,7 +130,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	}
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
 	more, unending := kit.Extent(b)
-	l.unending, l.guessed = unending, !b.Whole && !unending
+	l.unending, l.guessed = unending, !b.Complete && !unending
 	l.pages, l.bare = int(more*float64(l.pages)), int(more*float64(l.bare))
 	return l, nil
 }

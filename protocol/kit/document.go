@@ -57,7 +57,7 @@ func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.
 // not known, it is 1, and unending is set.
 func Extent(b *fetch.Beginning) (times float64, unending bool) {
 	switch {
-	case b.Whole:
+	case b.Complete:
 		return 1, false
 	case b.Size < 0 || b.Read == 0:
 		return 1, true

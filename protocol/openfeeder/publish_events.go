@@ -32,12 +32,12 @@ type commit struct {
 type burst struct {
 	last   uint64 // sequence number
 	frames []byte
-	places []mark // of the commits, for who has seen some of them
-	gone   bool   // pages are gone
+	ends   []commitEnd // of the commits, for who has seen some of them
+	gone   bool        // pages are gone
 }
 
-// mark says where the events of a commit end.
-type mark struct {
+// commitEnd says where the events of a commit end.
+type commitEnd struct {
 	seq uint64
 	end int
 }
@@ -47,14 +47,14 @@ func (b *burst) add(c commit) {
 	if len(c.frames) > 0 {
 		b.gone = b.gone || c.gone
 		b.frames = append(b.frames, c.frames...)
-		b.places = append(b.places, mark{c.seq, len(b.frames)})
+		b.ends = append(b.ends, commitEnd{c.seq, len(b.frames)})
 	}
 }
 
 // after gives the events after a sequence number.
 func (b *burst) after(seq uint64) []byte {
 	n := 0
-	for _, m := range b.places {
+	for _, m := range b.ends {
 		if m.seq > seq {
 			break
 		}
@@ -66,18 +66,18 @@ func (b *burst) after(seq uint64) []byte {
 // events are the newest events, which are read and encoded once for all who
 // listen.
 type events struct {
-	mu      sync.Mutex
-	clients int
-	cancel  context.CancelFunc // of the goroutine that reads
-	first   uint64             // the events after it are at hand
-	slow    uint64             // those between it and first are not because pages are gone
-	at      uint64             // up to here
-	bursts  []burst
-	size    int           // bytes of their frames
-	moved   chan struct{} // closed when one of these changes
-	err     error         // why there are no more
-	told    bool          // one listener has given err to the gateway, for its log
-	catch   chan struct{} // places for those who are told of what was before
+	mu       sync.Mutex
+	clients  int
+	cancel   context.CancelFunc // of the goroutine that reads
+	first    uint64             // the events after it are at hand
+	slow     uint64             // those between it and first are not because pages are gone
+	at       uint64             // up to here
+	bursts   []burst
+	size     int           // bytes of their frames
+	moved    chan struct{} // closed when one of these changes
+	err      error         // why there are no more
+	reported bool          // one listener has given err to the gateway, for its log
+	catch    chan struct{} // places for those who are told of what was before
 }
 
 var (
@@ -105,7 +105,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 		e.cancel()
 	}
 	site := v.Site()
-	e.slow, e.first, e.at, e.bursts, e.size, e.err, e.told = site.Seq, site.Seq, site.Seq, nil, 0, nil, false
+	e.slow, e.first, e.at, e.bursts, e.size, e.err, e.reported = site.Seq, site.Seq, site.Seq, nil, 0, nil, false
 	moved := make(chan struct{})
 	if e.moved != nil {
 		close(e.moved)
@@ -137,10 +137,10 @@ func (e *events) fault(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil && errors.Is(err, e.err) {
-		if e.told {
+		if e.reported {
 			return nil
 		}
-		e.told = true
+		e.reported = true
 	}
 	return err
 }
@@ -260,7 +260,7 @@ func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 // committed at a time. The id of a commit's last event is its token; the others
 // have that of the commit before, so that nothing is lost by who has seen but
 // some of them.
-func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, told string) iter.Seq2[commit, error] {
+func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, reported string) iter.Seq2[commit, error] {
 	return func(yield func(commit, error) bool) {
 		site := v.Site()
 		if from >= site.Seq {
@@ -283,11 +283,11 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 				return false
 			}
 			c := commit{seq: seq, gone: gone}
-			id := eventID(site, from, told)
-			from, told = seq, kit.FormatTime(at)
+			id := eventID(site, from, reported)
+			from, reported = seq, kit.FormatTime(at)
 			for i, e := range group {
 				if i == len(group)-1 {
-					id = eventID(site, from, told)
+					id = eventID(site, from, reported)
 				}
 				c.frames = append(c.frames, frame(e.name, id, e.data)...)
 			}

@@ -46,10 +46,10 @@ func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.
 }
 
 const (
-	heartbeat = 15 * time.Second
-	patience  = 10 * time.Second // with a client that takes nothing
-	atOnce    = 32 << 10         // bytes that it has to take in that time
-	catching  = 4                // clients that are told of what was before, at a time
+	heartbeat    = 15 * time.Second
+	writeTimeout = 10 * time.Second // with a client that takes nothing
+	atOnce       = 32 << 10         // bytes that it has to take in that time
+	catching     = 4                // clients that are told of what was before, at a time
 )
 
 // listen answers with the log from a place on, as server-sent events, for as
@@ -225,7 +225,7 @@ func (l *listener) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), atOnce)
 		// A writer without deadlines, as in tests, has none to renew.
-		_ = l.control.SetWriteDeadline(time.Now().Add(patience))
+		_ = l.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := l.w.Write(b[:n]); err != nil {
 			return err
 		}

@@ -178,9 +178,9 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
 	case r.pl.puts && more: // each page of the log stands for itself
-		s.AsOf = r.told
+		s.AsOf = r.reported
 		// A page that has changed before that place, and after it too, is told of there.
-		s.SyncToken = token{T: r.told, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
+		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
@@ -224,14 +224,14 @@ func start(t time.Time) time.Time {
 
 // replying is a page of a reply as it is made.
 type replying struct {
-	p    *publisher
-	v    millrace.View
-	site millrace.Site
-	q    query
-	pl   plan
-	at   place
-	c    *changes
-	told string // the time of the last commit that was told
+	p        *publisher
+	v        millrace.View
+	site     millrace.Site
+	q        query
+	pl       plan
+	at       place
+	c        *changes
+	reported string // the time of the last commit that was told
 }
 
 func (r *replying) full() bool {
@@ -250,7 +250,7 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 			continue
 		}
 		if r.full() && !c.Time.Equal(last) {
-			r.told = kit.FormatTime(last)
+			r.reported = kit.FormatTime(last)
 			r.at.Seq, err = r.v.SeqAt(ctx, last)
 			return true, err
 		}

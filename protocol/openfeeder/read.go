@@ -82,11 +82,11 @@ type cursor struct {
 	Token string    `json:"token,omitempty"` // everything before it has been applied; "" = the index is read
 	// ETag is of the reply about Token, if that had nothing to tell.
 	ETag string `json:"etag,omitempty"`
-	// Told says that the site tells of deletions. If it does not, Polls counts
+	// ReportsDeletions says that the site tells of deletions. If it does not, Polls counts
 	// the replies since the index was last compared.
-	Told  bool           `json:"told,omitempty"`
-	Polls int            `json:"polls,omitempty"`
-	Files []kit.Resource `json:"files,omitempty"` // of the index of a static feed
+	ReportsDeletions bool           `json:"told,omitempty"`
+	Polls            int            `json:"polls,omitempty"`
+	Files            []kit.Resource `json:"files,omitempty"` // of the index of a static feed
 	// AsOf is the time of Token, of a cursor of deletions.
 	AsOf time.Time `json:"as_of,omitzero"`
 }
@@ -172,7 +172,7 @@ func (r *run) read(ctx context.Context) error {
 	if r.is.Feed.Static {
 		return r.static(ctx)
 	}
-	if r.is.Token != "" && (r.is.Told || r.is.Polls < r.o.Compare) {
+	if r.is.Token != "" && (r.is.ReportsDeletions || r.is.Polls < r.o.Compare) {
 		err := r.poll(ctx)
 		if !errors.Is(err, errResync) {
 			return err
@@ -196,11 +196,11 @@ func (r *run) poll(ctx context.Context) error {
 			return r.Mark(c, false, "")
 		}
 		s := &reply.Sync
-		if s.DeletedTracking != nil && !*s.DeletedTracking && c.Told {
+		if s.DeletedTracking != nil && !*s.DeletedTracking && c.ReportsDeletions {
 			return errResync
 		}
-		if len(reply.Deleted) > 0 && !c.Told {
-			c.Told, c.Polls = true, 0
+		if len(reply.Deleted) > 0 && !c.ReportsDeletions {
+			c.ReportsDeletions, c.Polls = true, 0
 		}
 		if err := r.put(ctx, reply); err != nil {
 			return err
@@ -336,7 +336,7 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if head.size = max(b.Size, b.Read); !b.Whole {
+	if head.size = max(b.Size, b.Read); !b.Complete {
 		return nil, nil, fmt.Errorf("%s: it is longer than the %d bytes that are looked at: %w", target, probeBytes, millrace.ErrTooLarge)
 	}
 	r.probeCost.Bytes += head.size

@@ -76,14 +76,14 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	if c.Feed.Static {
 		return nil, fmt.Errorf("%s: %s is a feed of files, which does not tell of deletions: %w", Name, c.Feed.Endpoint, errors.ErrUnsupported)
 	}
-	since, etag, anew := c.Token, c.ETag, c.Token == ""
-	if was := r.was.AsOf; anew && !was.IsZero() && (from.IsZero() || was.Before(from)) {
+	since, etag, restart := c.Token, c.ETag, c.Token == ""
+	if was := r.was.AsOf; restart && !was.IsZero() && (from.IsZero() || was.Before(from)) {
 		from = was // of a feed that has moved, whose tokens may mean nothing now
 	}
 	switch {
-	case anew && from.IsZero():
+	case restart && from.IsZero():
 		since = kit.FormatTime(now)
-	case anew, !from.IsZero() && from.Before(c.AsOf.Add(coarse)):
+	case restart, !from.IsZero() && from.Before(c.AsOf.Add(coarse)):
 		since, etag = kit.FormatTime(from.Add(-skew).UTC()), ""
 	}
 	told := map[string]time.Time{}
@@ -96,9 +96,9 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 		r.bury(reply, told)
 		if s.DeletedTracking != nil {
 			gap = gap || !*s.DeletedTracking
-			c.Told = c.Told || *s.DeletedTracking
+			c.ReportsDeletions = c.ReportsDeletions || *s.DeletedTracking
 		}
-		c.Told = c.Told || len(reply.Deleted) > 0
+		c.ReportsDeletions = c.ReportsDeletions || len(reply.Deleted) > 0
 		if len(reply.Deleted) == keptTombstones && s.Next == "" || len(told) > maxGone {
 			return r.lost("there may be more deletions than it tells of")
 		}
@@ -112,15 +112,15 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 		return nil
 	})
 	switch {
-	case gone(err) && !anew:
+	case gone(err) && !restart:
 		return nil, r.lost(err.Error())
-	case anew && (gone(err) || errors.Is(err, millrace.ErrInvalid)):
+	case restart && (gone(err) || errors.Is(err, millrace.ErrInvalid)):
 		return nil, fmt.Errorf("%s: %s does not tell of deletions: %w: %w", Name, r.Root, errors.ErrUnsupported, err)
 	case err != nil:
 		return nil, err
 	}
-	if !c.Told {
-		if err := r.tells(ctx); err != nil {
+	if !c.ReportsDeletions {
+		if err := r.probeDeletions(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -157,9 +157,9 @@ func (r *run) lost(why string) error {
 	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.Root, why, millrace.ErrConflict)
 }
 
-// tells asks whether a site that has not told of a deletion yet would do so:
+// probeDeletions asks whether a site that has not told of a deletion yet would do so:
 // one whose index has a token does.
-func (r *run) tells(ctx context.Context) error {
+func (r *run) probeDeletions(ctx context.Context) error {
 	target := r.is.Feed.query("limit", strconv.Itoa(1), "page", strconv.Itoa(1))
 	_, body, err := r.get(ctx, target, "")
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *run) tells(ctx context.Context) error {
 	if err != nil {
 		return kit.FormatURL(err, target)
 	}
-	if r.is.Told = x.SyncToken != ""; !r.is.Told {
+	if r.is.ReportsDeletions = x.SyncToken != ""; !r.is.ReportsDeletions {
 		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.Root, errors.ErrUnsupported)
 	}
 	return nil

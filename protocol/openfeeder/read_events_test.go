@@ -72,7 +72,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	return woken, err
 }
 
-func tell(w http.ResponseWriter, text string) {
+func sendEvent(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text)
 	_ = http.NewResponseController(w).Flush()
 }
@@ -84,13 +84,13 @@ func TestWake(t *testing.T) {
 		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
 			switch n {
 			case 1:
-				tell(w, "\ufeffretry: 5000\nevent: ready\nid: 1\ndata: {}\n\n")
+				sendEvent(w, "\ufeffretry: 5000\nevent: ready\nid: 1\ndata: {}\n\n")
 				time.Sleep(14 * time.Second)
-				tell(w, ":\n\n")
+				sendEvent(w, ":\n\n")
 				time.Sleep(14 * time.Second)
-				tell(w, "event: added\r\nid: 2\r\ndata: {}\r\n\r\nevent: updated\rid: 3\rdata: a\rdata: b\r\r")
+				sendEvent(w, "event: added\r\nid: 2\r\ndata: {}\r\n\r\nevent: updated\rid: 3\rdata: a\rdata: b\r\r")
 			case 2:
-				tell(w, "id\nid: 4\nunknown: x\ndata\n\nid: 5\ndata: not finished\n")
+				sendEvent(w, "id\nid: 4\nunknown: x\ndata\n\nid: 5\ndata: not finished\n")
 			default:
 				<-r.Context().Done()
 			}
@@ -116,9 +116,9 @@ func TestWake(t *testing.T) {
 func TestWakeFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, _ int) {
-			tell(w, "event: ready\nid: 7\ndata: {}\n\n:\n\n")
+			sendEvent(w, "event: ready\nid: 7\ndata: {}\n\n:\n\n")
 			time.Sleep(10 * time.Second)
-			tell(w, "id: 8\nevent: deleted\ndata: {}\n\n")
+			sendEvent(w, "id: 8\nevent: deleted\ndata: {}\n\n")
 			<-r.Context().Done()
 		}}
 		woken, _ := s.wake(t, "7", 20*time.Second)
@@ -132,7 +132,7 @@ func TestWakeFrom(t *testing.T) {
 func TestWakeResync(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter){
 		"refused": func(w http.ResponseWriter) { w.WriteHeader(http.StatusGone) },
-		"told":    func(w http.ResponseWriter) { tell(w, string(stop(resyncRequired, "read the index"))) },
+		"told":    func(w http.ResponseWriter) { sendEvent(w, string(stop(resyncRequired, "read the index"))) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
@@ -140,7 +140,7 @@ func TestWakeResync(t *testing.T) {
 					refuse(w)
 					return
 				}
-				tell(w, "event: ready\nid: 9\ndata: {}\n\n")
+				sendEvent(w, "event: ready\nid: 9\ndata: {}\n\n")
 				<-r.Context().Done()
 			}}
 			woken, _ := s.wake(t, "old", 20*time.Second)
@@ -159,25 +159,25 @@ func TestWakeHostile(t *testing.T) {
 		"closes at once": func(http.ResponseWriter, *http.Request, int) {},
 		"endless line": func(w http.ResponseWriter, r *http.Request, _ int) {
 			for r.Context().Err() == nil {
-				tell(w, line)
+				sendEvent(w, line)
 			}
 		},
 		"endless comments": func(w http.ResponseWriter, r *http.Request, _ int) {
 			for r.Context().Err() == nil {
-				tell(w, ":"+line+"\n")
+				sendEvent(w, ":"+line+"\n")
 			}
 		},
 		"endless data": func(w http.ResponseWriter, r *http.Request, _ int) {
 			for r.Context().Err() == nil {
-				tell(w, "data:"+line+"\n")
+				sendEvent(w, "data:"+line+"\n")
 			}
 		},
 		"says nothing": func(w http.ResponseWriter, r *http.Request, _ int) {
-			tell(w, ":\n\n")
+			sendEvent(w, ":\n\n")
 			<-r.Context().Done()
 		},
 		"overloaded":    func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusServiceUnavailable) },
-		"retry at once": func(w http.ResponseWriter, _ *http.Request, _ int) { tell(w, "retry: 0\n\n") },
+		"retry at once": func(w http.ResponseWriter, _ *http.Request, _ int) { sendEvent(w, "retry: 0\n\n") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &eventSite{listen: listen}
@@ -200,7 +200,7 @@ func TestWakeDown(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			tell(w, fmt.Sprintf("id: %d\ndata: {}\n\n", n))
+			sendEvent(w, fmt.Sprintf("id: %d\ndata: {}\n\n", n))
 			if time.Now().After(up) {
 				<-r.Context().Done()
 			}
@@ -227,7 +227,7 @@ func TestWakeNowhere(t *testing.T) {
 		{"no more", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusNoContent) }, millrace.ErrNotFound},
 		{"a page", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.Header().Set("Content-Type", "text/html") }, millrace.ErrInvalid},
 		{"a key", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusUnauthorized) }, millrace.ErrForbidden},
-		{"a key no more", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { tell(w, string(stop(authRequired, "no"))) }, millrace.ErrForbidden},
+		{"a key no more", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { sendEvent(w, string(stop(authRequired, "no"))) }, millrace.ErrForbidden},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &eventSite{about: tt.about, listen: tt.listen}

@@ -73,13 +73,13 @@ func (r *run) whole(ctx context.Context, alone bool) error {
 	switch {
 	case c.Token != "" && first.TotalPages <= 1:
 		// An index with a token is of one state, and tells of deletions.
-		c.Told = true
+		c.ReportsDeletions = true
 		err = r.names(ctx, first)
 	case c.Token != "":
-		c.Told = true
+		c.ReportsDeletions = true
 		c.Token, err = r.everything(ctx)
 	default:
-		c.Told = r.was.Told && r.was.Feed == r.is.Feed
+		c.ReportsDeletions = r.was.ReportsDeletions && r.was.Feed == r.is.Feed
 		if c.Token, err = r.now(ctx); err == nil {
 			var all bool
 			all, err = r.pages(ctx, first)
@@ -95,7 +95,7 @@ func (r *run) whole(ctx context.Context, alone bool) error {
 		}
 	}
 	if !complete {
-		c.Told, c.Polls = false, r.o.Compare // the next time all over
+		c.ReportsDeletions, c.Polls = false, r.o.Compare // the next time all over
 	}
 	return r.Mark(c, complete, "")
 }
@@ -107,10 +107,10 @@ func (r *run) catchUp(ctx context.Context, c *cursor) error {
 	token := c.Token
 	err := r.since(ctx, token, "", func(reply *changes, etag string) error {
 		s := &reply.Sync
-		if s.DeletedTracking != nil && !*s.DeletedTracking && c.Told {
+		if s.DeletedTracking != nil && !*s.DeletedTracking && c.ReportsDeletions {
 			return errResync
 		}
-		c.Told = c.Told || len(reply.Deleted) > 0
+		c.ReportsDeletions = c.ReportsDeletions || len(reply.Deleted) > 0
 		if c.ETag = ""; s.Next == "" && s.SyncToken == token {
 			c.ETag = etag
 		}

@@ -174,11 +174,11 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	if err := json.Unmarshal([]byte(m.Cursor), &c); err != nil {
 		f.t.Error(err)
 	}
-	all := m.Complete || !c.Told // the index was read, and perhaps did not stand still
+	all := m.Complete || !c.ReportsDeletions // the index was read, and perhaps did not stand still
 	if all && f.good && f.breaks == f.h.breaks.Load() {
 		f.t.Error("the index is read, though the token is good")
 	}
-	f.good = c.Told
+	f.good = c.ReportsDeletions
 	named := map[string]bool{}
 	for _, c := range pending {
 		if c.Kind == millrace.Delete {

@@ -90,8 +90,8 @@ func list(number, total int, urls ...string) string {
 
 func pageURL(number int) string { return fmt.Sprintf("/openfeeder?limit=50&page=%d", number) }
 
-// told gives a stream in short words, and the cursor at its end.
-func told(t *testing.T, src millrace.Source, since millrace.Cursor) (said []string, cursor millrace.Cursor, err error) {
+// readStream gives a stream in short words, and the cursor at its end.
+func readStream(t *testing.T, src millrace.Source, since millrace.Cursor) (said []string, cursor millrace.Cursor, err error) {
 	t.Helper()
 	for c, err := range src.Changes(t.Context(), since) {
 		switch {
@@ -146,7 +146,7 @@ func TestReadDiscovery(t *testing.T) {
 					s.answers[k] = v
 				}
 			}
-			said, _, err := told(t, s.reader(nil), "")
+			said, _, err := readStream(t, s.reader(nil), "")
 			got := strings.Join(said, " ")
 			if err != nil {
 				got = "error " + protocoltest.ErrorAt(err)
@@ -174,7 +174,7 @@ func TestReadOtherName(t *testing.T) {
 			}}
 			var notes []string
 			r := s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Rule) }}})
-			said, _, err := told(t, r, "")
+			said, _, err := readStream(t, r, "")
 			if got := strings.Join(said, " "); err != nil || got != "+/a +/b +/c skip https://bank.example/d whole" {
 				t.Errorf("%s, %v", got, err)
 			}
@@ -219,7 +219,7 @@ func TestReadIndex(t *testing.T) {
 				s.answers[k] = v
 			}
 			var notes []string
-			said, _, err := told(t, s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) {
+			said, _, err := readStream(t, s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) {
 				if n.Rule != Name+"/9/x-openfeeder" && n.Rule != Name+"/8/error-body" {
 					notes = append(notes, strings.TrimPrefix(n.Rule, Name+"/"))
 				}
@@ -249,7 +249,7 @@ func TestReadCompare(t *testing.T) {
 		if i == 5 {
 			s.answers["/openfeeder"] = reply("two", `},"added":[],"updated":[],"deleted":[{"url":"`+strange+`/b","deleted_at":"2026-01-01T00:00:00Z"}]`)
 		}
-		said, c, err := told(t, src, cursor)
+		said, c, err := readStream(t, src, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestReadCompare(t *testing.T) {
 	// 410 means the index once more.
 	s.answers["/openfeeder?since=two"] = "410 " + string(failure{resyncRequired, "Too old."}.encode())
 	s.answers["/openfeeder"] = "400 x"
-	if said, _, err := told(t, src, cursor); err != nil || strings.Join(said, " ") != "+/a +/b whole" {
+	if said, _, err := readStream(t, src, cursor); err != nil || strings.Join(said, " ") != "+/a +/b whole" {
 		t.Errorf("%v, %v", said, err)
 	}
 }
@@ -277,7 +277,7 @@ func TestReadFullTombstones(t *testing.T) {
 			"/openfeeder": reply("one", `},"added":[],"updated":[],"deleted":[{"url":"`+strange+`/gone","deleted_at":"2026-01-01T00:00:00Z"}]`),
 		}}
 		src := s.reader(nil)
-		_, cursor, err := told(t, src, "")
+		_, cursor, err := readStream(t, src, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,11 +288,11 @@ func TestReadFullTombstones(t *testing.T) {
 		s.answers[pageURL(1)] = list(1, 1, "/a")
 		s.answers["/openfeeder?since=one"] = reply("two", `},"added":[],"updated":[],"deleted":[`+strings.Join(dead, ",")+`]`)
 		s.answers["/openfeeder"] = reply("two", `},"added":[],"updated":[],"deleted":[]`)
-		said, cursor, err := told(t, src, cursor)
+		said, cursor, err := readStream(t, src, cursor)
 		if err != nil || len(said) < n || said[n-1] != fmt.Sprintf("-/%d", n-1) {
 			t.Fatalf("%q %v", said, err)
 		}
-		if later, _, err := told(t, src, cursor); err != nil || strings.Join(later, " ") != "mark" {
+		if later, _, err := readStream(t, src, cursor); err != nil || strings.Join(later, " ") != "mark" {
 			t.Errorf("later: %q %v", later, err)
 		}
 		return strings.Join(said[n:], " ")
@@ -317,7 +317,7 @@ func TestReadStatic(t *testing.T) {
 		header: map[string]http.Header{"/f/index.json": {"Etag": {`"i"`}}, "/f/2": {"Etag": {`"j"`}}},
 	}
 	src := s.reader(nil)
-	said, cursor, err := told(t, src, "")
+	said, cursor, err := readStream(t, src, "")
 	if got := strings.Join(said, " "); err != nil || got != "+/a skip "+strange+"/b +/c whole" {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -328,12 +328,12 @@ func TestReadStatic(t *testing.T) {
 	if _, err := src.Page(t.Context(), millrace.Ref{URL: "/c"}); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("a page without a file: %v", err)
 	}
-	if said, _, err := told(t, src, cursor); err != nil || strings.Join(said, " ") != "mark" {
+	if said, _, err := readStream(t, src, cursor); err != nil || strings.Join(said, " ") != "mark" {
 		t.Errorf("nothing has changed: %v, %v", said, err)
 	}
 	s.answers["/f/2"] = `{"schema":"openfeeder/1.0","items":[],"next":"index.json"}`
 	s.header["/f/2"] = nil
-	if _, _, err := told(t, src, cursor); !errors.Is(err, millrace.ErrInvalid) {
+	if _, _, err := readStream(t, src, cursor); !errors.Is(err, millrace.ErrInvalid) {
 		t.Errorf("an index in a circle: %v", err)
 	}
 }
@@ -432,7 +432,7 @@ func TestReadKey(t *testing.T) {
 	o := &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Key: func(origin string) string {
 		return map[string]string{strange: "k"}[origin]
 	}}}
-	if _, _, err := told(t, NewReader(&http.Client{Transport: spy}, strange, o), ""); err != nil {
+	if _, _, err := readStream(t, NewReader(&http.Client{Transport: spy}, strange, o), ""); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(seen)

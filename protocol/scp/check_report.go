@@ -60,7 +60,7 @@ func (f *File) Report(ctx context.Context) (*FileReport, error) {
 }
 
 // verify goes through the file, and says in r what it found.
-func (f *File) verify(ctx context.Context, r *FileReport) (Verdict, error) {
+func (f *File) verify(ctx context.Context, r *FileReport) (CheckResult, error) {
 	m := f.Metadata()
 	r.ID, r.Section, r.Type = m.ID, m.Section, m.Type
 	found, err := f.Verify(ctx)

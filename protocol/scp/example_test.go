@@ -13,8 +13,8 @@ const file = `{"collection":{"id":"id-1","section":"blog","type":"snapshot","gen
 
 func ExampleOpen() {
 	c, _ := scp.Open(strings.NewReader(file), int64(len(file)), nil)
-	verdict, err := c.Verify(context.Background())
-	fmt.Println(c.Metadata().Section, verdict.Checksum, verdict.Pages, err)
+	result, err := c.Verify(context.Background())
+	fmt.Println(c.Metadata().Section, result.Checksum, result.Pages, err)
 	for page, err := range c.Pages(context.Background()) {
 		fmt.Println(page.URL, page.Title, err)
 	}

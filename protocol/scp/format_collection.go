@@ -68,8 +68,8 @@ func (c *Collection) Metadata() Metadata { return c.meta }
 // Coding gives the content coding of the file: "zstd", "gzip", or "" for none.
 func (c *Collection) Coding() string { return c.coding }
 
-// Verdict says what a file is that has been gone through.
-type Verdict struct {
+// CheckResult says what a file is that has been gone through.
+type CheckResult struct {
 	// Checksum says how the checksum was understood, since a file cannot
 	// contain its own hash: "cut" is that of the file without the member,
 	// "empty" and "zeros" that of the file with "" or zeros in it, "pages-only"
@@ -90,8 +90,8 @@ type Verdict struct {
 // it says of a refused file goes as far as it came. Errors are
 // [*millrace.FormatError] without the URL, those of the reader, or that of the
 // context.
-func (c *Collection) Verify(ctx context.Context) (Verdict, error) {
-	var v Verdict
+func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
+	var v CheckResult
 	sum := sha256.New()
 	p, err := c.read(ctx, false, sum, &v, func(_ *page, skipped error) bool {
 		if skipped == nil {
@@ -125,7 +125,7 @@ func (c *Collection) Verify(ctx context.Context) (Verdict, error) {
 func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		on := true
-		_, err := c.read(ctx, true, nil, new(Verdict), func(w *page, skipped error) bool {
+		_, err := c.read(ctx, true, nil, new(CheckResult), func(w *page, skipped error) bool {
 			if skipped != nil {
 				on = yield(nil, skipped)
 			} else {
@@ -142,7 +142,7 @@ func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error]
 // read goes through the file, and gives each page to a function that says
 // whether to go on: a page, or why it is skipped. keep: it wants to know what
 // the pages say. What is hashed leaves out the member checksum.
-func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verdict, each func(*page, error) bool) (*parser, error) {
+func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *CheckResult, each func(*page, error) bool) (*parser, error) {
 	p := &parser{limits: c.limits, keep: keep}
 	r, size, coding := c.r, c.size, c.coding
 	if keep && c.plain > 0 {

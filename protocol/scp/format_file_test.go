@@ -103,11 +103,11 @@ func withSum(rule string, lines ...string) string {
 	return member(`,"checksum":"sha256:` + hex.EncodeToString(sum[:]) + `"`)
 }
 
-func verify(t *testing.T, file string, o *OpenOptions) (Verdict, error) {
+func verify(t *testing.T, file string, o *OpenOptions) (CheckResult, error) {
 	t.Helper()
 	c, err := Open(strings.NewReader(file), int64(len(file)), o)
 	if err != nil {
-		return Verdict{}, err
+		return CheckResult{}, err
 	}
 	return c.Verify(t.Context())
 }
@@ -202,17 +202,17 @@ func TestGoodFiles(t *testing.T) {
 	skippable := "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
 	for _, c := range []struct {
 		name, file string
-		want       Verdict
+		want       CheckResult
 	}{
-		{"no pages", plainMetadata, Verdict{}},
-		{"no final line end", first + second, Verdict{Pages: 2}},
-		{"CRLF", strings.ReplaceAll(first+second+"\n", "\n", "\r\n"), Verdict{Pages: 2}},
-		{"duplicate", first + second + "\n" + second, Verdict{Pages: 3}},
-		{"gzip of two members", string(zipped([]byte(first))) + string(zipped([]byte(second))), Verdict{Pages: 2}},
-		{"zstd of two frames", skippable + string(packed([]byte(first))) + skippable + string(packed([]byte(second))) + skippable, Verdict{Pages: 2}},
-		{"gzip of no name but its own", string(zipped([]byte(first))), Verdict{Pages: 1}},
-		{"a page in its own", first + bad + "\n" + second, Verdict{Pages: 2, Skipped: 1}},
-		{"a small bomb", string(packed([]byte(first + strings.Repeat(" ", 1<<19) + second))), Verdict{Pages: 2}},
+		{"no pages", plainMetadata, CheckResult{}},
+		{"no final line end", first + second, CheckResult{Pages: 2}},
+		{"CRLF", strings.ReplaceAll(first+second+"\n", "\n", "\r\n"), CheckResult{Pages: 2}},
+		{"duplicate", first + second + "\n" + second, CheckResult{Pages: 3}},
+		{"gzip of two members", string(zipped([]byte(first))) + string(zipped([]byte(second))), CheckResult{Pages: 2}},
+		{"zstd of two frames", skippable + string(packed([]byte(first))) + skippable + string(packed([]byte(second))) + skippable, CheckResult{Pages: 2}},
+		{"gzip of no name but its own", string(zipped([]byte(first))), CheckResult{Pages: 1}},
+		{"a page in its own", first + bad + "\n" + second, CheckResult{Pages: 2, Skipped: 1}},
+		{"a small bomb", string(packed([]byte(first + strings.Repeat(" ", 1<<19) + second))), CheckResult{Pages: 2}},
 	} {
 		v, err := verify(t, c.file, nil)
 		c.want.Checksum, c.want.Bytes = "none", v.Bytes

@@ -15,9 +15,9 @@ import (
 )
 
 // ours reads a line, with what it says and without.
-func ours(t *testing.T, line []byte) (verdict, *page, issue) {
+func ours(t *testing.T, line []byte) (lineResult, *page, issue) {
 	t.Helper()
-	read := func(keep bool) (verdict, *parser) {
+	read := func(keep bool) (lineResult, *parser) {
 		p := &parser{limits: new(OpenOptions).resolve(), keep: keep}
 		switch ok := p.parsePage(line); {
 		case !ok && p.fatal.reason == "":
@@ -45,7 +45,7 @@ func ours(t *testing.T, line []byte) (verdict, *page, issue) {
 }
 
 // agree fails unless the parser and the oracle make the same of a line.
-func agree(t *testing.T, line []byte) verdict {
+func agree(t *testing.T, line []byte) lineResult {
 	t.Helper()
 	got, w, why := ours(t, line)
 	if got == skipped && why.reason == "the name is there twice" {

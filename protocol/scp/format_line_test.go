@@ -12,7 +12,7 @@ import (
 type lineCase struct {
 	name     string
 	old, new string // of plainLine
-	want     verdict
+	want     lineResult
 	at, rule string // its position and the rule that it breaks
 }
 
@@ -22,7 +22,7 @@ func (c *lineCase) line() string { return strings.Replace(plainLine, c.old, c.ne
 
 const oneBlock = `{"type":"text","text":"x"}`
 
-func aBlock(name, block string, want verdict, at, rule string) lineCase {
+func aBlock(name, block string, want lineResult, at, rule string) lineCase {
 	return lineCase{name, oneBlock, block, want, at, rule}
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// verdict is what becomes of a line.
-type verdict int
+// lineResult is what becomes of a line.
+type lineResult int
 
 const (
-	taken verdict = iota
+	taken lineResult = iota
 	skipped
 	fatalLine
 	doubtful // the oracle does not say
@@ -35,7 +35,7 @@ var (
 	timePattern     = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
 )
 
-func (r *oracle) read(line []byte) (verdict, *page) {
+func (r *oracle) read(line []byte) (lineResult, *page) {
 	if !utf8.Valid(line) || !json.Valid(line) || depthOf(line) > maxDepth {
 		return fatalLine, nil
 	}

@@ -19,7 +19,7 @@ func TestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := c.Verify(t.Context())
-	if err != nil || v != (Verdict{Checksum: "cut", Pages: 1, Bytes: int64(len(vector))}) {
+	if err != nil || v != (CheckResult{Checksum: "cut", Pages: 1, Bytes: int64(len(vector))}) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	m := Metadata{ID: "id-1", Section: "blog", Type: "snapshot", Generated: time.Date(2026, 11, 21, 8, 54, 18, 581313000, time.UTC), Version: "0.1"}

@@ -126,7 +126,7 @@ type run struct {
 	sites     []string        // origins that the pages may have
 	hosts     map[string]bool // of collections that were noted
 	again     bool            // something was passed over: the next run has another look
-	told      time.Time       // when the oldest collection that was taken was generated
+	generated time.Time       // when the oldest collection that was taken was generated
 	probeCost *protocol.Cost  // of discovery, which is all that is done; nil: it is not
 }
 
@@ -232,7 +232,7 @@ func remote(ctx context.Context, err error) error {
 
 func (r *run) mark(c cursor, whole bool, section string) error {
 	m := kit.Checkpoint(c, whole, section)
-	m.Time = r.told
+	m.Time = r.generated
 	return r.Give(m, nil)
 }
 

@@ -27,15 +27,15 @@ func (r *run) read(ctx context.Context, f *found) error {
 	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
 	// Without a section of before, only everything together says what has gone
 	// with it.
-	anew := false
+	again := false
 	for _, s := range r.was.Sections {
 		if slices.Contains(names, s.Name) || f.offer.flawed {
 			is.Sections = append(is.Sections, s)
 		} else {
-			anew = true
+			again = true
 		}
 	}
-	err := r.sections(ctx, f, names, is, anew)
+	err := r.sections(ctx, f, names, is, again)
 	if errors.Is(err, kit.ErrStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
 		return err
 	}
@@ -51,12 +51,12 @@ func (r *run) read(ctx context.Context, f *found) error {
 
 // sections applies sections one after the other. One that is refused does not
 // stop the others, but makes the stream end with its error.
-func (r *run) sections(ctx context.Context, f *found, names []string, is cursor, anew bool) error {
+func (r *run) sections(ctx context.Context, f *found, names []string, is cursor, again bool) error {
 	var refused error
-	whole, marked := anew, false
+	whole, marked := again, false
 	for i, name := range names {
 		was := r.was.section(name)
-		so, all, err := r.section(ctx, f, was, anew)
+		so, all, err := r.section(ctx, f, was, again)
 		if err != nil {
 			if errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 				return err
@@ -68,7 +68,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 			continue
 		}
 		whole = whole && all
-		if is = is.with(so); anew || so.same(was) {
+		if is = is.with(so); again || so.same(was) {
 			continue
 		}
 		c := is
@@ -99,7 +99,7 @@ func (s *applied) same(as applied) bool {
 
 // section applies what is new of a section, or all of it anew. whole: every page
 // of it was named.
-func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is applied, whole bool, err error) {
+func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, whole bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
 	if snapshot != nil && snapshot.generated.Before(was.Snapshot) {
@@ -114,7 +114,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is
 		snapshot = nil
 	}
 	switch {
-	case anew && snapshot != nil:
+	case again && snapshot != nil:
 		is = was
 		is.Files = nil
 	case resync(snapshot, deltas, was, r.o.Deltas, r.o.ReaderOptions.Deletions):

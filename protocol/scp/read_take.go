@@ -60,8 +60,8 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 	meta := c.Metadata()
 	generated := meta.Generated.Truncate(time.Second)
 	is := was.unconditional(o)
-	if r.told.IsZero() || generated.Before(r.told) {
-		r.told = generated
+	if r.generated.IsZero() || generated.Before(r.generated) {
+		r.generated = generated
 	}
 	if o.delta {
 		is.Deltas++
@@ -135,7 +135,7 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 }
 
 // judge notes what is odd about a file that was verified.
-func (r *run) judge(v Verdict, coding string, o *offered, f file, s *spool) {
+func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) {
 	url := f.url
 	named, ok := suffixOf(f.url)
 	asNamed := !ok || named == coding // else it was coded, or decoded, on the way

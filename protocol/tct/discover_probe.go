@@ -118,11 +118,11 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 		}
 		return true
 	})
-	if err != nil && (b.Whole || n == 0 || isOtherDocument(err)) {
+	if err != nil && (b.Complete || n == 0 || isOtherDocument(err)) {
 		return p.r.listError(at, err)
 	}
 	times, unending := kit.Extent(b)
-	p.unending, p.guessed = p.unending || unending, p.guessed || !b.Whole && !unending
+	p.unending, p.guessed = p.unending || unending, p.guessed || !b.Complete && !unending
 	p.Entry = cmp.Or(p.Entry, at)
 	p.Lists++
 	p.Items += int(min(maxItems, times*float64(n)))
@@ -143,7 +143,7 @@ func (p *siteProbe) sample(ctx context.Context) error {
 	var size int64
 	for _, it := range kit.Few(p.items) {
 		b, tag, err := p.fetch(ctx, it.MURL)
-		if err == nil && b.Whole {
+		if err == nil && b.Complete {
 			var d *document
 			if d, _, err = p.r.d.Decode(b.Content); err == nil {
 				page := p.r.d.Page(d)

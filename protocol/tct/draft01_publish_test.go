@@ -261,8 +261,8 @@ func TestAnnounce01(t *testing.T) {
 	if err != nil || !cmp.Equal(links, []millrace.Link{{URL: "https://docs.example/m/p/3/llm.json", Rel: "alternate", Type: "application/json", HTML: true}}) {
 		t.Errorf("%v %v", links, err)
 	}
-	beside := draft01.NewPublisher(&protocol.PublisherOptions{Protocols: []string{"scp", "tct-00"}}).Advertise(v)
-	if links, err := beside.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || !links[0].HTML || links[0].NoField {
+	also := draft01.NewPublisher(&protocol.PublisherOptions{Protocols: []string{"scp", "tct-00"}}).Advertise(v)
+	if links, err := also.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || !links[0].HTML || links[0].NoField {
 		t.Errorf("beside draft-00: %v %v", links, err)
 	}
 	for _, none := range []string{"/none", "/t"} {

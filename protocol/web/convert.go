@@ -124,8 +124,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
 }
 
-// told gives what a tag says beside the hash.
-func told(value string) (tokens string, line int) {
+// tagParts gives what a tag says beside the hash.
+func tagParts(value string) (tokens string, line int) {
 	_, rest, _ := strings.Cut(value, "-")
 	tokens, rest, _ = strings.Cut(rest, "-")
 	line, err := strconv.Atoi(rest)

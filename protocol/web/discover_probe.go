@@ -127,12 +127,12 @@ func (l *siteProbe) probeList(ctx context.Context, u string, depth int) error {
 		return fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
 	children, pages, err := l.names(b.Content, at)
-	if err != nil && (b.Whole || pages == 0 && len(children) == 0) {
+	if err != nil && (b.Complete || pages == 0 && len(children) == 0) {
 		return fmt.Errorf("%s: sitemap %s: %w", Name, u, err)
 	}
 	times, unending := kit.Extent(b)
 	size := float64(max(b.Size, b.Read))
-	l.unending, l.guessed = l.unending || unending, l.guessed || !b.Whole && !unending
+	l.unending, l.guessed = l.unending || unending, l.guessed || !b.Complete && !unending
 	l.lists, l.pages, l.bytes = l.lists+1, l.pages+times*float64(pages), l.bytes+size
 	if !free {
 		l.still += size
@@ -246,8 +246,8 @@ func (l *siteProbe) offer() *protocol.Offer {
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
 	}
 	bare := pages * int64(l.none) / int64(l.none+l.got)
-	vain := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
-	o.First = o.First.Add(o.Each, pages-bare).Add(vain, bare)
+	missCost := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
+	o.First = o.First.Add(o.Each, pages-bare).Add(missCost, bare)
 	// When a list has changed, pages are asked for of which it does not say when
 	// they have, and all of those that have no Markdown, which then come as HTML.
 	undated := 0
@@ -257,7 +257,7 @@ func (l *siteProbe) offer() *protocol.Offer {
 		}
 	}
 	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-bare)*int64(undated)/int64(len(l.times))).
-		Add(vain, bare).Add(protocol.Cost{Requests: 1, Bytes: vain.Bytes}, bare)
+		Add(missCost, bare).Add(protocol.Cost{Requests: 1, Bytes: missCost.Bytes}, bare)
 	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
 	o.WithoutContent = int(bare)
 	switch {
@@ -286,7 +286,7 @@ func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer)
 	}
 	free := fetch.ValidatorsOf(resp) != fetch.Validators{}
 	b, err := fetch.ReadBeginning(resp, feedProbeBytes)
-	if err != nil || !b.Whole {
+	if err != nil || !b.Complete {
 		return nil //nolint:nilerr // it is of no use, and the sitemaps are
 	}
 	o.First = o.First.Add(protocol.Cost{Requests: 1, Bytes: b.Size}, 1)

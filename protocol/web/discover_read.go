@@ -123,8 +123,8 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// anew looks at the site as if for the first time.
-func (r *run) anew(ctx context.Context, now time.Time) error {
+// rediscover looks at the site as if for the first time.
+func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	site, err := r.discover(ctx)
 	if err != nil {
 		return err

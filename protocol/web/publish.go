@@ -158,7 +158,7 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 
 // document gives the Markdown of a tag at its own name, without reading the page.
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
-	count, _ := told(t.Value)
+	count, _ := tagParts(t.Value)
 	h := http.Header{
 		"Content-Type":  {markdownType},
 		"Cache-Control": {revalidate},

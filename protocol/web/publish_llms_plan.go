@@ -77,7 +77,7 @@ func (p *piece) begins(bits int) bool {
 func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	identity := canon.Relative(site.Base, t.URL)
 	name := documentName(identity, t.N)
-	_, cost := told(t.Value)
+	_, cost := tagParts(t.Value)
 	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
 	return piece{
 		first: identity, last: identity, pages: 1, cost: cost + target, most: lineSpace + target,

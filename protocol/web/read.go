@@ -29,11 +29,11 @@ type reader struct {
 	listed recent.Values // states of pages, as lists say
 	hinted recent.Values // twins of pages, as a feed says
 
-	mu   sync.Mutex
-	way  manner            // how twins are named here, as far as it is known
-	odd  uint64            // see behind
-	vain map[string]int    // pages whose names were guessed in vain, by form
-	also map[string]string // other origins by which the site's pages go, each to the one they are asked at
+	mu     sync.Mutex
+	way    manner            // how twins are named here, as far as it is known
+	odd    uint64            // see behind
+	failed map[string]int    // pages whose names were guessed in vain, by form
+	also   map[string]string // other origins by which the site's pages go, each to the one they are asked at
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
@@ -92,7 +92,7 @@ var (
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		r.mu.Lock()
-		r.vain = nil // of one run: pages that were gone then tell nothing of now
+		r.failed = nil // of one run: pages that were gone then tell nothing of now
 		r.mu.Unlock()
 		return (&run{reader: r, Yield: y}).changes(ctx, since)
 	})
@@ -125,7 +125,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	r.know(r.was.Way, r.was.Also)
 	if remembered {
 		r.named = r.was.roots()
-	} else if err := r.anew(ctx, now); err != nil {
+	} else if err := r.rediscover(ctx, now); err != nil {
 		return err
 	}
 	if f := r.is.Feed; f != nil && f.Trusted {
@@ -139,7 +139,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	}
 	err := r.readSitemaps(ctx, r.named)
 	if (errors.Is(err, errMoved) || remembered && errors.Is(err, millrace.ErrNotFound)) && ctx.Err() == nil {
-		if err = r.anew(ctx, now); err == nil { // the sitemaps may have moved
+		if err = r.rediscover(ctx, now); err == nil { // the sitemaps may have moved
 			err = r.readSitemaps(ctx, r.named)
 		}
 	}

@@ -130,9 +130,9 @@ func (r *reader) learn(page, twin string, guessed bool) {
 	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
 }
 
-// maxVain is after how many pages of a form without Markdown no more names are
+// maxFailed is after how many pages of a form without Markdown no more names are
 // guessed for it.
-const maxVain = 3
+const maxFailed = 3
 
 // guesses reports whether the name of a page's Markdown is to be guessed, on a
 // site that is known to have some: nothing is known of pages of its form yet.
@@ -140,7 +140,7 @@ func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.way.Names) > 0 && r.vain[form] < maxVain
+	return len(r.way.Names) > 0 && r.failed[form] < maxFailed
 }
 
 // guessed notes that the names of a page were guessed in vain.
@@ -148,11 +148,11 @@ func (r *reader) guessed(page string) {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.vain == nil {
-		r.vain = map[string]int{}
+	if r.failed == nil {
+		r.failed = map[string]int{}
 	}
 	if _, known := r.way.Names[form]; !known {
-		r.vain[form]++
+		r.failed[form]++
 	}
 }
 

@@ -88,7 +88,7 @@ func TestReadGuess(t *testing.T) {
 			bare = append(bare, at)
 		}
 	}
-	if len(bare) != 1+maxVain {
+	if len(bare) != 1+maxFailed {
 		t.Errorf("guessed %v", bare)
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(asked), func(at string) bool { return at != "/x/index.md" })); n > 0 {
@@ -132,7 +132,7 @@ func TestReadHeldName(t *testing.T) {
 	c.holds(t)
 	r := c.reader()
 	r.way.Names = map[string]string{formFolder: "index.html.md"}
-	r.vain = map[string]int{formHTML: maxVain}
+	r.failed = map[string]int{formHTML: maxFailed}
 	s.set("/9.html", "Text of /9.html", otherDay.Add(50*time.Hour))
 	var held millrace.Ref
 	for ref, err := range c.pages.KnownRefs(t.Context(), Name, goodSite+"/1.html") {

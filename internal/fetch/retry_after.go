@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Patience returns how long an error of a request says that its host is to be
+// RetryAfter returns how long an error of a request says that its host is to be
 // left alone, by a Retry-After or because it rests; 0 if it does not say.
-func Patience(err error) time.Duration {
+func RetryAfter(err error) time.Duration {
 	if failed, ok := errors.AsType[*robotsFailure](err); ok {
-		return Patience(failed.cause)
+		return RetryAfter(failed.cause)
 	}
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.RetryAfter

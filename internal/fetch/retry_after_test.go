@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever is asked for, and whatever is said of it, what the host wants is known.
-func TestPatience(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	for name, ignore := range map[string]bool{"a page": true, "robots.txt": false} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newClient(t, Options{AllowPrivate: true, Dial: raw(t, func(conn net.Conn, _ *http.Request) {
@@ -22,15 +22,15 @@ func TestPatience(t *testing.T) {
 			if err == nil {
 				err = CheckStatus(resp)
 			}
-			if got := Patience(fmt.Errorf("look: %w", err)); got != 2*time.Hour {
+			if got := RetryAfter(fmt.Errorf("look: %w", err)); got != 2*time.Hour {
 				t.Errorf("%s: %s of %v", name, got, err)
 			}
 		})
 	}
-	if got := Patience(&RestError{Wait: time.Minute}); got != time.Minute {
+	if got := RetryAfter(&RestError{Wait: time.Minute}); got != time.Minute {
 		t.Error(got)
 	}
-	if got := Patience(errors.New("other")); got != 0 {
+	if got := RetryAfter(errors.New("other")); got != 0 {
 		t.Error(got)
 	}
 }

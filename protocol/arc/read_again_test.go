@@ -19,7 +19,7 @@ import (
 
 // A site whose store was made anew does not know what it had before: a reader
 // that goes by deltas learns all the same which pages are gone.
-func TestReadAnew(t *testing.T) {
+func TestReadAgain(t *testing.T) {
 	l := newLived(t)
 	pairs := func(from int) (out []string) {
 		for i := from; i < 40; i++ {
