@@ -90,7 +90,7 @@ type deletions struct {
 // source itself.
 func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string) (*deletions, error) {
 	if name == "" || name == primary {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no way reports deletions
 	}
 	proto, ok := named(name)
 	if !ok {
@@ -98,7 +98,7 @@ func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string)
 	}
 	reader, ok := s.policy.reader(proto).(protocol.DeletionReader)
 	if !ok {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no way reports deletions
 	}
 	d := &deletions{sitePull: s, w: w, name: name, primary: primary, reader: reader}
 	var err error

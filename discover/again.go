@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// earlier returns a way as the previous look found it, or nil if it did not.
+// earlier returns a way of the previous probe, or nil if that did not find it.
 func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil

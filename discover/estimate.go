@@ -302,8 +302,8 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	return out
 }
 
-// samples looks at some of the pages, and returns what one has in bytes, as it
-// is sent, what part of them has validators, and which ones they were.
+// samples fetches some of the pages. It returns the mean size of one in bytes, as
+// sent, the part of them with validators, and a description of the sample.
 func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)

@@ -34,7 +34,7 @@ const drainLimit = 64 << 10
 // is not worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
-	ctx         context.Context // of the look: what is sent lives as long
+	ctx         context.Context // of the probe; requests end with it
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
@@ -207,7 +207,7 @@ func (m *memo) count() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.requests >= m.maxRequests {
-		return fmt.Errorf("a look takes %d requests at most: %w", m.maxRequests, millrace.ErrTooLarge)
+		return fmt.Errorf("a probe sends %d requests at most: %w", m.maxRequests, millrace.ErrTooLarge)
 	}
 	m.requests++
 	if m.progress != nil {
@@ -221,7 +221,7 @@ func (m *memo) take(n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes += n; m.bytes > m.maxBytes {
-		return fmt.Errorf("a look reads %s at most: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
+		return fmt.Errorf("a probe reads %s at most: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (m *memo) close() {
 	m.draining.Wait()
 }
 
-var errClosed = errors.New("the look is over")
+var errClosed = errors.New("the probe has ended")
 
 // body is the part of a body that somebody has read, and the rest on the wire.
 type body struct {
@@ -275,7 +275,7 @@ func (b *body) at(p []byte, off int) (int, error) {
 	b.read = append(b.read, p[:n]...)
 	over := b.memo.take(int64(n))
 	if over == nil && int64(len(b.read)) > b.most {
-		over = fmt.Errorf("a look reads %s of a document at most: %w", humanize.Bytes(b.most), millrace.ErrTooLarge)
+		over = fmt.Errorf("a probe reads %s of a document at most: %w", humanize.Bytes(b.most), millrace.ErrTooLarge)
 	}
 	if err == nil {
 		err = over

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// prober is one look at a site.
+// prober is one probe of a site.
 type prober struct {
 	Options
 	client *http.Client // asks nothing twice
@@ -96,8 +96,8 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 	return l.site, nil
 }
 
-// all looks at everything in turn. Each part has its time, so that one of them
-// that hangs leaves some to the others.
+// all probes every part in turn. Each part has its own time limit, so that a part
+// that hangs leaves time for the others.
 func (l *prober) all(outer context.Context) error {
 	start := time.Now()
 	within := func(d time.Duration) (context.Context, context.CancelFunc) {
@@ -158,8 +158,8 @@ func (l *prober) all(outer context.Context) error {
 	return nil
 }
 
-// errLate is the cause of a look that ends before it has seen everything.
-var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
+// errLate is the cause of a probe that ends early because its time is over.
+var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
 // ended returns the cause for which a context has ended, else the error.
 func ended(ctx context.Context, err error) error {

@@ -113,8 +113,8 @@ func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
-// silent reports whether it is worth to look for another way that tells what is
-// gone: this one does not, and takes much to read again.
+// silent reports whether another way for deletions is worth a search: this one does
+// not report them, and reading it again costs much.
 func (w *Way) silent() bool {
 	readCost := modelBytes(loadOf(w.Offer.First))
 	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
@@ -152,10 +152,10 @@ var model = (*Model)(nil).orDefault()
 
 func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
-// enough reports whether other ways than the first one are not worth a look: it
-// names what the sitemaps do, brings everything for less than a look or for less
-// than any way that asks for each page, and what the refreshes take beside the
-// pages that have changed is less than a look, too.
+// enough reports whether probing for other ways than the first would not pay. The
+// first way names the pages of the sitemaps. It brings them for less than a probe,
+// or for less than any way that fetches each page. And the overhead of its
+// refreshes costs less than a probe.
 func (s *Site) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

@@ -12,30 +12,29 @@ import (
 // Web is the name of the way through the pages themselves and their links.
 const Web = "crawl"
 
-// Options of [Probe]. The zero value looks for the plain web alone.
+// Options configures [Probe]. The zero value probes the plain web only.
 type Options struct {
-	Protocols []protocol.Protocol     // what is looked for, in the order in which it is shown
+	Protocols []protocol.Protocol     // to probe, in the order of the results
 	Reader    *protocol.ReaderOptions // for the protocols; nil = the zero value
-	// Purpose is what the content is wanted for; "" = [millrace.AIInput].
+	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
 	Purpose millrace.Purpose
-	// IgnorePolicy: what the site's documents about use do not allow is a way
-	// in all the same. robots.txt is obeyed by the client or not.
+	// IgnorePolicy treats a way as allowed even if the site's policy documents
+	// forbid it. Whether robots.txt is obeyed depends on the client.
 	IgnorePolicy bool
 
-	// Previous is what an earlier look at the same site has found: the ways that have
-	// been there then are asked by one HEAD each whether they still are, and
-	// their figures stand. nil = there was none.
+	// Previous is the result of an earlier probe of the same site, or nil. Probe
+	// checks each of its ways by one HEAD request and keeps their figures.
 	Previous *Site
 
-	MaxRequests int   // that are sent at most, robots.txt not counted; 0 = 60
-	MaxBytes    int64 // of bodies that are read at most, as they are sent; 0 = 16 MiB
-	// Timeout ends the look with what is known by then; 0 = one minute, and 30
-	// times the gap that robots.txt asks for.
+	MaxRequests int   // the most requests, without robots.txt; 0 = 60
+	MaxBytes    int64 // the most bytes of bodies, as sent; 0 = 16 MiB
+	// Timeout ends the probe with the results so far. If zero, one minute and 30
+	// times the crawl delay of robots.txt.
 	Timeout time.Duration
 
-	// Quick ends the look as soon as a way has been found that brings every page,
-	// if looking further is likely to cost more than the others could save. The
-	// Site is Quick then.
+	// Quick ends the probe at the first way that brings every page, if further
+	// probing would probably cost more than other ways could save. Then Site.Quick
+	// is set.
 	Quick bool
 	// PolicyKnown says that the caller has read the policy documents and obeys
 	// them. They are fetched only by protocols that need theirs.
@@ -48,59 +47,59 @@ type Options struct {
 	Now      func() time.Time // nil = time.Now
 }
 
-// Site is the result of a look at a site. It is plain data and encodes as JSON;
-// a decoded Site has the same plans.
+// Site is the result of a probe. It is plain data and encodes as JSON; a decoded
+// Site has the same plans.
 type Site struct {
-	URL  string    `json:"url"`  // of the root that was looked at
-	Time time.Time `json:"time"` // when
-	// Measured is when the oldest of the figures were: before Time, if an earlier
-	// look counts still.
+	URL  string    `json:"url"`  // of the root
+	Time time.Time `json:"time"` // of the probe
+	// Measured is the time of the oldest figures. It is before Time if figures of an
+	// earlier probe are kept.
 	Measured time.Time `json:"measured"`
-	// Moved is where the root leads to, if that is on another origin: what is
-	// found there is another site.
+	// Moved is the URL that the root redirects to on another origin, which is
+	// another site.
 	Moved string `json:"moved,omitempty"`
-	// Quick: the look ended when it had found enough ([Options].Quick). Protocols
-	// that it did not come to are neither in Ways nor in Absent, the root was not
-	// asked for, and the plain web is estimated by its sitemaps alone.
+	// Quick reports that the probe ended early ([Options].Quick). Protocols that it
+	// did not reach are neither in Ways nor in Absent. It did not fetch the root, and
+	// estimates the plain web by the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
-	// Ways are those that the site has, or that something is wrong with; the
-	// plain web is the last one, and always there.
+	// Ways are the ways of the site, including those with an error. The last one is
+	// always the plain web.
 	Ways   []Way    `json:"ways"`
 	Absent []string `json:"absent,omitempty"` // protocols that were not found
-	// Page is what one page costs as HTML: measured if the site showed one,
-	// else a usual one.
+	// Page is the cost of one page as HTML: measured, or a usual value if the probe
+	// saw no page.
 	Page protocol.Cost `json:"page"`
 
 	Robots   Robots           `json:"robots"`
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
-	Licenses []License        `json:"licenses,omitempty"` // that the root or robots.txt name
-	Spent    protocol.Cost    `json:"spent"`              // what the look has cost, robots.txt not counted
+	Licenses []License        `json:"licenses,omitempty"` // named by the root or robots.txt
+	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
 
-	// Seen is what else the look has come by. It is not kept in JSON.
+	// Seen holds further observations. It is not part of the JSON.
 	Seen Seen `json:"-"`
 }
 
-// Seen holds observations of a look for people.
+// Seen holds observations of a probe for people.
 type Seen struct {
-	Server    string   // that the root was sent by, as it names itself; "" = it does not
-	Generator string   // that the root was made by, as its HTML says; "" = it does not
-	Links     []string // addresses on the same origin that the root links to, at most 2,000
-	Listed    []string // some that its sitemaps list, evenly spread
+	Server    string   // Server header field of the root
+	Generator string   // generator in the HTML of the root
+	Links     []string // URLs of the same origin that the root links to, at most 2,000
+	Listed    []string // some URLs of its sitemaps, evenly spread
 }
 
 // Way is one way to read a site.
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // of the protocol for people; "" = Protocol
-	// Offer is nil if nothing can be had this way: Reason says why.
+	// Offer is nil if the way brings no page. Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions: the protocol's reader can be asked for what is gone alone
-	// ([protocol.DeletionReader]).
+	// Deletions reports whether the protocol's reader is a
+	// [protocol.DeletionReader].
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose
 	Reason    string `json:"reason,omitempty"` // why not, or what is wrong
 	Code      string `json:"code,omitempty"`   // of the reason, as millrace.ErrorCode has it
-	// Later: it was out of reach, so that another look may find it.
+	// Later reports whether the way was unavailable; a later probe may find it.
 	Later bool `json:"later,omitempty"`
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxPage    = 2 << 20 // bytes of a page that is looked at, without coding
+	maxPage    = 2 << 20 // the most bytes of a page that is fetched, without coding
 	usualBytes = 20_000  // of a page of HTML, if none was seen
 )
 

@@ -33,7 +33,7 @@ type Protocol struct {
 
 	// Home is the path, under the endpoint base, of the document that clients begin
 	// with. HomeLink is the link of the home page that leads there, without its URL;
-	// without Rel = there is none.
+	// without Rel, the home page has no such link.
 	Home     string
 	HomeLink millrace.Link
 	// Public: the content is public by design, so that it is not published where it

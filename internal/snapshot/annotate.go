@@ -342,7 +342,7 @@ func clean(s string) string {
 // inputs proposes what is missing at the inputs of the whole document.
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
-	_, _ = b.run() // for who has no label; a document that is too large for a snapshot is told by Lint
+	_, _ = b.run() // finds the fields without a label; Lint reports a document that is too large
 	bare := map[*dom.Node]bool{}
 	for _, n := range b.bare {
 		bare[n] = true

@@ -87,7 +87,7 @@ func (a attributes) marks() (list []string) {
 	return list
 }
 
-// closed reports whether the text of an element is for nobody.
+// closed reports whether the text of an element must not be published.
 func (a attributes) closed() bool {
 	return slices.Contains(a.marks(), "sensitive") || slices.ContainsFunc(words(a["visibility"]), func(w string) bool { return strings.EqualFold(w, "hidden") })
 }
@@ -100,7 +100,7 @@ func words(s string) []string {
 // fold gives a text on one line.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// attr gives an attribute's value by its whole name, "" if there is none.
+// attr returns an attribute's value by its full name, "" if it is absent.
 func attr(n *html.Node, key string) string {
 	v, _ := lookup(n, key)
 	return v

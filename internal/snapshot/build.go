@@ -68,7 +68,7 @@ type label struct {
 // place is where an element stands.
 type place struct {
 	in     [BlockLevel + 1]*Node // the innermost container of each level; nil = none
-	closed bool                  // the texts of what is here are for nobody
+	closed bool                  // texts here must not be published
 }
 
 // node gives the innermost container.
@@ -300,7 +300,7 @@ func (b *builder) texts(n *html.Node, a attributes, in *Node, closed bool) {
 		b.part()
 		switch {
 		case text == "":
-			// The part stays, without its text, where that is for nobody.
+			// The part stays without its text if that must not be published.
 			if closed && !reserved[key] {
 				in.set(key, "")
 			}

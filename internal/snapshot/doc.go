@@ -1,5 +1,5 @@
-// Package snapshot reads the data-ai-* attributes of a page: what its author
-// has said, for machines, about what is what on it.
+// Package snapshot reads the data-ai-* attributes of a page, by which its author
+// describes the parts of the page to machines.
 //
 // [Of] makes a [Snapshot] of a document, [Lint] finds what is wrong with the
 // attributes of one, and [Annotate] proposes attributes for a page that has

@@ -41,7 +41,7 @@ type Finding struct {
 	Message string `json:"message"`          // what is wrong and what to do
 }
 
-// maxFindings is how many findings of one document are told.
+// maxFindings is the most findings that Lint reports for one document.
 const maxFindings = 1000
 
 // linter goes through one document.

@@ -73,10 +73,10 @@ func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 func isPlain(data []byte) error {
 	head := data[:min(len(data), 1024)]
 	if bytes.HasPrefix(head, []byte("\xFE\xFF")) || bytes.HasPrefix(head, []byte("\xFF\xFE")) || bytes.Contains(head, []byte("<\x00")) || bytes.Contains(head, []byte("\x00<")) {
-		return fmt.Errorf("%w: the document is in UTF-16; lines and tags are told in UTF-8", millrace.ErrInvalid)
+		return fmt.Errorf("%w: the document is in UTF-16; lines and tags need UTF-8", millrace.ErrInvalid)
 	}
 	if bytes.Contains(data, []byte("\x1B$")) {
-		return fmt.Errorf("%w: the document is in ISO-2022; lines and tags are told in UTF-8", millrace.ErrInvalid)
+		return fmt.Errorf("%w: the document is in ISO-2022; lines and tags need UTF-8", millrace.ErrInvalid)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 	isEmpty     = " is empty" // after the name
 )
 
-// maxFaults is how many faults of one snapshot are told.
+// maxFaults is the most faults that are reported for one snapshot.
 const maxFaults = 100
 
 // Validate says where JSON is no snapshot, in the order of its members' names.
@@ -125,8 +125,8 @@ func (c *shape) array(v any, name, needs, at string) {
 	}
 }
 
-// required checks a member that has to be a string with something in it. What
-// is another type is told by its own check.
+// required checks that a member is a string and not empty. Another check reports
+// wrong types.
 func (c *shape) required(o map[string]any, name, at string) {
 	switch v, ok := o[name]; {
 	case !ok:

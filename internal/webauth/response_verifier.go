@@ -21,11 +21,11 @@ const verifySkew = time.Hour
 
 // VerifyCounts counts the signatures of a site's responses.
 type VerifyCounts struct {
-	Verified   int64    `json:"verified"`             // are right
-	Wrong      int64    `json:"wrong,omitempty"`      // are of other bytes, or out of time
+	Verified   int64    `json:"verified"`             // valid
+	Wrong      int64    `json:"wrong,omitempty"`      // of other bytes, or outside their time
 	Unverified int64    `json:"unverified,omitempty"` // cannot be verified: the site publishes no such key
 	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without one
-	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys that have signed
+	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys of valid signatures
 }
 
 // ResponseVerifier verifies the signatures of responses by the keys that their site
@@ -40,8 +40,8 @@ type ResponseVerifier struct {
 	first error
 }
 
-// NewResponseVerifier returns a verifier. client asks sites for their directories of keys: a
-// guarded one, which is not that whose responses are looked at. If it is nil,
+// NewResponseVerifier returns a verifier. client fetches the key directories of
+// sites; it must not be the client whose responses are verified. If client is nil,
 // no signature can be verified.
 func NewResponseVerifier(client *http.Client) *ResponseVerifier {
 	return &ResponseVerifier{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}

@@ -1,5 +1,5 @@
-// Package all is the only list of the protocols. Whoever needs one protocol
-// imports its package; the command line, which needs every one, imports this.
+// Package all is the only list of the protocols. A program that needs one
+// protocol imports its package; the command line, which needs all, imports this.
 package all
 
 import (

@@ -24,7 +24,7 @@ import (
 type siteContext struct {
 	kit.Site
 	home   *check.Response
-	robots *fetch.Robots // nil = there is none
+	robots *fetch.Robots // nil = not found
 	named  []string      // lists that robots.txt names
 	linked []string      // lists that JSON-LD and links of the home page name
 	data   []string      // those of JSON-LD alone

@@ -11,8 +11,8 @@ import (
 // large is from how many pages on a list should have deltas.
 const large = 5000
 
-// newest gives the delta of the day when the list was generated, nil if there
-// is none.
+// newest returns the delta of the day when the list was generated, nil if it is
+// not found.
 func (s *siteContext) newest(ctx context.Context) (*seenList, string, error) {
 	day, ok := s.list.generated()
 	if s.list.fields == nil || !ok {

@@ -117,7 +117,7 @@ func pageWords(resp *check.Response) map[string]bool {
 		}
 	}
 	z := html.NewTokenizer(bytes.NewReader(resp.Body))
-	raw := atom.Atom(0) // what text is of, if nobody sees it
+	raw := atom.Atom(0) // the element of text that is not visible
 	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
 		switch t := z.Token(); tt {
 		case html.TextToken:

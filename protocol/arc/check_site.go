@@ -174,7 +174,7 @@ func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// policy gives the answer at the policy's place, nil if there is none.
+// policy returns the response for the policy's URL, nil if it is not found.
 func (s *siteContext) policy(ctx context.Context) (*check.Response, error) {
 	resp, err := s.Target.Get(ctx, s.At(pathPolicy))
 	if err != nil || !readable(resp) {

@@ -80,8 +80,8 @@ func TestRuleSections(t *testing.T) {
 	}
 }
 
-// What a checksum is of is told if it is not known, and a list that has some
-// other way to make it is good.
+// A finding says what a known checksum covers. A list with an unknown method is
+// good.
 func TestCheckChecksums(t *testing.T) {
 	const page = "<html><head><title>A page</title></head><body><p>What it says.</p></body></html>"
 	for name, sum := range map[string]string{

@@ -125,7 +125,7 @@ func tagsOf(p *millrace.Page, sensitive []string) []string {
 	return distinct(append(tags, sensitive...))
 }
 
-// distinct gives each tag once, on one line; nil when there is none.
+// distinct returns each tag once, on one line; nil without tags.
 func distinct(tags []string) []string {
 	var out []string
 	seen := make(map[string]bool, len(tags))

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// probeBytes is how much of a list is looked at, as it is sent.
+	// probeBytes is the most bytes of a list that a probe reads, as sent.
 	probeBytes = 64 << 10
 	// deltaHead is what a delta without pages has, and deltaRatio how much more
 	// protocol its pages take than in a list, where they have more in common.
@@ -25,7 +25,7 @@ const (
 	deltaRatio = 1.5
 )
 
-// listProbe is what a look at the beginning of a list has found.
+// listProbe is the result of reading the beginning of a list.
 type listProbe struct {
 	kit.Resource
 	pages, bare int
@@ -34,7 +34,7 @@ type listProbe struct {
 	size        int64     // of the whole list as it is sent
 	read        int64     // of what was looked at, without coding
 	guessed     bool      // the list goes on: pages is by the length of its beginning
-	unending    bool      // it does, nobody knows how far
+	unending    bool      // it does, and its length is unknown
 	made        time.Time // the list, as it says; zero: it does not
 }
 
@@ -88,7 +88,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return offer, nil
 }
 
-// probeList looks at the beginning of what may be a list.
+// probeList reads the beginning of what may be a list.
 func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error) {
 	resp, err := r.Open(ctx, "list", at.URL, listTypes, fetch.Validators{})
 	if err != nil {

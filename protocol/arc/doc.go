@@ -9,8 +9,8 @@
 //   - /arc-sitemap.json is the list; /.well-known/arc-sitemap.json is the same
 //     document under another name (E.5), /arc-sitemap.yaml its twin in YAML (E.3.3).
 //   - /arc-sitemap-deltas/YYYY-MM-DD.json is what changed last on that day, in
-//     UTC (E.8). Of a page that changed on several days the last one tells, so
-//     whoever reads every day from the last that he has seen misses nothing.
+//     UTC (E.8). A page that changed on several days is in the delta of the
+//     last one, so that a reader of all newer days misses nothing.
 //   - /.well-known/arc-policy.json is the policy (E.6), if the owner has said
 //     anything.
 //
@@ -32,8 +32,8 @@
 //
 // A snapshot with a sensitive or personal node is not in the list that
 // everybody gets (E.6): there the entry stands without one, with the tag
-// "sensitive" or "personal". Whoever sends a key that may read gets the list
-// with every snapshot, at the same URL.
+// "sensitive" or "personal". A client with a read key gets the list with
+// every snapshot, at the same URL.
 //
 // # Deviations
 //
@@ -54,7 +54,7 @@
 //     page that no list has named is not in a delta.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
 //     Nor has one that is more than 30 days before the newest change, or
-//     before the first entry of the log, as after a store was made anew.
+//     before the first entry of the log, as after a store was created again.
 //   - A site with more than 20,000 pages has no twin in YAML: readers of YAML
 //     hold all of a file in memory. This one reads at most 2 MiB of it.
 //   - A snapshot over 1 MiB is replaced by one that is made of the page.

@@ -50,7 +50,7 @@ func (h *head) members() (out [][2]string) {
 // listTail ends a list after its last page.
 const listTail = "]}"
 
-// errVersion is a list of a version that nobody here knows.
+// errVersion is the error for a list of an unknown version.
 var errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 
 // errNoList is a document that is something else than an ARC sitemap.
@@ -68,7 +68,7 @@ func scanList(r io.Reader, size int64, visit func(i int, e *entry, nulls []strin
 	raw := map[string]jsonio.Raw{}
 	pages, stopped, err := walkList(in, raw, visit)
 	if stopped {
-		return nil, nil //nolint:nilnil // whoever has ended the walk wants no head
+		return nil, nil //nolint:nilnil // a caller that ended the walk needs no head
 	}
 	if err != nil {
 		if !pages && raw["arc_sitemap_version"] == nil && !errors.Is(err, millrace.ErrTooLarge) {

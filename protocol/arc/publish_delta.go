@@ -19,8 +19,8 @@ const (
 	// horizon is for how many days there are deltas, the day of the newest
 	// change included.
 	horizon = 30
-	// maxDelta is the most changes of a day: whoever has missed more reads
-	// the list for less.
+	// maxDelta is the most changes of a day. With more, reading the list costs
+	// less.
 	maxDelta = 50_000
 
 	dayLength = 24 * time.Hour

@@ -127,7 +127,7 @@ func parse(t testing.TB, body string) *wireList {
 	return w
 }
 
-// page gives the entry of a path, nil if there is none.
+// page returns the entry of a path, nil if it is not listed.
 func (w *wireList) page(path string) map[string]any {
 	for _, p := range w.Pages {
 		if p["url"] == strings.TrimSuffix(site.Base, "/")+path {
@@ -381,9 +381,8 @@ func TestDeltaListed(t *testing.T) {
 	}
 }
 
-// There is no delta of a day before the log begins, as after a store was made
-// anew: a mirror of what was there before reads the list, and not that nothing
-// has changed.
+// A day before the log begins has no delta, as after a store was created again. A
+// mirror of the earlier store then reads the list.
 func TestDeltasBegin(t *testing.T) {
 	s := openShop(t, start.AddDate(0, 0, -3))
 	s.put(plain("/", "home"))

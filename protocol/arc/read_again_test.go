@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A site whose store was made anew does not know what it had before: a reader
-// that goes by deltas learns all the same which pages are gone.
+// A site with a new store does not know its earlier pages. A reader that uses
+// deltas still finds out which pages are gone.
 func TestReadAgain(t *testing.T) {
 	l := newLived(t)
 	pairs := func(from int) (out []string) {

@@ -126,7 +126,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	return 0, nil
 }
 
-// delta gets the delta of a day. errWhole: there is none that can be used.
+// delta fetches the delta of a day. It returns errWhole if it cannot be used.
 func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile, error) {
 	u := deltaURL(r.is.List.URL, day)
 	f, err := r.loadOne(ctx, kit.Resource{URL: u}, max(limit, 1))

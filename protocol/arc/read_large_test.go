@@ -125,8 +125,8 @@ func TestListInFlatMemory(t *testing.T) {
 	t.Logf("%d pages in %s, %d KB held", n, time.Since(began).Round(time.Millisecond), peak>>10)
 }
 
-// A list over the limit, such as one that never ends, is refused, with nothing
-// of it applied, whoever's client reads it.
+// A list over the limit, such as one without an end, is refused with any HTTP
+// client, and nothing of it is applied.
 func TestHugeList(t *testing.T) {
 	srv := listing(t, func(r *http.Request) io.Reader {
 		return &generated{n: 1 << 40, origin: "http://" + r.Host, snapshot: someSnapshot}

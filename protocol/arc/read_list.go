@@ -44,8 +44,8 @@ func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// load gets the list that is remembered, and looks for one where it may be if
-// there is none, or if that one is no list any more.
+// load fetches the remembered list. If none is remembered, or it is no list any
+// more, it runs discovery.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
 	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
@@ -99,8 +99,8 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	return f, nil
 }
 
-// bounded fails beyond a limit, whoever's client it is that brings the bytes,
-// counts them, and remembers why it failed.
+// bounded is a reader that fails beyond a limit, with any HTTP client. It counts
+// the bytes and keeps its first error.
 type bounded struct {
 	r        io.Reader
 	limit, n int64

@@ -13,8 +13,8 @@ import (
 
 var _ protocol.PolicyReader = (*reader)(nil)
 
-// Who keeps to policies hears of one before anything is taken, can end the
-// reading, and is told of one that cannot be understood.
+// The policy option gets the policy before any page, can end the reading, and
+// gets an error for an invalid policy.
 func TestPolicyOption(t *testing.T) {
 	no := errors.New("not under these terms")
 	for name, c := range map[string]struct {

@@ -63,8 +63,8 @@ func (s *Site) AddHosts(urls ...string) {
 // whatever a list says.
 func (s *Site) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
 
-// Loopback reports whether a URL is of this machine. Nobody can listen in there, so
-// that no https is needed.
+// Loopback reports whether a URL is of this machine. It needs no https, because the
+// connection does not leave the machine.
 func Loopback(u string) bool {
 	p, err := url.Parse(u)
 	if err != nil {
@@ -78,8 +78,8 @@ func Loopback(u string) bool {
 // At returns the URL of a path of the site, such as "/robots.txt".
 func (s *Site) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
 
-// Document fetches what may be a document of the site. If there is none, resp is nil
-// and why says what there is. The error says nothing about the site.
+// Document fetches a document that the site may have. If it is absent, resp is nil
+// and why says what the site answered. An error says nothing about the site.
 func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
 	resp, err = s.Get(ctx, u)
 	switch {
@@ -95,7 +95,7 @@ func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, wh
 	return resp, "", nil
 }
 
-// Robots returns the robots.txt of the site, nil if there is none.
+// Robots returns the robots.txt of the site, nil if it is absent.
 func (s *Site) Robots(ctx context.Context) (*check.Response, *fetch.Robots, error) {
 	resp, _, err := s.Document(ctx, s.At("/robots.txt"))
 	if resp == nil || LooksHTML(resp.Body) {
@@ -110,7 +110,7 @@ func LooksHTML(body []byte) bool {
 	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
 }
 
-// HeadOf is [ReadHead] for a response that a rule looks at.
+// HeadOf is [ReadHead] for a response of the site under test.
 func HeadOf(r *check.Response) weblink.Head {
 	base, err := url.Parse(r.URL)
 	if err != nil {

@@ -63,7 +63,7 @@ func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, err
 	return p.Do(ctx, http.MethodGet, p.URL, h)
 }
 
-// Holds returns the 304 to fields, nil if there is none.
+// Holds returns the 304 to the fields, nil if the server sends another status.
 func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, error) {
 	resp, err := p.ask(ctx, fields...)
 	if resp == nil || resp.Status != http.StatusNotModified {

@@ -18,9 +18,9 @@ import (
 // Sentences without a rule, and why:
 //
 //	3.4  clients SHOULD save the token: the reader's tests
-//	3.4  added and updated are told apart by dates that no outsider knows; servers
-//	     MAY place all changes in updated
-//	3.4  the index MUST work as before without since: the rules of 3.3
+//	3.4  added and updated differ by dates that no outsider knows; servers MAY
+//	     place all changes in updated
+//	3.4  the index without since MUST work: the rules of 3.3 check it
 //	3.4  the number of tombstones is recommended, not seen
 //	4    advertisements, menus, banners, sidebars, footers, widgets and comments: no
 //	     outsider knows which text is one; scripts and pixels show

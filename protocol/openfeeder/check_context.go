@@ -75,10 +75,10 @@ type siteContext struct {
 	items []object // of it
 	pages []*said  // of a sample of them, in their order
 	asked []string // the URLs of those
-	// changes since shortly before the newest date of the index; nil: nobody
-	// asked a static feed.
+	// sync holds the changes since shortly before the newest date of the index;
+	// nil for a static feed.
 	sync *said
-	word string // of the title of a page: a question that has an answer; "" = there is none
+	word string // of the title of a page: a question that has an answer; "" = no page has a title
 	day  time.Time
 }
 
@@ -186,7 +186,7 @@ func (s *siteContext) pointed(ctx context.Context) (*said, error) {
 			return a, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // not found
 }
 
 // sample gets a sample of the pages that the index names.

@@ -176,8 +176,8 @@ func (s *siteContext) eachHeader(name string, f func(a *said, got string)) error
 	return nil
 }
 
-// private are the first segments of paths that nobody should expose (10), as
-// the usual systems name them.
+// private lists first path segments of usual systems that a feed should not
+// expose (section 10).
 var private = []string{
 	"account", "my-account", "admin", "wp-admin", "administrator", "dashboard", "checkout", "cart", "basket", "login", "wp-login.php", "signin", "logout", "password-reset",
 }

@@ -47,7 +47,7 @@ func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// token gives the token of the reply, "" if there is none.
+// token returns the token of the reply, "" if it has no token.
 func (s *siteContext) token() string {
 	if s.sync == nil {
 		return ""

@@ -14,8 +14,8 @@ import (
 const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldContent
 
-// unknownLanguage is what a document says when nobody knows: the member is
-// required (3.2).
+// unknownLanguage is the language of a document if the page has none: the member
+// is required (section 3.2).
 const unknownLanguage = "und"
 
 // carry gives what a reader makes of the page's document, nil for a page that

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	probeBytes = 1 << 20 // of a document that is looked at, as it is sent
+	probeBytes = 1 << 20 // the most of a document that a probe reads, as sent
 	// The most pages that a feed is taken to have, and the most requests that one
 	// of them takes, whatever its server says.
 	mostPages = 1 << 28
@@ -47,7 +47,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return l.offer, nil
 }
 
-// feedProbe is a feed that is looked at.
+// feedProbe is the state of one probe of a feed.
 type feedProbe struct {
 	*reader
 	feed  feed
@@ -63,7 +63,7 @@ func (l *feedProbe) spent(ask func() error) (protocol.Cost, error) {
 	return l.probeCost.Add(before, -1), err
 }
 
-// served looks at a feed that answers questions.
+// served probes a feed with an endpoint.
 func (l *feedProbe) served(ctx context.Context) error {
 	var first *index
 	page, err := l.spent(func() (err error) {
@@ -218,7 +218,7 @@ func (l *feedProbe) sample(ctx context.Context, it *item) (int, error) {
 	return max(1, (min(w.Meta.TotalChunks, mostParts*maxLimit)+maxLimit-1)/maxLimit), nil
 }
 
-// static looks at a feed of files.
+// static probes a feed of files.
 func (l *feedProbe) static(ctx context.Context) error {
 	var first *index
 	var f *kit.Resource

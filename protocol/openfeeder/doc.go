@@ -4,12 +4,12 @@
 //
 // # Names
 //
-//   - /.well-known/openfeeder.json is the discovery document, which is public
-//     whatever else needs a key. The site's root announces it by a link with
-//     the relation "openfeeder", since the specification has none, and
-//     robots.txt in the words of section 11. Readers take that comment as
-//     permission for the document and the endpoint, whatever rules say. It is answered at the root of
-//     the host, too, when the documents have a base path.
+//   - /.well-known/openfeeder.json is the discovery document. It is public even if
+//     the feed needs a key. The site's root advertises it by a link with the
+//     relation "openfeeder", because the specification has none, and robots.txt
+//     by the comment of section 11. For readers, that comment permits the document
+//     and the endpoint, whatever the rules say. If the documents have a base path,
+//     the root of the host serves it too.
 //   - /openfeeder is the index; with url a page, with q a search, with since or
 //     until a sync reply. q wins over dates, and dates over url. q and url
 //     together search in the page.
@@ -54,52 +54,52 @@
 //
 // # Sync
 //
-// A token names a place in the log: standard base64 of {"t","n","e"}, the time
-// of the last commit that was told, its sequence number, and the epoch of the
-// store that counts. What has changed twice since is there once. A page that is
-// gone is told as deleted, and so is one that is an archive now, also if it came
-// in between: who asks may have seen it there, when its last try to follow stopped
-// half way. Where pages are listed by date an archive is told of by nothing.
+// A token names a place in the log. It is the standard base64 of {"t","n","e"}:
+// the time of the last commit that was sent, its sequence number, and the epoch of
+// the store. A page that changed twice is listed once. A page that is gone is
+// listed as deleted. So is a page that has become an archive, even if it is new
+// since the token: the client may have seen it when an earlier sync stopped half
+// way. A listing by date does not list archives.
 //
-// A date goes by the log too, from the first commit at or after it. So a page
-// that arrives late with an old date is added. A date from before the log had
-// begun, and one with until, is compared with the dates that pages have:
-// published from since on is added, else modified from since on is updated. An
-// undated page is taken for published when it was last modified. With until
-// alone everything published so far is updated.
+// A date starts at the first commit of the log at or after it, so that a page that
+// arrives late with an old date is added. A date from before the log, or one with
+// until, is compared with the dates of the pages. A page published since then is
+// added, else a page modified since then is updated. A page without a published
+// date counts as published when it was last modified. With until alone, all pages
+// published until then are updated.
 //
-// A token without n is a date, and so is one that is ahead of this server. For
-// a token of another store every page is added, since that store's numbers
-// mean nothing here; deleted_tracking is false then, as it is for a date from
-// before the log's horizon: what has gone since is not known. A token from
-// before the horizon is 410 RESYNC_REQUIRED.
+// A token without n counts as a date, and so does a token that is ahead of this
+// server. For a token of another store every page is added, because sequence
+// numbers of that store mean nothing here. deleted_tracking is false then, and
+// also for a date from before the log's horizon: the deletions since are unknown.
+// A token from before the horizon is answered with 410 RESYNC_REQUIRED.
 //
-// A reader takes away what a tombstone names, unless the same page of the reply
-// lists it, too. Of a site that says deleted_tracking: false, or has never
-// shown a tombstone, it reads the whole index at every tenth reply, and what is
-// not there is gone. After a 410, and after 1,000 tombstones at once, which are
-// as many as the specification would keep, it reads the index at once, as it does
-// each time where there are no tokens.
+// A reader deletes the page that a tombstone names, unless the same page of the
+// reply also lists it. If a site says deleted_tracking: false, or has never sent a
+// tombstone, the reader reads the whole index at every tenth reply and deletes
+// what is missing. It reads the index at once after a 410, and after a reply with
+// 1,000 tombstones, the number that the specification recommends to keep. Without
+// tokens it reads the index each time.
 //
-// A reply has pages of 500 changes, and of what else the last commit of them
-// has changed. sync.next leads on, to the same edition for as long as that is
-// remembered. Where the log is told each page's token covers all that was told
-// so far; where pages are listed by date, that of the last page does.
+// A page of a reply has 500 changes and the rest of the last commit. sync.next
+// names the next page, of the same edition as long as that is remembered. In a
+// reply from the log, each page's token covers everything sent so far. In a reply
+// by date, only the token of the last page does.
 //
 // # Deletions alone
 //
-// The reader of a site is a [protocol.DeletionReader], too: for who has the
-// pages another way, and is not told there what has gone. A server serves that
-// if it answers since with tombstones, and says that it does: by sync_token in
-// its index, by deleted_tracking: true, or by having told of one. What it costs
-// is a reply that names each changed page in its lists; nothing is asked for. A
-// server that says deleted_tracking: false, answers 410, or gives 1,000
-// tombstones at once, has lost some: the other way has to be read whole. Ours
-// supports it, as far back as its log reaches, but for feeds of files.
+// The reader is also a [protocol.DeletionReader], for callers that read the pages
+// another way, which does not report deletions. This needs a server that answers
+// since with tombstones and says so: by sync_token in its index, by
+// deleted_tracking: true, or by a tombstone sent before. A check costs one reply,
+// which lists each changed page; the reader requests no page. A server that says
+// deleted_tracking: false, answers 410, or sends 1,000 tombstones at once has lost
+// some: the caller then reads the other way completely. Our server supports this
+// as far back as its log reaches. Feeds of files do not.
 //
-// A reader is woken by events, where the discovery document names them; what
-// they say is not taken, but asked for. A connection that breaks, says nothing
-// for a minute, or more than anybody would, is made anew, after the last id.
+// If the discovery document names an event stream, events wake the reader. It
+// ignores their data and sends a sync request. It reconnects after the last id if
+// the connection breaks, is silent for a minute, or sends too much.
 //
 // # Cost
 //
@@ -126,8 +126,8 @@
 //   - meta.cached is false and cache_age_seconds null in every body, since one
 //     strong validator stands for one sequence of bytes. X-OpenFeeder-Cache and
 //     Age say how it is.
-//   - q gives an index with ranked items, and the chunks beside them, each with
-//     the url of its page.
+//   - q returns an index with ranked items, and also the chunks, each with the url
+//     of its page.
 //   - Codes of errors beyond section 8: INVALID_URL, INVALID_PARAM,
 //     RESYNC_REQUIRED, and SLOW_CONSUMER in events. 403 is AUTH_REQUIRED, 405
 //     and 413 are INVALID_PARAM.

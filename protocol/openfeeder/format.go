@@ -57,7 +57,7 @@ type about struct {
 	} `json:"feed"`
 	Capabilities []string `json:"capabilities"`
 	Contact      string   `json:"contact"`
-	// Events is beyond the specification: where the log is told as it happens.
+	// Events is beyond the specification: the stream of changes as they happen.
 	Events *eventSource `json:"events"`
 }
 
@@ -142,7 +142,7 @@ type changes struct {
 			Updated int `json:"updated"`
 			Deleted int `json:"deleted"`
 		} `json:"counts"` // of this page of the reply; not written from here
-		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent: deletions are told
+		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent: deletions are listed
 		// Next is beyond the specification: where the reply goes on, a
 		// reference relative to the endpoint; "" on its last page.
 		Next string `json:"next"`
@@ -164,8 +164,8 @@ type token struct {
 	T string  `json:"t"` // as_of
 	N *uint64 `json:"n"` // sequence number of the log; nil = T counts
 	E string  `json:"e"` // epoch of the store that N is one of
-	// Part says that whoever holds the token need not hold the state at N: what
-	// it was told of was of later states.
+	// Part says that a client with this token may not have the state at N: it has
+	// received later states of some pages.
 	Part bool `json:"p"`
 }
 

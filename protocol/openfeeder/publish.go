@@ -237,7 +237,7 @@ func path(site millrace.Site, name string) string {
 	return strings.TrimSuffix(u.EscapedPath(), "/") + name
 }
 
-// refuse gives an error that is meant for whoever sent the request.
+// refuse returns an error whose text is for the client.
 func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }

@@ -77,7 +77,7 @@ type events struct {
 	moved    chan struct{} // closed when one of these changes
 	err      error         // why there are no more
 	reported bool          // one listener has given err to the gateway, for its log
-	catch    chan struct{} // places for those who are told of what was before
+	catch    chan struct{} // slots for clients that read past events from the log
 }
 
 var (
@@ -145,8 +145,8 @@ func (e *events) fault(err error) error {
 	return err
 }
 
-// read reads the log as it grows, until its context ends. It is nobody's
-// request, so a panic here would end the whole process.
+// read reads the log as it grows, until its context ends. No HTTP server
+// recovers its panics, so it does so itself.
 func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, site millrace.Site) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -175,7 +175,7 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 				news = burst{}
 			}
 		}
-		news.add(commit{seq: next.Seq}) // what nobody sees moves the log too
+		news.add(commit{seq: next.Seq}) // changes that are not public move the log too
 		e.add(ctx, news)
 		site = next
 	}
@@ -320,8 +320,8 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, r
 	}
 }
 
-// event gives the name and the data of the event of a change; nil when nobody
-// sees it.
+// event returns the name and the data of the event of a change; nil if the change
+// is not public.
 func (p *publisher) event(ctx context.Context, v millrace.View, c millrace.Change) (string, []byte, error) {
 	it, dead, err := p.changed(ctx, v, c)
 	switch {

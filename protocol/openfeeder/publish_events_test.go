@@ -88,7 +88,7 @@ func TestEventsBroken(t *testing.T) {
 	}
 	first, second := <-faults, <-faults
 	if (first == nil) == (second == nil) || !strings.Contains(fmt.Sprint(first, second), "secret") {
-		t.Errorf("the gateway is told %v and %v", first, second)
+		t.Errorf("the gateway gets %v and %v", first, second)
 	}
 }
 
@@ -99,7 +99,7 @@ func (broken) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Chang
 	panic("secret")
 }
 
-// Whose key is revoked while it listens is told why the stream ends.
+// A client whose key is revoked gets the reason before the stream ends.
 func TestEventsRevoked(t *testing.T) {
 	s := openShop(t)
 	l := newStage(s)
@@ -137,8 +137,8 @@ func (p pipes) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// A client that stops reading is told, over the same connection, that it has
-// been too slow, and by connecting again it hears all that it has missed.
+// A client that stops reading gets an error that it is too slow. When it connects
+// again, it gets all missed events.
 func TestEventsSlowClient(t *testing.T) {
 	s := openShop(t)
 	l := newStage(s)
@@ -202,7 +202,7 @@ func TestEventsSlowClient(t *testing.T) {
 		}
 		if h.name == "error" {
 			if !strings.Contains(h.data, `"`+slowConsumer+`"`) || !strings.Contains(h.data, "Last-Event-ID") {
-				t.Errorf("it is told %s", h.data)
+				t.Errorf("it gets %s", h.data)
 			}
 			break
 		}
@@ -224,8 +224,8 @@ func TestEventsSlowClient(t *testing.T) {
 	}
 }
 
-// What was told of a page that is gone, and may be hidden, nobody hears any more
-// who begins before it; who was told it hears that it is gone.
+// After a page is gone, a client that starts at an earlier place does not get its
+// events. A client that has got them gets the deletion.
 func TestEventsGone(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// index gives a page of the index (3.3). Its validator is of the view, not of
-// the bytes, which nobody has made yet.
+// index returns a page of the index (section 3.3). Its ETag is made of the view,
+// because the body is not rendered yet.
 func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("index", edition(site), site.Base, fmt.Sprint(q.page, q.limit)))

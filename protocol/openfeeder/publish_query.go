@@ -255,9 +255,9 @@ type place struct {
 	Epoch   string `json:"e"`
 	Time    string `json:"t"` // when the edition was committed
 	Edition uint64 `json:"p"` // that the reply shows; 0 = this is its start
-	Seq     uint64 `json:"n"` // everything up to it is told
-	// Scan says that the log is told, and pages are listed from the one after
-	// After.
+	Seq     uint64 `json:"n"` // everything up to it has been sent
+	// Scan says that the log has been sent, and that the listing of pages continues
+	// after After.
 	Scan  bool   `json:"s,omitempty"`
 	After string `json:"a,omitempty"`
 }

@@ -49,7 +49,7 @@ const (
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second // with a client that takes nothing
 	atOnce       = 32 << 10         // bytes that it has to take in that time
-	catching     = 4                // clients that are told of what was before, at a time
+	catching     = 4                // clients that read past events from the log at once
 )
 
 // listen answers with the log from a place on, as server-sent events, for as
@@ -210,17 +210,17 @@ func stop(code, text string) []byte {
 	return frame("error", "", failure{code, text}.encode())
 }
 
-// listener is a client that is told of events.
+// listener is a client of the event stream.
 type listener struct {
 	p       *publisher
 	w       http.ResponseWriter
 	control *http.ResponseController
 	live    millrace.Live
 	begun   bool   // the response is
-	at      uint64 // everything up to it has been told
+	at      uint64 // everything up to it has been sent
 }
 
-// write writes within the patience for each part.
+// write writes b in parts, each within writeTimeout.
 func (l *listener) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), atOnce)

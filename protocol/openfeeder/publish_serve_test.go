@@ -215,8 +215,8 @@ func TestEvents(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Concat(got, more, rest)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Whoever comes back is told what it has missed, from what is at hand or
-	// from the log.
+	// A client that comes back gets the missed events, from memory or from
+	// the log.
 	_, far := stream(t, srv.URL, "", start)
 	if got, id := words(t, far, 5); !slices.Equal(got, []string{"ready", "updated /a", "deleted /b", "updated /c", "added /d"}) && len(got) != 5 || id == start {
 		t.Errorf("from the start: %q", got)
@@ -344,7 +344,7 @@ func TestEventsMethods(t *testing.T) {
 	}
 }
 
-// Who takes too little is told so and dropped; the others are not held up.
+// A slow client gets an error and is disconnected; the others do not wait.
 func TestEventsSlow(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a")
@@ -384,7 +384,7 @@ func TestEventsSlow(t *testing.T) {
 		t.Fatalf("the slow one: %v", err)
 	}
 	if said := string(s.pub.parting(errBehind)); !strings.HasPrefix(said, "event: error\ndata: {") || !strings.Contains(said, slowConsumer) {
-		t.Errorf("it is told %q", said)
+		t.Errorf("it gets %q", said)
 	}
 }
 

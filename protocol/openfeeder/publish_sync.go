@@ -40,9 +40,8 @@ type plan struct {
 	part bool   // who asks may hold what this view does not show yet
 }
 
-// sync gives what has changed (3.4). Its pages are those of one edition, as
-// long as that is remembered; after that, what has changed since is told later
-// once more.
+// sync returns the changes (section 3.4). Its pages show one edition, as long as
+// that is remembered. After that, a change since then is listed again.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
@@ -177,14 +176,14 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
-	case r.pl.puts && more: // each page of the log stands for itself
+	case r.pl.puts && more: // each page of the log has its own token
 		s.AsOf = r.reported
-		// A page that has changed before that place, and after it too, is told of there.
+		// A page that changed before and after that place is listed after it.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
-	case more: // the list counts as a whole: nothing is told before its end
+	case more: // only the end of the list has a token of its own
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: kit.FormatTime(start(r.q.since))}.String()
 		if r.q.token != nil {

@@ -226,8 +226,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// A page that has become an archive is told as deleted to who asks from before
-// it was a page, too: the last try to follow may have stopped half way.
+// A page that has become an archive is listed as deleted, even for a token from
+// before it was a page: an earlier sync may have stopped half way.
 func TestSyncArchives(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b")
@@ -416,7 +416,7 @@ func (c *copied) poll(between func()) {
 				c.s.t.Errorf("%s is there twice in one reply", u)
 			}
 			if listed[u] = true; c.pages[u] == it.Revision && !whole {
-				c.s.t.Errorf("%s is told as %s twice", u, it.Revision)
+				c.s.t.Errorf("%s is listed as %s twice", u, it.Revision)
 			}
 			c.pages[u] = it.Revision
 		}

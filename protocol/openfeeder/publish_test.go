@@ -451,7 +451,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// Searches alone are work; nobody waits for them who has something looked up.
+// Only searches count as costly requests; look-ups do not wait for them.
 func TestWorks(t *testing.T) {
 	pub := NewPublisher(nil).(*publisher)
 	for target, want := range map[string]bool{

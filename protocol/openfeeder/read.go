@@ -74,7 +74,7 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// cursor is where the stream of a site stands.
+// cursor is the position in the stream of a site.
 type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"` // when the feed was last looked for
@@ -82,9 +82,9 @@ type cursor struct {
 	Token string    `json:"token,omitempty"` // everything before it has been applied; "" = the index is read
 	// ETag is of the reply about Token, if that had nothing to tell.
 	ETag string `json:"etag,omitempty"`
-	// ReportsDeletions says that the site tells of deletions. If it does not, Polls counts
-	// the replies since the index was last compared.
-	ReportsDeletions bool           `json:"told,omitempty"`
+	// ReportsDeletions says that the site lists deletions. If it does not, Polls
+	// counts the replies since the index was last compared.
+	ReportsDeletions bool           `json:"reports_deletions,omitempty"`
 	Polls            int            `json:"polls,omitempty"`
 	Files            []kit.Resource `json:"files,omitempty"` // of the index of a static feed
 	// AsOf is the time of Token, of a cursor of deletions.
@@ -103,10 +103,10 @@ type run struct {
 	named   bool // pages have been named that what comes next need not know of
 }
 
-var errResync = errors.New("the index must be read anew") // what a token says is not enough
+var errResync = errors.New("the index must be read again") // the token is not enough
 
-// Changes yields what the index names, or what has changed since, and a
-// milestone that stands for all of it.
+// Changes yields the pages of the index, or the changes since a cursor, and a
+// checkpoint that covers all of them.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }

@@ -20,8 +20,8 @@ var _ protocol.DeletionReader = (*reader)(nil)
 const (
 	// skew is how far two clocks may be apart.
 	skew = 10 * time.Minute
-	// maxGone is how many deletions are told at once: whoever has missed more
-	// reads everything for less.
+	// maxGone is the most deletions of one answer. With more, reading the whole
+	// site costs less.
 	maxGone = 100_000
 )
 

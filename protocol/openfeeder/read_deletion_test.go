@@ -222,7 +222,7 @@ func TestDeletionsProperty(t *testing.T) {
 				}
 			}
 			if wholes > 15 {
-				t.Errorf("all was read anew %d times", wholes)
+				t.Errorf("everything was read again %d times", wholes)
 			}
 		})
 	}

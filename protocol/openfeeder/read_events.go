@@ -23,8 +23,8 @@ import (
 
 var _ protocol.ChangeNotifier = (*reader)(nil)
 
-// What is taken of a stream of events. Their data is not what counts: a
-// connection that says too much is given up and made anew.
+// Limits of a stream of events. A connection that sends more is closed and
+// opened again: the data of events is not used.
 const (
 	maxStream = 16 << 20 // bytes of one connection
 	maxLine   = 256 << 10
@@ -81,7 +81,7 @@ type listening struct {
 	woken  func(place string)
 	target string // where the events are; "" = not known yet
 	place  string // of the last event; "" = none
-	fresh  bool   // nobody has been told yet of what was before
+	fresh  bool   // the caller has not been notified of earlier changes yet
 	retry  time.Duration
 }
 

@@ -212,7 +212,7 @@ func TestWakeDown(t *testing.T) {
 	})
 }
 
-// Sites that tell nobody, or not us.
+// Sites without events, or without events for this client.
 func TestWakeNowhere(t *testing.T) {
 	none := func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusNotFound) }
 	for _, tt := range []struct {

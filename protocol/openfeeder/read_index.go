@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// beginning of time, as dates go: what is asked for it is told of every
-	// page.
+	// allTime is before the date of every page: a sync since then lists them all.
 	allTime = "0001-01-01T00:00:01Z"
 	// An index that ends with so many empty pages ends before them.
 	maxEmpty = 10

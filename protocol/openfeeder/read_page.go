@@ -19,8 +19,8 @@ import (
 // else the date of its last change; "" if the item has neither.
 func (it *item) version() string { return versionOf(it.Revision, it.Updated, "") }
 
-// versionOf gives the version of a page. A tag is told from the others by its
-// quotes.
+// versionOf returns the version of a page: the revision, the date, or the ETag,
+// which alone has quotes.
 func versionOf(revision, updated, etag string) string {
 	switch t := parseTime(updated); {
 	case revision != "" && len(revision) <= 200 && !strings.Contains(revision, `"`):

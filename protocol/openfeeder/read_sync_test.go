@@ -118,8 +118,8 @@ func (h *host) write(text string, batch []string) {
 	h.apply(text, batch...)
 }
 
-// reopen ends the process and starts another one, whose store is the same, or
-// made anew of what the site says.
+// reopen ends the process and starts another one, with the same store or a new one
+// of the same site.
 func (h *host) reopen(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +183,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	for _, c := range pending {
 		if c.Kind == millrace.Delete {
 			if f.gone[c.URL].Equal(c.Time) && !all {
-				f.t.Errorf("%s is told as gone twice", c.URL)
+				f.t.Errorf("%s is reported as gone twice", c.URL)
 			}
 			f.gone[c.URL] = c.Time
 			delete(f.held, c.URL)
@@ -191,7 +191,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 			continue
 		}
 		if f.held[c.URL] == c.Version && !all {
-			f.t.Errorf("%s is told as %s twice", c.URL, c.Version)
+			f.t.Errorf("%s is reported as %s twice", c.URL, c.Version)
 		}
 		f.held[c.URL] = c.Version
 		named[c.URL] = true
@@ -201,8 +201,8 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	}
 }
 
-// Readers that go by tokens never lose a change and never see one twice,
-// however writers, restarts, compaction and a store made anew fall.
+// Readers with tokens get every change exactly once, in any order of writes,
+// restarts, compaction and new stores.
 func TestReadSyncProperty(t *testing.T) {
 	seeds, edits := uint64(testkit.Size(2, 2, 12)), testkit.Size(60, 60, 90)
 	for seed := range seeds {

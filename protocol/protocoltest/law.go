@@ -39,7 +39,7 @@ func Run(t *testing.T, p protocol.Protocol) {
 		})
 	}
 	t.Run("cancel", func(t *testing.T) { start(t, p, nil, 1).cancel(t) })
-	t.Run("look", func(t *testing.T) { Probe(t, p, nil) })
+	t.Run("probe", func(t *testing.T) { Probe(t, p, nil) })
 }
 
 func descriptor(t *testing.T, p protocol.Protocol) {

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// What a look may take, and how far its figures may be from what reading then
+// Limits of a probe, and how far its figures may be from what reading then
 // takes: by a factor, and by what a small site has beside its pages.
 const (
 	probeRequests = 12
@@ -158,9 +158,9 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		return m.spent()
 	}
 	first, still := sync(), sync()
-	t.Logf("a look takes %+v and finds %+v", took, *offer)
+	t.Logf("a probe takes %+v and finds %+v", took, *offer)
 	if took.Requests > probeRequests || took.Bytes > first.Bytes/2 {
-		t.Errorf("a look takes %+v, reading everything %+v", took, first)
+		t.Errorf("a probe takes %+v, reading everything %+v", took, first)
 	}
 	known, carried := millrace.Fields(0), 0
 	for _, page := range copied.pages {
@@ -202,8 +202,8 @@ func near(t *testing.T, what string, said, is protocol.Cost) {
 	}
 }
 
-// hostile gives servers that nobody learns anything from, each with the error
-// that says so; nil = any.
+// hostile returns servers whose responses are useless, each with the expected
+// error; nil = any error.
 func hostile() map[string]hostileServer {
 	text := func(kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

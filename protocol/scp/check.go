@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules gives one rule for each sentence of the specification that binds
-// publishers or servers and that can be seen from outside, in the order of its
-// sections. What it states of files, sitemaps and pages without a keyword binds
-// as a MUST does: who does otherwise has no SCP.
+// Rules returns one rule for each sentence of the specification that binds
+// publishers or servers and that a client can check, in the order of the
+// sections. A statement about files, sitemaps and pages without a keyword counts
+// as a MUST.
 //
-// A rule judges only what other rules have nothing against: the checksum of a
-// file that cannot be decompressed is nobody's concern. So one fault is one
-// finding. Few files are looked into, the smallest ones: see siteContext.
+// A rule checks only what passed the rules that it depends on: a file that cannot
+// be decompressed has no finding about its checksum. So one fault is one finding.
+// The rules read only a few files, the smallest ones; see siteContext.
 //
 // Sentences without a rule, and why:
 //
@@ -42,17 +42,17 @@ import (
 //	Crawler-Side Requirements    the reader's tests
 //	Use with HTTP        ranges: RFC 7233 is not among what the section names
 //	Caching Directives   stale-while-revalidate: OPTIONAL
-//	Message Modification publishers SHOULD include checksums: same as checksum/present; TLS 1.2: nobody who
-//	                     has less can be talked to; crawlers MUST, SHOULD: the reader's tests
+//	Message Modification publishers SHOULD include checksums: same as checksum/present; TLS 1.2: the client
+//	                     refuses older versions; crawlers MUST, SHOULD: the reader's tests
 //	Replay Attacks       crawlers SHOULD: the reader's tests; a time in the future is metadata/generated-past
 //	Information Disclosure  content review, consent, scrubbing, delta controls MUST: no outsider knows what
 //	                     is confidential; what shows of access control is privacy/public
 //	Content Inclusion    publishers SHOULD omit pages: their choice
 //	Resource Exhaustion  500 GB decompressed: beyond what a checker reads; streaming, timeouts, monitoring: parsers
 //	Storage Exhaustion, Script Injection, Malicious URLs  crawlers and systems that render
-//	CDN Compromise       HTTPS SHOULD be required: same as security/https; publishers SHOULD monitor logs: nobody
-//	                     sees it
-//	Sitemap Compromise   protection of robots.txt and sitemap.xml: nobody sees it
+//	CDN Compromise       HTTPS SHOULD be required: same as security/https; publishers SHOULD monitor logs: not
+//	                     visible from outside
+//	Sitemap Compromise   protection of robots.txt and sitemap.xml: not visible from outside
 //	Trust Model          publishers MUST NOT include confidential information: no outsider knows
 //	Rate Limiting        publishers SHOULD limit: only abuse would show it
 //	IANA Considerations  magic numbers, Content-Encoding: same as format/compression, http/content-encoding

@@ -30,7 +30,8 @@ func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, 
 	return kit.Precedence(ctx, p, fail)
 }
 
-// smallest gives the file that may come several times, nil if there is none.
+// smallest returns the smallest readable file, nil if no file is readable. The
+// rules fetch it several times.
 func (s *siteContext) smallest() (best *seenFile) {
 	for _, f := range s.files {
 		if f.ok() && (best == nil || len(f.resp.Coded) < len(best.resp.Coded)) {

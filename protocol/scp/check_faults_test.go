@@ -73,7 +73,7 @@ func onSum(f func(text string) string) func(*madeSite) {
 	return func(s *madeSite) { s.all[0].sum = f }
 }
 
-// noise gives text that hardly compresses.
+// noise returns text that does not compress well.
 func noise(n int) string {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{1})

@@ -138,7 +138,7 @@ func (b *bench) run(ctx context.Context) {
 	if b.coding != b.file.named && b.file.suffix && !strings.EqualFold(b.file.resp.Header.Get("Content-Encoding"), b.coding) {
 		b.note("format/compression", "the file is "+codingName(b.coding), codingName(b.file.named)+", as its name says")
 		if b.coding == "" {
-			return // nobody knows what it is
+			return // the format is unknown
 		}
 	}
 	limits := *b.limits

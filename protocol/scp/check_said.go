@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// checkThere fetches nothing anew but what failed.
+// checkThere fetches only the files again that failed.
 func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {

@@ -104,8 +104,8 @@ func absent(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// namedSitemaps gives the sitemaps of robots.txt. One that cannot be had names
-// none: whoever obeys it cannot ask for anything else either.
+// namedSitemaps returns the sitemaps that robots.txt names. If robots.txt cannot
+// be fetched, there are none: a client that obeys it may not request anything.
 func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	root, err := url.Parse(r.Root)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// A site without SCP is one, and one that is broken is told from it.
+// The error of a site without SCP differs from that of a broken one.
 func TestNotThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		files func(h *host)

@@ -2,12 +2,12 @@
 // a section of a site in one file, a page a line, found by sitemap.xml. A
 // snapshot has all of them, a delta those that have changed.
 //
-// The specification has no date, and does not say where it is published; the
-// namespace of its elements in sitemaps is one of scp-protocol.org.
+// The specification has no date and does not say where it is published. The
+// namespace of its sitemap elements is below scp-protocol.org.
 //
-// [Open] reads one file in any of its codings. [Collection.Verify] goes through
-// it in flat memory: coding, limits, checksum, every line; [Collection.Pages]
-// gives the pages.
+// [Open] reads one file in any of its codings. [Collection.Verify] checks coding,
+// limits, checksum and every line, with bounded memory. [Collection.Pages] yields
+// the pages.
 //
 // # What is carried
 //
@@ -46,20 +46,20 @@
 //
 // # Deltas
 //
-// A delta has what has changed in its period, and since is the time of the last
-// change before that: nothing lies between, so that it connects for whoever has
-// read the site then. Deltas do not tell what has gone. A reader takes a new
-// snapshot for that after seven of them, and when the sitemap counts fewer
-// pages, unless somebody else tells (ReaderOptions.Deletions): then a snapshot
-// is read only where deltas leave something out, or are no shorter. The Time of
-// a Mark is when the oldest collection was generated that was read.
+// A delta holds the changes of its period. Its since is the time of the last change
+// before the period, so that the delta follows what a client read at that time.
+// Deltas do not list deletions. To find them, a reader reads a new snapshot after
+// seven deltas, and when the sitemap counts fewer pages. If another source reports
+// deletions (ReaderOptions.Deletions), it reads a snapshot only if deltas are
+// missing or not shorter. The Time of a checkpoint is when the oldest collection
+// that was read was generated.
 //
 // # Deviations
 //
 //   - A file cannot contain its own hash. The checksum is that of the file
 //     without the member checksum and its comma. It is written last in
 //     collection. Reading, a checksum with "" or zeros in its place, or of the
-//     pages alone, will do as well, and [Verdict] says which it was.
+//     pages alone, is accepted too, and [CheckResult] says which it was.
 //     A file without a checksum (PublisherOptions.NoChecksum) has the hash of its
 //     coded bytes as ETag.
 //   - expires promises that a collection stays. One that may have a page which is

@@ -62,22 +62,21 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	return c, nil
 }
 
-// Metadata gives what the first line says.
+// Metadata returns the content of the first line.
 func (c *Collection) Metadata() Metadata { return c.meta }
 
-// Coding gives the content coding of the file: "zstd", "gzip", or "" for none.
+// Coding returns the content coding of the file: "zstd", "gzip", or "" for none.
 func (c *Collection) Coding() string { return c.coding }
 
-// CheckResult says what a file is that has been gone through.
+// CheckResult is the result of [Collection.Verify].
 type CheckResult struct {
-	// Checksum says how the checksum was understood, since a file cannot
-	// contain its own hash: "cut" is that of the file without the member,
-	// "empty" and "zeros" that of the file with "" or zeros in it, "pages-only"
-	// that of what follows the first line. "none": there is none; "bad": it is
-	// none of these.
+	// Checksum says what the checksum covers, because a file cannot contain its
+	// own hash: "cut" is the file without the member, "empty" and "zeros" are the
+	// file with "" or zeros as the value, "pages-only" is all after the first line.
+	// It is "none" if the file has no checksum, and "bad" if no form matches.
 	Checksum string
-	Pages    int   // that are taken
-	Skipped  int   // pages that are not, while the file stands
+	Pages    int   // valid pages
+	Skipped  int   // invalid pages of a valid file
 	Bytes    int64 // of the file when it is decoded
 	Unknown  int   // blocks of types that the specification does not have
 	Dropped  int   // blocks, sources, captions, icons and canonical URLs that are not of http or https
@@ -86,10 +85,10 @@ type CheckResult struct {
 	canonical int // of those that are dropped
 }
 
-// Verify goes through the whole file: coding, limits, checksum, every line. What
-// it says of a refused file goes as far as it came. Errors are
-// [*millrace.FormatError] without the URL, those of the reader, or that of the
-// context.
+// Verify checks the whole file: coding, limits, checksum and every line. If it
+// returns an error, the result covers the file up to there. Errors are
+// [*millrace.FormatError] without the URL, errors of the underlying reader, or
+// that of the context.
 func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	var v CheckResult
 	sum := sha256.New()

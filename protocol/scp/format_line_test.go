@@ -139,7 +139,7 @@ var lineCases = []lineCase{
 	aBlock("chapter", `{"type":"video","name":"a","url":"https://example.com/v.mp4","chapters":[{"time":"0","title":"a"}]}`, skipped, "line 7 (/content/1/chapters/0/time)", "blocks/chapters"),
 	aBlock("caption", `{"type":"video","name":"a","url":"https://example.com/v.mp4","captions":[{"language":"en","url":"https://example.com/c.vtt"}]}`, skipped, "line 7 (/content/1/captions/0)", "blocks/captions"),
 	aBlock("audio", `{"type":"audio","name":"a","url":"https://example.com/v.mp3","attributedTo":{"type":"Person","name":"P"},"partOf":"S","width":"w","captions":1}`, taken, "", ""),
-	aBlock("audio of nobody", `{"type":"audio","name":"a","url":"https://example.com/v.mp3","attributedTo":{}}`, skipped, "line 7 (/content/1/attributedTo)", "blocks/audio"),
+	aBlock("audio without a person", `{"type":"audio","name":"a","url":"https://example.com/v.mp3","attributedTo":{}}`, skipped, "line 7 (/content/1/attributedTo)", "blocks/audio"),
 }
 
 // Lines are taken, skipped, or end the file, and the error names the place.

@@ -381,8 +381,8 @@ func (p *parser) element(first bool) (more bool) {
 	return true
 }
 
-// array reads an array; each reads an element. It gives false if there is none,
-// or not to its end.
+// array parses an array and calls each for every element. It reports whether it
+// has parsed a complete array.
 func (p *parser) array(each func()) bool {
 	if p.peek() != '[' {
 		p.wrong("an array")

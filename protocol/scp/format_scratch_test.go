@@ -25,7 +25,7 @@ func (f *full) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// closing fails once it is told to.
+// closing fails after its flag is set.
 type closing struct {
 	*bytes.Reader
 	closed bool

@@ -113,11 +113,10 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
-// quiet gives the time, in whole seconds, from which on no page has come or
-// changed until the start of a period; from is the sequence number there.
-// Whoever holds what was made then holds all that the period has begun with, so
-// that its delta connects. What has gone in between counts for nothing, since no
-// delta tells of it, and none has its time.
+// quiet returns the earliest time, in whole seconds, since which no page was added
+// or changed until the start of a period; from is the sequence number there. A
+// client with the files of that time has the state at the start of the period, so
+// that its delta follows. Deletions do not count, because no delta lists them.
 func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	since := start
 	for range maxGone {

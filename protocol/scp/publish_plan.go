@@ -37,8 +37,8 @@ type note struct {
 	Retired   time.Time `json:"retired,omitzero"`
 	// Clean is when every page of it was still there; zero = At.
 	Clean moment `json:"clean,omitzero"`
-	// Holds has hashes of the pages of a delta, sorted; none = nobody knows which
-	// pages it has. The first file of a group has them alone.
+	// Holds has the sorted hashes of the pages of a delta; empty = unknown. Only the
+	// first file of a group has them.
 	Holds []uint32 `json:"holds,omitempty"`
 }
 

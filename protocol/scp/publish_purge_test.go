@@ -10,7 +10,7 @@ import (
 )
 
 // Many changes within a second, and a page that goes with the last of them: its
-// snapshot is newer than every one before, or nobody would read it.
+// snapshot is newer than every one before, or no reader would fetch it.
 func TestGoneInTheSameSecond(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, nil)

@@ -97,8 +97,8 @@ func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
 
-// section applies what is new of a section, or all of it anew. whole: every page
-// of it was named.
+// section applies the changes of a section, or all of its pages again. whole
+// reports whether it has named every page of the section.
 func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, whole bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)

@@ -141,8 +141,8 @@ func TestReadWhenToResync(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	// Who is told of deletions by somebody else reads a snapshot only for what
-	// the deltas leave out, or because it is shorter than they are.
+	// A reader that gets deletions from another source reads a snapshot only if
+	// deltas are missing or longer.
 	many := applied{Name: "all", Snapshot: day(10, 0), Generated: day(12, 0), Deltas: 100, Pages: 100}
 	for name, c := range map[string]struct {
 		snapshot *offered

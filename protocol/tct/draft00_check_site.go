@@ -69,8 +69,8 @@ func patternOfMost(s *siteContext) string {
 // paired reports whether it is sure which C-URL and M-URL belong together.
 func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
-// manifestOf gives the patterns of M-URLs that the site's manifest names; false
-// if there is none.
+// manifestOf returns the patterns of M-URLs in the site's manifest, false without
+// a manifest.
 func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp, ok bool, err error) {
 	resp, err := s.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {

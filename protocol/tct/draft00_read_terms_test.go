@@ -14,8 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Who wants to keep to policies is told of each before the list is believed,
-// and has the last word.
+// The policy option gets each policy before the list is applied, and decides.
 func TestReaderTerms(t *testing.T) {
 	const (
 		list      = `{"version":1,"profile":"tct-1","items":[]}`

@@ -10,9 +10,8 @@ import (
 // rules01 gives one rule for each sentence of the draft that binds publishers
 // and that can be seen from outside, in the order of its sections.
 //
-// A rule judges only what the rules before it found in order: the hash of an
-// M-URL whose JSON does not parse is nobody's concern. So one fault is one
-// finding.
+// A rule checks only what passed the rules before it: an M-URL whose JSON does not
+// parse has no finding about its hash. So one fault is one finding.
 //
 // Sentences without a rule, and why:
 //

@@ -57,7 +57,7 @@ func claims(p *seenPage, sum string) bool { return sum != "" && (p.Hash == sum |
 type forms struct {
 	jcs    []byte // canonical form of the body (RFC 8785)
 	jcsErr error  // why it has none
-	sumJCS string // hash over jcs without the hash member, "" if there is none
+	sumJCS string // hash over jcs without the hash member, "" without jcs
 	sumCut string // hash over the body as it is, without its hash member
 }
 

@@ -38,7 +38,7 @@ func checkListContentType(l *seenList, fail check.Fail)  { isJSONType(l.URL, l.R
 func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
 func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp, fail, "Accept-Encoding") }
 
-// checkHTTPS leaves out loopback, where nobody listens in.
+// checkHTTPS does not apply to loopback addresses.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {

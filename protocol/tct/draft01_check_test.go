@@ -287,7 +287,7 @@ func TestTimely(t *testing.T) {
 func TestPlainText(t *testing.T) {
 	for content, want := range map[string][]string{
 		"a < b > c":               nil,
-		"List<T> and <nobody>":    nil,
+		"List<T> and <none>":      nil,
 		"<p>x</p>":                {"<p>", "</p>"},
 		"x <BR/> y <a href='/'>z": {"<BR/>", "<a href='/'>"},
 		"<!-- x --><b":            nil,

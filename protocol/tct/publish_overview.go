@@ -67,7 +67,7 @@ func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error) {
 	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // absent
 	} else if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules gives one rule for each sentence that binds publishers and that can be
-// seen from outside, by what it is about. No specification has all of it, so a
-// rule's section starts with the name of its own: llmstxt is llmstxt.org, version
-// 2; rfc6721-3 is section 3 of RFC 6721. A site is not judged by what it does not
-// have: each document has its rules, and those of robots.txt and of sitemaps are
+// Rules returns one rule for each sentence that binds publishers and that a client
+// can check, sorted by subject. A rule's section starts with its specification:
+// llmstxt is llmstxt.org, version 2; rfc6721-3 is section 3 of RFC 6721. The rules
+// of a document apply only if the site has it. Those of robots.txt and sitemaps are
 // for sites that also have something that this protocol is about.
 //
 // Sentences without a rule, and why:
@@ -20,7 +19,7 @@ import (
 //	rfc7763-2    variant: optional, and only its own readers need it
 //	rfc4287-4.2  texts and persons: feed readers forgive them; ids, times and links
 //	             are what others go by
-//	rfc4287-5    signatures and encryption: nobody has them
+//	rfc4287-5    signatures and encryption: not in use
 //	rfc6721-4    by, comment and source of a tombstone: optional
 //	rfc9309-2.3  redirects, statuses and caches: crawlers
 //	rfc9727-5    what an API should say of itself: its own specification
@@ -38,7 +37,7 @@ func Rules() []check.Rule {
 		rule("rfc9110-12.5.5", "vary", should, "What depends on Accept says so by Vary, as HTML and as Markdown.", askPages(checkVary)),
 		rule("rfc9110-12.5.1", "q", should, "A page in HTML and in Markdown is sent in the form that has the higher q.", askPages(checkPreference)),
 		rule("rfc9110-12.5.1", "q0", should, "What has q=0 is not sent where there is another form.", askPages(checkNever)),
-		rule("rfc9110-12.5.1", "any", should, "Whoever takes anything gets the page, and not Markdown.", askPages(checkAnything)),
+		rule("rfc9110-12.5.1", "any", should, "A client that accepts any type gets the page, and not Markdown.", askPages(checkAnything)),
 		rule("rfc9110-8.8.1", "other-tag", must, "Two forms of a page do not have one strong tag.", askPages(checkOtherTag)),
 
 		rule("llmstxt", "title", must, "llms.txt starts with the name of the site as a heading of level 1.", onLLMs(checkLLMsTitle)),

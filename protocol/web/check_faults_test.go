@@ -75,13 +75,13 @@ var checkFaults = []checkFault{
 		}
 	})},
 	{"rfc9110-12.5.5/vary", "Markdown", onMarkdown(func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Header().Del("Vary") })},
-	{"rfc9110-12.5.1/q", "whoever names it", accepting(pagePath, func(a string) string {
+	{"rfc9110-12.5.1/q", "Markdown with a lower weight", accepting(pagePath, func(a string) string {
 		if strings.Contains(a, "text/markdown") && !strings.Contains(a, "q=0,") {
 			return "text/markdown"
 		}
 		return a
 	})},
-	{"rfc9110-12.5.1/q0", "whoever names it", accepting(pagePath, func(a string) string {
+	{"rfc9110-12.5.1/q0", "Markdown with weight zero", accepting(pagePath, func(a string) string {
 		if strings.Contains(a, "text/markdown;q=0,") {
 			return "text/markdown"
 		}
@@ -161,7 +161,7 @@ var checkFaults = []checkFault{
 	{"rfc9309-2.3/media-type", "HTML", protocoltest.SetHeader("/robots.txt", "Content-Type", "text/html")},
 	{"rfc9309-2.3/utf-8", "latin-1", protocoltest.ReplaceBody("/robots.txt", "everybody", "\xe9verybody")},
 	{"rfc9309-2.2/line", "no colon", protocoltest.ReplaceBody("/robots.txt", "Allow: /\n", "Allow /\n")},
-	{"rfc9309-2.2/group", "nobody", protocoltest.OnResponse("/robots.txt", func(_ *http.Request, rec *httptest.ResponseRecorder) {
+	{"rfc9309-2.2/group", "no user agent", protocoltest.OnResponse("/robots.txt", func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Body = bytes.NewBufferString("Disallow: /secret/\n" + rec.Body.String())
 	})},
 	{"rfc9309-2.2.1/product-token", "a version", protocoltest.ReplaceBody("/robots.txt", "User-agent: *", "User-agent: Mozilla/5.0")},

@@ -37,9 +37,9 @@ type seenSitemap struct {
 	entries []*node // url or sitemap
 }
 
-// namedSitemap is one that something names, and what came.
+// namedSitemap is a sitemap that a document names, with the response to its request.
 type namedSitemap struct {
-	by, url string // by "" = nobody
+	by, url string // by "" = no document names it
 	resp    *check.Response
 	err     error
 }

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// probeBytes is how much of a document is looked at, as it is sent.
+	// probeBytes is the most bytes of a document that a probe reads, as sent.
 	probeBytes = 256 << 10
-	// probedLists is how many sitemaps are looked at, and lookSamples how many
+	// probedLists is the most sitemaps that a probe reads, probedSamples the most
 	// pages.
 	probedLists    = 3
 	probedSamples  = 3
@@ -33,8 +33,8 @@ const (
 	mostPages          = 1 << 28 // that a site is taken to have, whatever its server says
 )
 
-// probe finds sitemaps, feed and Markdown as a reader does, and looks at how
-// the lists begin, and at a few pages.
+// probe finds sitemaps, feed and Markdown as a reader does. It reads the beginning
+// of the lists and a few pages.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	l := &siteProbe{run: &run{reader: newReader(client, endpoint, o)}}
 	if l.Err != nil {
@@ -60,7 +60,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return offer, nil
 }
 
-// siteProbe is a site that is looked at.
+// siteProbe is the state and the result of one probe of a site.
 type siteProbe struct {
 	*run
 	entry    string
@@ -69,11 +69,11 @@ type siteProbe struct {
 	bytes    float64     // of the sitemaps
 	still    float64     // bytes of those that have no validators
 	guessed  bool        // a sitemap goes on, or there are more
-	unending bool        // nobody knows how far
+	unending bool        // its length is unknown
 	urls     []string    // that the sitemaps begin with
 	times    []time.Time // that they give those
 
-	got    int // pages with Markdown, of those that were looked at
+	got    int // pages with Markdown, of those that were probed
 	none   int // those without
 	size   int64
 	html   int64 // bytes of those without
@@ -143,7 +143,7 @@ func (l *siteProbe) probeList(ctx context.Context, u string, depth int) error {
 	return l.probeChildren(ctx, children)
 }
 
-// probeChildren looks at some of the sitemaps of an index, evenly spread.
+// probeChildren probes some of the sitemaps of an index, evenly spread.
 func (l *siteProbe) probeChildren(ctx context.Context, children []string) error {
 	before := *l
 	l.pages, l.lists, l.bytes, l.still = 0, 0, 0, 0

@@ -123,7 +123,7 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// rediscover looks at the site as if for the first time.
+// rediscover runs discovery again, without what was known before.
 func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	site, err := r.discover(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@
 //     it, the next one /a/~2/index.md, and so on.
 //   - A last segment of tildes and digits gets one more tilde, so that no name
 //     means two pages: /post/~2/ has /post/~~2/index.md.
-//   - The C-URL itself gives the same Markdown to whoever likes it better than
-//     HTML, where documents and pages have one base.
+//   - The C-URL itself returns the same Markdown to clients that prefer it to HTML,
+//     if documents and pages have the same base.
 //   - /llms.txt names every page. What is more than fits in one file is in
 //     /docs/llms.txt and the like, each for the pages below its path, and in
 //     /docs/llms-1.txt and so on where many are in one folder.
@@ -37,8 +37,8 @@
 //
 // Archives have no Markdown, and neither have pages without content and pages
 // whose C-URL is not below the site's base, since a sitemap may not name those.
-// A page of the site without Markdown is answered as it is, to whoever asks for
-// Markdown, with a field X-Markdown-Missing that says why.
+// If a client asks for the Markdown of a page without any, it gets the page as it
+// is, with a field X-Markdown-Missing that says why.
 //
 // # Reading
 //
@@ -57,11 +57,10 @@
 //
 // # Deviations
 //
-//   - llms.txt is a list of all pages, where its authors think of a choice: which
-//     pages matter is the site's owner's to say, and nobody else's. It stays
-//     short enough for its readers by being several files.
-//   - What is negotiated is private unless the owner says that the caches in
-//     front of the site mind Vary: not all do, and one that does not would show
-//     Markdown to browsers.
+//   - llms.txt lists all pages, while its authors expect a selection: only the owner
+//     can say which pages matter. Several files keep each one short.
+//   - A negotiated response is private unless the owner says that the caches in
+//     front of the site respect Vary. Some do not, and would show Markdown to
+//     browsers.
 //   - X-Markdown-Tokens is an estimate, one for each four characters.
 package web

@@ -15,7 +15,7 @@ type feedHead struct {
 	Self     string
 	Home     string
 	First    string // the document with the newest entries, "" if it is this one
-	Next     string // the one with older entries, "" = there is none
+	Next     string // the one with older entries, "" if it is the oldest
 	Previous string
 	Title    string
 	Language string
@@ -85,7 +85,7 @@ func newAtom(w io.Writer, h *feedHead) atomWriter {
 	return a
 }
 
-// item writes an entry (section 4.1.2), or that there is none any more.
+// item writes an entry (section 4.1.2), or a tombstone if the page is gone.
 func (a atomWriter) item(it *feedItem) {
 	if it.Gone {
 		a.raw(`<at:deleted-entry ref="`, sitemap.Escape(it.URL), `" when="`, feedStamp(it.Changed), "\"/>\n")

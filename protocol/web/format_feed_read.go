@@ -22,7 +22,7 @@ type feedDoc struct {
 	Updated    time.Time // zero: it does not say
 	Tombstones bool      // it tells of what is gone, or would
 	Entries    []feedEntry
-	Next       string // the document with older entries; "" = there is none
+	Next       string // the document with older entries; "" if it is the oldest
 }
 
 // feedEntry is what a feed says of one page.

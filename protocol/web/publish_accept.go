@@ -28,9 +28,9 @@ func identityOf(site millrace.Site, r *http.Request) string {
 	return canon.Relative(site.Base, u)
 }
 
-// prefers reports whether Accept fields (RFC 9110, section 12.5.1) ask for
-// Markdown: by name, and for nothing that a page is in more than for it. Whoever
-// takes anything, as browsers do, gets the page.
+// prefers reports whether Accept fields (RFC 9110, section 12.5.1) name Markdown
+// and give no type of a page a higher weight. A client that accepts any type, as
+// browsers do, gets the page.
 func prefers(fields []string) bool {
 	const unsaid = -1
 	markdown, html, xhtml, text, any := unsaid, unsaid, unsaid, unsaid, unsaid
@@ -63,8 +63,8 @@ func prefers(fields []string) bool {
 	return markdown > 0 && markdown >= html && markdown >= xhtml
 }
 
-// weight gives the weight that parameters of a media range say, in thousandths;
-// what is no weight is as if nobody wanted it.
+// weight returns the weight in the parameters of a media range, in thousandths; an
+// invalid weight is zero.
 func weight(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.Trim(param, " \t"), "=")

@@ -15,11 +15,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Feeds tell what has changed, newest first: in /feed.atom and /feed.json the
-// last entries of the log, in /feed-2.atom and so on those before, as far as the
-// log reaches and at most so many. A page is in them once, with its last change,
-// at the time when the site told of it: so whoever knows a feed of some time
-// needs no more of it than what is newer, deletions included.
+// Feeds list the changes, newest first. /feed.atom and /feed.json have the last
+// entries of the log, /feed-2.atom and so on those before, as far as the log
+// reaches, in at most maxFeeds documents. A page is listed once, with its last
+// change and the time of its commit. A client that has read a feed needs only the
+// newer entries, deletions included.
 const (
 	feedItems  = 500
 	maxFeeds   = 10
@@ -60,12 +60,12 @@ func feedNamed(path string) (f feedForm, n int, ok bool) {
 	return f, 0, false
 }
 
-// part is the part of the log that one document of a feed tells of.
+// part is the part of the log that one document of a feed lists.
 type part struct {
 	n     int
 	from  uint64 // the sequence number before it
 	to    uint64 // its last
-	log   bool   // the log reaches so far; else nobody knows when what was changed
+	log   bool   // the log reaches so far; else the times of changes are unknown
 	older bool   // there is another one behind it
 }
 
@@ -219,7 +219,7 @@ func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem
 	return out, nil
 }
 
-// feed gives a document of a feed. ErrNotFound: there is none of that name.
+// feed returns a document of a feed, or ErrNotFound if none has that name.
 func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	form, n, ok := feedNamed(path)
 	if !ok {

@@ -233,7 +233,7 @@ func TestFeedsOfMany(t *testing.T) {
 	}
 }
 
-// Without a log, nobody knows when what was changed.
+// Without a log, the times of changes are unknown.
 func TestFeedWithoutLog(t *testing.T) {
 	view := protocoltest.NewView(millrace.Site{Base: "https://x.test/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, []*millrace.Page{
 		{URL: "/a", Title: "A", Kind: millrace.Article, Blocks: millrace.TextBlocks("a"), Known: millrace.AllFields, Detail: millrace.DetailBlocks},

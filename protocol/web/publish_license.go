@@ -15,7 +15,7 @@ import (
 
 const licensePath = "/license.xml"
 
-// licenseDocument gives the licence, nil if there is none.
+// licenseDocument returns the licence, nil if the site has none.
 func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	path := "/"
 	if u, err := url.Parse(site.Base); err == nil {

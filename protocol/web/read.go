@@ -32,7 +32,7 @@ type reader struct {
 	mu     sync.Mutex
 	way    manner            // how twins are named here, as far as it is known
 	odd    uint64            // see behind
-	failed map[string]int    // pages whose names were guessed in vain, by form
+	failed map[string]int    // pages without Markdown under the guessed names, by form
 	also   map[string]string // other origins by which the site's pages go, each to the one they are asked at
 }
 
@@ -56,11 +56,11 @@ func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) 
 	return r
 }
 
-// cursor is where the stream of a site stands: what was found by discovery, and
-// which states of the lists have been applied.
+// cursor is the position in the stream of a site: the result of discovery, and the
+// applied states of the lists.
 type cursor struct {
 	Root    string            `json:"root"`
-	Found   time.Time         `json:"found"`          // when the site was last looked at as if for the first time
+	Found   time.Time         `json:"found"`          // when discovery last ran
 	Also    map[string]string `json:"also,omitempty"` // see reader
 	Way     manner            `json:"way,omitzero"`
 	Feed    *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
@@ -106,8 +106,8 @@ type run struct {
 	so      cursor // of the last milestone
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
-	usual     bool      // nobody names them: the first that is there is the one
-	fresh     bool      // the site was looked at as if for the first time
+	usual     bool      // no document names sitemaps: the first that exists counts
+	fresh     bool      // discovery has run again
 	recent    bool      // robots.txt was read again
 	feed      *feedRead // the feed of changes as it is now; nil: it was not read
 	foreign   int       // pages of other sites that lists name

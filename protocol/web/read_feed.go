@@ -85,7 +85,7 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 	fr.tombstones = fr.tombstones && doc.Tombstones
 	for _, e := range doc.Entries {
 		if e.Updated.IsZero() {
-			fr.tombstones = false // nobody knows when it was
+			fr.tombstones = false // its time is unknown
 			continue
 		}
 		if fr.newest.Before(e.Updated) {
@@ -194,8 +194,8 @@ func (fr *feedRead) state(trusted bool) *feedState {
 	return st
 }
 
-// The entries with the time of the newest are told apart by marks, some letters
-// each, unless there are too many.
+// Marks of a few letters distinguish the entries with the time of the newest,
+// unless there are too many.
 const (
 	markLen  = 8
 	maxMarks = 2000

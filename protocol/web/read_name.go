@@ -7,10 +7,10 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// manner is how the Markdown of a site's pages is found: what is known so far.
-// It is a value: nobody changes its map.
+// manner says how to find the Markdown of a site's pages, as far as it is known.
+// Its map is never changed.
 type manner struct {
-	Accept bool `json:"accept,omitempty"` // the page's own URL gives it to whoever asks for Markdown
+	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
 	// Names are, by the form of the page's path, the rules by which its twin is named.
 	Names map[string]string `json:"names,omitempty"`
 	Guess bool              `json:"guess,omitempty"` // no page says where its twin is: names are tried
@@ -93,7 +93,7 @@ func usualNames(page string) (names []string) {
 	return names
 }
 
-// twin gives where the twin of a page should be, "" if nobody knows.
+// twin returns the URL where the twin of a page should be, "" if no rule is known.
 func (m manner) twin(page string) string {
 	_, _, form := splitPage(page)
 	return twinName(page, m.Names[form])
@@ -143,7 +143,7 @@ func (r *reader) guesses(page string) bool {
 	return len(r.way.Names) > 0 && r.failed[form] < maxFailed
 }
 
-// guessed notes that the names of a page were guessed in vain.
+// guessed counts a page without Markdown under the guessed names.
 func (r *reader) guessed(page string) {
 	_, _, form := splitPage(page)
 	r.mu.Lock()

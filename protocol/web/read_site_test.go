@@ -20,7 +20,7 @@ type otherSite struct {
 	// name gives the name of a page's Markdown, "" for none.
 	name   func(path string) string
 	links  bool // pages say where their Markdown is
-	accept bool // pages are Markdown for whoever asks for that
+	accept bool // pages are Markdown by Accept
 	llms   bool
 	lists  map[string][]string // sitemaps, with the paths of their pages; one without any is the index of the others
 	feed   func(s *otherSite) string

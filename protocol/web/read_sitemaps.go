@@ -75,8 +75,8 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 		return err
 	}
 	if len(r.was.Lists) > 0 && !same {
-		// No section of before says what has gone: whoever has applied only some of
-		// what comes starts over.
+		// No earlier section covers deletions: a sink that has applied only a part
+		// of the stream starts over.
 		if err := r.mark(cursor{}, false, ""); err != nil {
 			return err
 		}
@@ -300,8 +300,7 @@ func (r *run) keep(f *file) {
 	}
 }
 
-// stateOf gives what a time that a list gives says of a page's state, "" if
-// there is none.
+// stateOf returns the state of a page by its time in a list, "" without a time.
 func stateOf(modified time.Time) string {
 	if modified.IsZero() {
 		return ""

@@ -116,7 +116,7 @@ func TestReadNothing(t *testing.T) {
 				t.Errorf("a look: %v", err)
 			}
 			if len(s.asked) > 13 {
-				t.Errorf("a look takes %d requests: %v", len(s.asked), s.asked)
+				t.Errorf("discovery takes %d requests: %v", len(s.asked), s.asked)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestReadFeed(t *testing.T) {
 	if _, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || len(asked) > 5 {
 		t.Errorf("a day later: %v", asked)
 	}
-	// What is gone under a name that nobody knows.
+	// A tombstone with an unknown name.
 	delete(s.pages, "/p9")
 	gone["urn:x:p9"] = m.now
 	if rep, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || rep.Deleted != 1 {
