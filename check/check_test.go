@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// rule makes a rule of a protocol named p.
+// rule returns a rule of a protocol named p.
 func rule(id string, level check.Level, f func(ctx context.Context, t *check.Target, fail check.Fail) error) check.Rule {
 	return check.Rule{ID: id, Level: level, Section: "1", Sentence: "It is so.", Check: f}
 }
@@ -191,11 +191,11 @@ func TestNothingFound(t *testing.T) {
 		t.Errorf("got %s, want %s", b, want)
 	}
 	if r.Failed() {
-		t.Error("nothing was checked, and that failed")
+		t.Error("a report without checks has failed")
 	}
 }
 
-// A protocol of which no rule could look was not found.
+// A protocol without a rule that could run was not found.
 func TestAllNotRun(t *testing.T) {
 	target := serve(t, hello, nil)
 	broken := rule("p/1/x", check.Must, func(context.Context, *check.Target, check.Fail) error { return io.ErrUnexpectedEOF })
@@ -269,7 +269,7 @@ func TestCancellation(t *testing.T) {
 	if r != nil || !errors.Is(err, stop) {
 		t.Errorf("got %v, %v", r, err)
 	}
-	// What was interrupted is asked for again.
+	// An interrupted request is sent again.
 	if _, err := target.Get(t.Context(), target.Root()+"fast"); err != nil {
 		t.Error(err)
 	}
@@ -328,7 +328,7 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// What is held of a site is bounded, however often it is asked.
+// The memory for a site is bounded, however many requests there are.
 func TestBodyLimit(t *testing.T) {
 	n := 0
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -510,7 +510,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A site that is out of order says nothing about its protocols.
+// A failing site gives no results for its protocols.
 func TestRunOutOfOrder(t *testing.T) {
 	for status, want := range map[int]error{
 		http.StatusTooManyRequests: check.ErrBusy, http.StatusInternalServerError: check.ErrDown, http.StatusServiceUnavailable: check.ErrBusy,

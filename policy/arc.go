@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// arcDocument is ARC's policy (E.6). The specification says what it is about,
-// "retention, access, and approved AI consumers", and leaves its form open;
-// this one is ours. "", 0 and nil mean absent.
+// arcDocument is ARC's policy (E.6). The specification names its subjects, "retention,
+// access, and approved AI consumers", but no format; this one is ours. "", 0 and nil
+// mean absent.
 type arcDocument struct {
 	Revision  int    `json:"revision,omitempty"`
 	Effective string `json:"effective,omitempty"`
@@ -60,10 +60,9 @@ func WriteARC(p *millrace.Policy) []byte {
 	})
 }
 
-// ReadARC reads a policy document of the form that [WriteARC] writes. Null is
-// absent. What should be a URL and is none is dropped; a purpose or a limit that no
-// policy can have is an error. Errors are [*millrace.FormatError] without the URL,
-// or ErrTooLarge.
+// ReadARC reads a policy document in the format of [WriteARC]. Null is absent. It drops
+// invalid URLs; an invalid purpose or limit is an error. Errors are
+// [*millrace.FormatError] without the URL, or ErrTooLarge.
 func ReadARC(body []byte) (*millrace.Policy, error) {
 	var d arcDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {
@@ -78,7 +77,7 @@ func ReadARC(body []byte) (*millrace.Policy, error) {
 	if d.Rate != "" {
 		var ok bool
 		if p.Rate.PerSecond, ok = ReadARCRate(d.Rate); !ok {
-			return nil, &millrace.FormatError{Protocol: "arc", Position: "/crawl_rate", Section: "E.7", Reason: fmt.Sprintf("%.100q is no rate, such as 1/s", d.Rate)}
+			return nil, &millrace.FormatError{Protocol: "arc", Position: "/crawl_rate", Section: "E.7", Reason: fmt.Sprintf("%.100q is not a rate such as 1/s", d.Rate)}
 		}
 	}
 	if d.Retention < float64(1<<62)/float64(time.Second) {
@@ -93,8 +92,8 @@ var periods = map[string]time.Duration{
 	"h": time.Hour, "hour": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour,
 }
 
-// WriteARCRate returns the rate of a policy as a list of ARC has it, such as
-// "1/s"; "" = there is none.
+// WriteARCRate returns the rate of a policy in the format of an ARC list, such as
+// "1/s"; "" = none.
 func WriteARCRate(r millrace.RateHints) string {
 	switch {
 	case r.PerSecond > 0:
@@ -105,8 +104,8 @@ func WriteARCRate(r millrace.RateHints) string {
 	return ""
 }
 
-// ReadARCRate reads a rate, such as "1/s" or "30/min", in requests a second. It
-// reports false for a text that is no rate.
+// ReadARCRate reads a rate, such as "1/s" or "30/min", in requests a second. It returns
+// false for invalid text.
 func ReadARCRate(s string) (perSecond float64, ok bool) {
 	count, unit, _ := strings.Cut(strings.ToLower(s), "/")
 	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)

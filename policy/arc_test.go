@@ -52,7 +52,7 @@ func TestARCRate(t *testing.T) {
 	}
 }
 
-// A policy that is read is written as one that reads alike.
+// A policy that was read survives writing and reading again.
 func FuzzARC(f *testing.F) {
 	f.Add([]byte(`{"revision":3,"effective":"2026-05-06T07:08:09Z","terms":"https://x.test/","contact":"mailto:a@x.test","purposes":{"ai-train":false},"crawl_rate":"30/min","requests_per_day":1.5,"crawl_note":" a  b ","retention_seconds":1e9,"access":"all","approved_consumers":["Bot"]}`))
 	f.Add([]byte(`{"requirements":{"attribution":true},"retention_seconds":null}`))

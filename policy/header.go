@@ -8,29 +8,28 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The header fields, whose names are those of the records of robots.txt.
+// The header fields, which have the names of the records of robots.txt.
 const (
 	fieldSignal = "Content-Signal"
 	fieldUsage  = "Content-Usage"
 )
 
-// purposes are the words for each purpose, in the order in which they are written:
-// those of Content-Signal, which are those of the vocabulary, and those of
-// Content-Usage (draft-ietf-aipref-vocab, which has no word for answering yet; a
-// word that a reader does not know says nothing to it).
+// purposes are the words for each purpose, in the order of writing: those of
+// Content-Signal, which are those of the vocabulary, and those of Content-Usage
+// (draft-ietf-aipref-vocab, which has no word for answering yet; readers ignore unknown
+// words).
 var purposes = []struct {
 	purpose millrace.Purpose
 	usage   string
 }{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
 
-// Header is what a policy says in header fields; nil says nothing. It is safe for
-// concurrent use.
+// Header is a policy as header fields; nil has none. It is safe for concurrent use.
 type Header struct {
 	says          preferences
 	signal, usage []string // the values of both fields
 }
 
-// NewHeader returns the header fields of a policy, nil if it speaks of no purpose.
+// NewHeader returns the header fields of a policy, nil if it names no purpose.
 func NewHeader(p *millrace.Policy) *Header {
 	if p == nil || len(p.Purposes) == 0 {
 		return nil
@@ -41,8 +40,8 @@ func NewHeader(p *millrace.Policy) *Header {
 	return h
 }
 
-// Write sets Content-Signal and Content-Usage of a response. What the response
-// says itself counts where it is stricter.
+// Write sets Content-Signal and Content-Usage of a response. A stricter value of the
+// response stays.
 func (h *Header) Write(to http.Header) {
 	if h == nil {
 		return
@@ -55,18 +54,18 @@ func (h *Header) Write(to http.Header) {
 	to[fieldSignal], to[fieldUsage] = []string{signal}, []string{usage + unknown(to[fieldUsage]...)}
 }
 
-// ReadHeader returns what Content-Signal and Content-Usage of a response say.
+// ReadHeader returns the policy in Content-Signal and Content-Usage of a response.
 func ReadHeader(h http.Header) *millrace.Policy {
 	return &millrace.Policy{Purposes: ReadSignals(slices.Concat(h[fieldSignal], h[fieldUsage])...)}
 }
 
-// preferences say of purposes whether they are allowed.
+// preferences maps purposes to whether they are allowed.
 type preferences map[millrace.Purpose]bool
 
 // ReadSignals reads values of Content-Signal and Content-Usage, such as "search=yes,
-// ai-train=no" or "train-ai=n"; nil = they say nothing. What one of them refuses is
-// refused. A value of robots.txt that begins with a path is of a part of the site,
-// and says nothing of the site.
+// ai-train=no" or "train-ai=n"; nil = no preference. A refusal in one of them wins. It
+// ignores a value of robots.txt that begins with a path, because it applies to a part
+// of the site.
 func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	var p preferences
 	for _, value := range values {
@@ -88,7 +87,7 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	return p
 }
 
-// and returns what both say: a refusal counts.
+// and merges two preferences; a refusal wins.
 func (p preferences) and(o preferences) preferences {
 	if len(o) == 0 {
 		return p
@@ -116,8 +115,7 @@ func (p preferences) words() (signal, usage string) {
 	return strings.Join(s, ", "), strings.Join(u, ", ")
 }
 
-// unknown returns the preferences of Content-Usage that have other words, as they
-// are.
+// unknown returns the preferences of Content-Usage with unknown words, unchanged.
 func unknown(lists ...string) string {
 	var b strings.Builder
 	for pref := range strings.SplitSeq(strings.Join(lists, ","), ",") {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// What header fields and robots.txt say of purposes is read as it was written.
+// Header fields and robots.txt are read back as written.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, purposes := range []map[millrace.Purpose]bool{
@@ -29,7 +29,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The stricter of what the response and the policy say counts.
+// The stricter of the response and the policy wins.
 func TestHeaderWrite(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"Content-Signal": {"search=no, ai-train=yes"}, "Content-Usage": {"bots=n;x=1", "TRAIN-AI=y"}}

@@ -10,14 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// MaxSize is the most bytes of a document of JSON.
+// MaxSize is the maximum size of a JSON document in bytes.
 const MaxSize = 1 << 20
 
 var limits = jsonio.Limits{Size: MaxSize}
 
-// validated returns the policy of a remote site's document without members that
-// should be a URL and are none. A purpose or a limit that no policy can have is an
-// error, since no program could obey it.
+// validated returns the policy of a remote site's document without invalid URLs. An
+// invalid purpose or limit is an error, because no program could obey it.
 func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, error) {
 	for _, u := range []struct {
 		at    *string
@@ -37,7 +36,7 @@ func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, 
 	return p, nil
 }
 
-// parseTime reads a time or a day, to the second; zero if it is neither.
+// parseTime reads a time or a day, in whole seconds; zero if it is neither.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil {
@@ -47,7 +46,7 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// perDay returns a limit of requests a day, 0 for one that no reader reaches.
+// perDay returns a limit of requests a day, 0 for one too large to matter.
 func perDay(n float64) int {
 	if n >= math.MaxInt32 {
 		return 0

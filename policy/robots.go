@@ -12,29 +12,27 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Robots is what a policy says in robots.txt; nil says nothing. It is safe for
-// concurrent use.
+// Robots writes a policy to robots.txt; nil writes nothing. It is safe for concurrent
+// use.
 //
-// The file is composed of the site's own, of what the policy says, and of the lines
-// of the protocols. What the site's own file says stays as it is, unless the policy
-// is stricter:
+// The file has the site's own lines, those of the policy and those of the protocols.
+// The site's own lines stay unchanged, unless the policy is stricter:
 //
-//   - every group says what the content may be used for, since a crawler reads
-//     one group alone;
-//   - crawlers that come for what is refused have one group, which refuses all;
-//     they are taken out of the others, as of two rules that fit a path equally
-//     the one that allows would count (RFC 9309, section 2.2.2);
-//   - what a group says itself of uses and delays counts where it is stricter.
+//   - every group contains the usage rules, because a crawler reads one group only;
+//   - crawlers for refused purposes have one group, which refuses everything; they
+//     are removed from other groups, because of two rules of equal length the one
+//     that allows would win (RFC 9309, section 2.2.2);
+//   - a group's own usage rules and delays stay where they are stricter.
 type Robots struct {
 	says    preferences
-	refused map[string]bool // product tokens, in lower case, of crawlers that come for what is refused
-	tokens  []string        // the same, as they are written, in order
-	delay   float64         // seconds between two requests; 0 = nothing is said
+	refused map[string]bool // product tokens, in lower case, of crawlers for refused purposes
+	tokens  []string        // the same as written, in order
+	delay   float64         // seconds between two requests; 0 = none
 }
 
-// NewRobots returns what a policy says in robots.txt, nil if that is nothing.
-// crawlers, which may be nil, gives the product tokens of the crawlers for a purpose.
-// refused are the tokens of crawlers that are refused whatever the policy says.
+// NewRobots returns the policy for robots.txt, nil if it has no rules. crawlers, which
+// may be nil, returns the product tokens of the crawlers for a purpose. refused are the
+// tokens of crawlers that are always refused.
 func NewRobots(p *millrace.Policy, crawlers func(millrace.Purpose) []string, refused []string) *Robots {
 	u := &Robots{refused: make(map[string]bool)}
 	if p != nil {
@@ -55,7 +53,7 @@ func NewRobots(p *millrace.Policy, crawlers func(millrace.Purpose) []string, ref
 	return u
 }
 
-// refuse adds product tokens to those that are refused.
+// refuse adds product tokens to the refused ones.
 func (u *Robots) refuse(tokens []string) {
 	for _, token := range tokens {
 		if lower := strings.ToLower(token); !u.refused[lower] {
@@ -71,9 +69,9 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 	millrace.Search: "search of Content-Signal or Content-Usage",
 }}
 
-// ReadRobots returns what a robots.txt says about the use of the whole site, in the
-// group of the reader. It leaves out what is said of a part of the site, and the
-// delay between requests, which the client keeps.
+// ReadRobots returns the usage rules of a robots.txt for the whole site, in the group
+// of the reader. It leaves out rules for a part of the site, and the delay between
+// requests, which the client keeps.
 func ReadRobots(file *fetch.Robots) *millrace.Policy {
 	var lists []string
 	for _, r := range file.Records() {
@@ -86,8 +84,8 @@ func ReadRobots(file *fetch.Robots) *millrace.Policy {
 
 // record is one line of a robots.txt.
 type record struct {
-	name, value string // name in lower case; "" = no record
-	text        string // the line as it is
+	name, value string // name in lower case; "" = not a record
+	text        string // the unchanged line
 }
 
 // parseRecords splits a robots.txt into lines.
@@ -116,18 +114,18 @@ func parseRecords(text string) []record {
 
 const recordAgent = "user-agent"
 
-// groupWords are what the groups of a crawler say themselves.
+// groupWords are the usage rules in a crawler's own groups.
 type groupWords struct {
 	says  preferences
 	other []string // preferences in other words
 	delay float64  // seconds
 }
 
-// ofAll reports whether a record is of no group, wherever it is.
+// ofAll reports whether a record belongs to no group, wherever it is.
 func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
 
-// token returns the crawler that a User-agent record names, in lower case: without
-// a version, a comment or other crawlers, which crawlers ignore.
+// token returns the crawler of a User-agent record, in lower case: without a version, a
+// comment or other crawlers, which crawlers ignore.
 func (r record) token() string {
 	if r.value == "*" || strings.HasPrefix(r.value, "* ") {
 		return "*"
@@ -141,7 +139,7 @@ func (r record) token() string {
 	return strings.ToLower(r.value[:end])
 }
 
-// groupsSay collects what the groups say of each crawler.
+// groupsSay collects the usage rules for each crawler.
 func groupsSay(records []record) map[string]*groupWords {
 	say := make(map[string]*groupWords)
 	var agents []string
@@ -180,7 +178,7 @@ func (own *groupWords) add(r record) {
 	}
 }
 
-// and returns what two crawlers that share a group say.
+// and merges the rules of two crawlers that share a group.
 func (own *groupWords) and(o *groupWords) *groupWords {
 	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay)}
 	for _, v := range o.other {
@@ -191,7 +189,7 @@ func (own *groupWords) and(o *groupWords) *groupWords {
 	return out
 }
 
-// Write returns a robots.txt with what the policy says in each of its groups.
+// Write returns a robots.txt with the policy in each of its groups.
 func (u *Robots) Write(text string) string {
 	if u == nil {
 		return text
@@ -199,7 +197,7 @@ func (u *Robots) Write(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
-	var own *groupWords // of the crawlers named last; nil = it is written, or there are none
+	var own *groupWords // of the crawlers named last; nil = written, or none
 	named, live := false, false
 	inRules := false // there was a rule since the last crawler was named
 	flush := func() {
@@ -229,11 +227,10 @@ func (u *Robots) Write(text string) string {
 			b.WriteString(r.text + "\n")
 		default:
 			flush()
-			// Other records than these two end no list of crawlers (RFC 9309,
-			// section 2.2.4).
+			// Only these two records end a list of crawlers (RFC 9309, section 2.2.4).
 			inRules = inRules || r.name == "allow" || r.name == "disallow"
 			if named && !live {
-				b.WriteString("# " + r.text + "\n") // else the group before would have it
+				b.WriteString("# " + r.text + "\n") // otherwise it would belong to the previous group
 			} else {
 				b.WriteString(u.rule(r))
 			}
@@ -260,8 +257,8 @@ func (u *Robots) Write(text string) string {
 	return b.String()
 }
 
-// group returns the records of a group that say what the policy says, with what
-// the group says itself.
+// group returns the records of the policy in a group, merged with the group's own
+// rules.
 func (u *Robots) group(own *groupWords) string {
 	var b strings.Builder
 	if signal, usage := u.says.and(own.says).words(); signal != "" {
@@ -274,8 +271,8 @@ func (u *Robots) group(own *groupWords) string {
 	return b.String()
 }
 
-// rule returns a record of a group. What the group says as a whole stands at its
-// beginning; what it says of a part of the site cannot allow what is refused.
+// rule returns a record of a group. Rules for the whole group move to its beginning; a
+// rule for a part of the site cannot allow a refused purpose.
 func (u *Robots) rule(r record) string {
 	switch {
 	case r.name == "crawl-delay":

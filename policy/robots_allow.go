@@ -7,24 +7,24 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Allow returns a robots.txt whose groups allow the patterns of paths at which the
-// machine documents of a site are. A file that keeps robots out of a whole site
-// keeps them out of these, too, which are published for them. So each group that
-// refuses them by a general rule allows them by a longer one (RFC 9309, section
-// 2.2.2: the longest rule counts). Three refusals hold:
+// Allow returns a robots.txt whose groups allow the path patterns of the site's machine
+// documents. A file that blocks robots from a whole site also blocks these documents,
+// which are published for robots. So each group that blocks them by a general rule
+// allows them by a longer one (RFC 9309, section 2.2.2: the longest rule wins). Three
+// refusals stay:
 //
-//   - that of crawlers which the policy or the caller of [NewRobots] refuses: they
-//     have a group of their own;
-//   - that of a group which names its crawlers and refuses them the whole site;
-//   - that of a rule as long as the pattern: it is about these documents.
+//   - of crawlers that the policy or the caller of [NewRobots] refuses: they have a
+//     group of their own;
+//   - of a group that names its crawlers and blocks them from the whole site;
+//   - of a rule as long as the pattern, which is meant for these documents.
 //
-// Where a part of the site is refused, the documents of its pages stay refused.
+// If a part of the site is blocked, the documents of its pages stay blocked.
 func (u *Robots) Allow(text string, patterns []string) string {
 	if len(patterns) == 0 {
 		return text
 	}
 	records := parseRecords(text)
-	after := make(map[int][]string) // by the record that they follow
+	after := make(map[int][]string) // by the preceding record
 	var tokens, rules []string
 	last := 0
 	end := func() {
@@ -62,7 +62,7 @@ func (u *Robots) Allow(text string, patterns []string) string {
 }
 
 // allowLines returns the lines that a group with some rules needs. all: the group
-// is that of all crawlers without one of their own.
+// applies to all crawlers without one of their own.
 func allowLines(rules, patterns []string, all bool) (lines []string) {
 	robots := fetch.ParseRobots([]byte("user-agent: *\n"+strings.Join(rules, "\n")), "")
 	if !all && !robots.Allowed("/") {

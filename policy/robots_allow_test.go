@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// What a robots.txt with our lines lets whom fetch.
+// The extended robots.txt allows each crawler the right paths.
 func TestRobotsAllow(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// crawlers are a few that are known.
+// crawlers returns a few known crawlers.
 func crawlers(p millrace.Purpose) []string {
 	return map[millrace.Purpose][]string{
 		millrace.AITrain: {"TrainBot", "Both-Bot"}, millrace.AIInput: {"AnswerBot", "Both-Bot"}, millrace.Search: {"FindBot"},
@@ -66,7 +66,7 @@ func TestRobots(t *testing.T) {
 				t.Errorf("-want +got\n%s", d)
 			}
 			if again := NewRobots(c.policy, crawlers, nil).Write(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
-				// Whoever puts the file that we serve into the site gets no other.
+				// Writing is idempotent: a site may publish our output as its own file.
 				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
 					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
 						t.Errorf("twice governed: %s", again)
@@ -76,12 +76,12 @@ func TestRobots(t *testing.T) {
 		})
 	}
 	if NewRobots(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers, nil) != nil || NewRobots(nil, crawlers, nil) != nil {
-		t.Error("a policy without purposes and rates says something")
+		t.Error("a policy without purposes and rates has output")
 	}
 }
 
-// Whatever a site's own file says: who comes for what is refused may have
-// nothing, and nobody may have more than the site allows.
+// Whatever the site's own file is, crawlers for refused purposes are blocked, and no
+// crawler gets more than the site allows.
 func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a\n\nUser-agent: TrainBot\nAllow: /\n")
 	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")

@@ -17,9 +17,9 @@ const RSLType = "application/rsl+xml"
 
 const rslSpace = "https://rslstandard.org/rsl"
 
-// usages are the words of RSL for a purpose (3.4.1): the word for it, and those that
-// are refused with it. An index for machines that answer is of use for nothing else,
-// so that it is refused with answering, and allowed by name alone.
+// usages are the RSL words for a purpose (3.4.1): the main word, and those refused with
+// it. An index for answers has no other use, so it is refused with answering, and
+// allowed only by name.
 var usages = []struct {
 	purpose        millrace.Purpose
 	word, prohibit string
@@ -29,12 +29,11 @@ var usages = []struct {
 	{millrace.Search, "search", "search"},
 }
 
-// WriteRSL returns a policy as a licence for the content below a path, nil for one
-// that speaks of no purpose: without a word about uses a licence would allow them
-// all.
+// WriteRSL returns a policy as a licence for the content below a path, nil if it names
+// no purpose: a licence without usages would allow all.
 //
-// What is allowed is free, but for the credit that may be asked for. The licence
-// names no price: what can be bought would be allowed here and refused elsewhere.
+// Allowed usage is free, except for a required credit. The licence has no price: what
+// can be bought would be allowed here and refused elsewhere.
 func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	if p == nil {
 		return nil
@@ -114,10 +113,10 @@ type rslUsage struct {
 	Words string `xml:",chardata"`
 }
 
-// ReadRSL reads the licences for the content below a path. It returns purposes that
-// a licence names: a refusal counts before a permission, and a permission that has a
-// price is none. Errors are [*millrace.FormatError] without the URL, and ErrNotFound
-// for a document without a licence for that path.
+// ReadRSL reads the licences for the content below a path. It returns the purposes that
+// a licence names: a refusal wins over a permission, and a permission with a price is
+// none. Errors are [*millrace.FormatError] without the URL, and ErrNotFound for a
+// document without a licence for that path.
 func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	var d rslDocument
 	if err := xml.Unmarshal(body, &d); err != nil {
@@ -144,7 +143,7 @@ func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	return nil, fmt.Errorf("rsl: no licence for %s: %w", path, millrace.ErrNotFound)
 }
 
-// usageOf returns what elements say of the purposes that they name.
+// usageOf returns the preferences for the purposes that elements name.
 func usageOf(elements []rslUsage, allowed bool) preferences {
 	out := make(preferences)
 	for _, e := range elements {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A licence is read as it was written.
+// A licence is read back as written.
 func TestRSL(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*millrace.Policy{

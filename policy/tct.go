@@ -75,9 +75,9 @@ func WriteTCT(p *millrace.Policy) []byte {
 	return jsonio.Encode(d)
 }
 
-// ReadTCT reads a policy descriptor of TCT. Null is absent. What should be a URL
-// and is none is dropped; a purpose or a limit that no policy can have is an error.
-// Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
+// ReadTCT reads a policy descriptor of TCT. Null is absent. It drops invalid URLs; an
+// invalid purpose or limit is an error. Errors are [*millrace.FormatError] without the
+// URL, or ErrTooLarge.
 func ReadTCT(body []byte) (*millrace.Policy, error) {
 	var d tctDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {

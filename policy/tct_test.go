@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// The draft's own example (7.2).
+// draftPolicy is the draft's own example (7.2).
 const draftPolicy = `{
   "profile": "tct-policy-1",
   "version": 1,
@@ -70,8 +70,7 @@ func TestReadTCT(t *testing.T) {
 	}
 }
 
-// What is read of a stranger's policy can be published again, and says the
-// same.
+// A policy of another site can be published again without loss.
 func FuzzTCT(f *testing.F) {
 	f.Add([]byte(draftPolicy))
 	f.Add([]byte(`{"rate_hints":{"max_requests_per_second":1e-7,"note":"a\nb"}}`))

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Statement is what a document says, as JSON of exports and events.
+// Statement is the policy of a document, in the JSON of exports and events.
 type Statement struct {
 	Document     string                    `json:"document"`
 	Terms        string                    `json:"terms,omitempty"` // URL of the terms of use
@@ -23,7 +23,7 @@ type Statement struct {
 	Approved     []string                  `json:"approved_consumers,omitempty"`
 }
 
-// Statements returns what documents say.
+// Statements returns the policies of documents.
 func Statements(docs []protocol.Terms) []Statement {
 	out := make([]Statement, 0, len(docs))
 	for _, t := range docs {
@@ -36,7 +36,7 @@ func Statements(docs []protocol.Terms) []Statement {
 	return out
 }
 
-// Requirements returns the names of what is asked of those who use the content.
+// Requirements returns the names of the requirements for users of the content.
 func Requirements(r millrace.Requirements) (names []string) {
 	for _, asked := range []struct {
 		yes  bool
@@ -49,14 +49,14 @@ func Requirements(r millrace.Requirements) (names []string) {
 	return names
 }
 
-// Merged is what the documents of a site say together.
+// Merged is the combined policy of a site's documents.
 type Merged struct {
 	millrace.Policy
 	Documents []string // their URLs
 }
 
-// Merge returns what documents say together: of texts the first that is not empty,
-// of purposes the one that forbids, all requirements, and the lowest limits.
+// Merge combines the policies of documents: the first text that is not empty, refusals
+// before permissions, all requirements, and the lowest limits.
 func Merge(docs []protocol.Terms) *Merged {
 	m := new(Merged)
 	for _, t := range docs {
@@ -79,7 +79,7 @@ func Merge(docs []protocol.Terms) *Merged {
 	return m
 }
 
-// lower returns the lower of two limits. Without a limit, they are zero.
+// lower returns the lower of two limits; zero is no limit.
 func lower[T cmp.Ordered](a, b T) T {
 	var none T
 	if a <= none || b > none && b < a {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/publish"
 )
 
-// parts opens a database with a row for each page, and a router that answers with HTML.
+// parts opens a database with a row for each page, and a router that serves HTML.
 func parts() (*sql.DB, http.Handler, error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err == nil {
@@ -62,8 +62,8 @@ func rows(db *sql.DB) func(ctx context.Context) iter.Seq2[*millrace.Page, error]
 
 const mill = "https://mill.example/"
 
-// publishParts publishes the rows of a database. A router of chi answers with their
-// HTML, to which the server adds the links that machines follow.
+// publishParts publishes the rows of a database. A chi router serves their HTML, to
+// which the server adds the links for machines.
 func publishParts(ctx context.Context, o publish.Options) (*publish.Server, error) {
 	db, router, err := parts()
 	if err != nil {
@@ -77,7 +77,7 @@ func publishParts(ctx context.Context, o publish.Options) (*publish.Server, erro
 	return site, site.Ready(ctx)
 }
 
-// The pages are rows of a database, behind a router of chi.
+// The pages are rows of a database, behind a chi router.
 func Example_database() {
 	site, err := publishParts(context.Background(), publish.Options{})
 	fmt.Print(markdown(site, mill+"parts/shoe"))
@@ -89,7 +89,7 @@ func Example_database() {
 	// <nil> <nil>
 }
 
-// Other options are in use without a restart.
+// Reload applies other options without a restart.
 func ExampleServer_Reload() {
 	site, err := publishParts(context.Background(), publish.Options{})
 	hidden := millrace.Visibility{Exclude: []string{"/parts/shoe"}}

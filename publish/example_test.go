@@ -22,7 +22,7 @@ func stones(context.Context) iter.Seq2[*millrace.Page, error] {
 	}
 }
 
-// markdown asks for a page as an agent does, and cuts off the front matter.
+// markdown requests a page as Markdown, and cuts off the front matter.
 func markdown(h http.Handler, url string) string {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Accept", "text/markdown")
@@ -39,7 +39,7 @@ func Example() {
 		err = site.Ready(context.Background())
 	}
 	fmt.Println(markdown(site, "https://mill.example/stones"), err)
-	fmt.Println(site.Close()) // http.ListenAndServe("localhost:8080", site) would serve it before
+	fmt.Println(site.Close()) // a real program calls http.ListenAndServe("localhost:8080", site) first
 	// Output:
 	// # Stones
 	//

@@ -9,11 +9,10 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Pages returns a source of the pages that list yields, such as those of a query.
-// list is called for each scan, and yields every page of the site, in any order.
-// The URLs of pages are absolute. A page whose Known is zero is complete: it says
-// all that there is to say, but for Modified where that is zero. An error ends the
-// scan, and nothing is deleted.
+// Pages returns a source of the pages that list yields, such as those of a query. Each
+// scan calls list, which yields every page of the site, in any order. The URLs of pages
+// are absolute. A page whose Known is zero is complete: all its fields are known,
+// except a zero Modified. An error ends the scan, and deletes nothing.
 func Pages(list func(ctx context.Context) iter.Seq2[*millrace.Page, error]) millrace.Source {
 	return pages(list)
 }
@@ -56,7 +55,7 @@ func (list pages) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, 
 	return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
 }
 
-// complete returns a page that speaks for its fields.
+// complete returns a page whose fields are all known.
 func complete(p *millrace.Page) *millrace.Page {
 	if p.Known != 0 {
 		return p

@@ -31,18 +31,17 @@ import (
 
 // Options configure a [Server]. BaseURL is required.
 type Options struct {
-	// BaseURL is the address of the site's pages, such as https://example.com/.
-	// Pages with other addresses are not published.
+	// BaseURL is the URL of the site, such as https://example.com/. Pages with other
+	// URLs are not published.
 	BaseURL string
-	// Next handles the requests that are not for a machine document, with their
-	// paths as they are. If nil, they get 404.
+	// Next handles the requests for other paths than machine documents, with unchanged
+	// paths. If nil, they get 404.
 	Next http.Handler
 
-	// Store stores the pages. Keep it between two runs of a program, as
-	// store/all opens it, for dates and tokens that stay valid. If nil, the pages
-	// are in memory: documents have only the dates that the source gives (SCP, which
-	// requires one, then says 1970), and no tokens and deltas. The caller closes it
-	// after the server.
+	// Store stores the pages. Keep it between two runs of a program, as store/all opens
+	// it, for dates and tokens that stay valid. If nil, the pages are in memory:
+	// documents have only the dates of the source (SCP, which requires one, uses 1970),
+	// and no tokens and deltas. The caller closes it after the server.
 	Store store.Store
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
@@ -50,27 +49,27 @@ type Options struct {
 	// Visibility hides pages from every protocol. Its zero value hides accounts,
 	// carts, logins and administration.
 	Visibility millrace.Visibility
-	// Policy says what the content may be used for. If nil, nothing is said.
+	// Policy is the usage policy. If nil, none is published.
 	Policy *millrace.Policy
-	// RequireKey shows content only to requests with a key of Store.Keys. SCP,
-	// which knows no keys, is off.
+	// RequireKey requires a key of Store.Keys for content. It disables SCP, which has
+	// no keys.
 	RequireKey bool
-	// Rate limits the requests for content of one key or address, a second, with
+	// Rate is the limit of content requests a second for each key or address, with
 	// bursts of twice as many. If zero, there is no limit.
 	Rate float64
-	// Proxies are the addresses of proxies whose X-Forwarded-For is believed.
+	// Proxies are the addresses of proxies whose X-Forwarded-For is trusted.
 	Proxies []netip.Prefix
 	// Sections are the paths whose pages get collections of their own. If nil,
 	// the first segments of all paths.
 	Sections []string
-	// Also are the names of protocols in which a site is published only if it is asked
-	// for, since their specification is not settled: "tct-03".
+	// Also are the names of protocols that are off by default, because their
+	// specification is not final: "tct-03".
 	Also []string
-	// Contact is a URL or an e-mail address for operators of machines. It is
+	// Contact is a URL or an e-mail address for operators of machines, which is
 	// published. If empty, none is.
 	Contact string
 
-	// Logger receives what goes wrong. If nil, it is discarded.
+	// Logger logs errors. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
@@ -89,11 +88,11 @@ type Server struct {
 	closers []func() error
 }
 
-// New starts to publish a source: it reads the source, and answers once the first
-// edition is built; see [Server.Ready]. The source is read again every five minutes,
-// when [Server.Changed] is called, and when a source with a method
-// Watch(ctx, changed func()) error, such as a folder, calls changed. The values of ctx are used, its end is not:
-// call [Server.Close]. ErrInvalid: an option is wrong.
+// New starts to publish a source: it reads the source, and serves once the first
+// edition is built; see [Server.Ready]. It reads the source again every five minutes,
+// when [Server.Changed] is called, and when a source with a method Watch(ctx, changed
+// func()) error, such as a folder, calls changed. It uses the values of ctx, but not
+// its cancellation: call [Server.Close]. ErrInvalid: an option is wrong.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
 	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
@@ -102,7 +101,7 @@ func New(ctx context.Context, source millrace.Source, o *Options) (*Server, erro
 	return s, err
 }
 
-// newServer returns a server, and its first service, that do not work yet.
+// newServer returns a server and its first service, not started.
 func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, *serving.Service, error) {
 	if o == nil {
 		o = new(Options)
@@ -127,7 +126,7 @@ func (o *Options) base() (string, error) {
 	return strings.TrimSuffix(base, "/") + "/", nil
 }
 
-// open makes what the server works with until it is closed, and its first service.
+// open opens the resources of the server until Close, and returns its first service.
 func (s *Server) open(ctx context.Context, static bool) (_ *serving.Service, err error) {
 	if !static {
 		if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
@@ -147,7 +146,7 @@ func (s *Server) open(ctx context.Context, static bool) (_ *serving.Service, err
 	return s.prepare(ctx, &s.o, static)
 }
 
-// prepare makes a service of options. It does not start it.
+// prepare returns a service with the options, not started.
 func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *serving.Service, err error) {
 	base, err := o.base()
 	if err != nil {
@@ -192,8 +191,8 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	})
 }
 
-// whole has a handler see the paths of requests as they are: the gateway cuts off
-// that of the base.
+// whole restores the full request paths for a handler: the gateway strips the path of
+// the base.
 func whole(base string, next http.Handler) http.Handler {
 	u, err := url.Parse(base)
 	if next == nil || err != nil || u.Path == "/" {
@@ -210,13 +209,13 @@ func whole(base string, next http.Handler) http.Handler {
 	})
 }
 
-// watcher is an optional interface of sources, as that of origin/folder: Watch calls
+// watcher is an optional interface of sources such as origin/folder: Watch calls
 // changed when pages may have changed, until the context ends.
 type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// watch calls changed at once, and whenever the source may have changed.
+// watch calls changed at once, and after each possible change of the source.
 func (s *Server) watch(ctx context.Context, changed func()) error {
 	var told <-chan error
 	if n, ok := s.source.(watcher); ok {
@@ -240,8 +239,8 @@ func (s *Server) watch(ctx context.Context, changed func()) error {
 	}
 }
 
-// ServeHTTP answers requests for machine documents, and hands others to
-// Options.Next. Until there is an edition, machine documents get 503.
+// ServeHTTP serves machine documents, and passes other requests to Options.Next. Until
+// there is an edition, machine documents get 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }
 
 // Ready waits for the first edition. It returns the error that prevents it.
@@ -252,23 +251,23 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Changed says that pages have changed, are new or are gone: the source is asked for
-// those with the given URLs soon. Without URLs, all of it is read again.
+// Changed reports that the pages with the given URLs are new, changed or deleted: the
+// server reads them soon. Without URLs, it reads the whole source again.
 func (s *Server) Changed(urls ...string) {
 	if len(urls) > 0 {
 		select {
 		case s.named <- slices.Clone(urls):
 			return
-		default: // too many to ask for one by one
+		default: // too many to fetch one by one
 		}
 	}
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is going to be read
+	default: // a full scan is due
 	}
 }
 
-// update asks the source for pages that are named, until the context ends.
+// update fetches changed pages from the source, until the context ends.
 func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.Site, v *serving.Service) error {
 	for {
 		select {
@@ -282,9 +281,9 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 	}
 }
 
-// Reload publishes by other options from now on. Requests are answered without a
-// gap: by the options before until there is an edition by the new ones. After an
-// error, the options before stay in use. Store and Artifacts stay those of New.
+// Reload switches to other options. Requests are served without a gap: with the old
+// options until there is an edition with the new ones. After an error, the old options
+// stay in use. Store and Artifacts stay those of New.
 func (s *Server) Reload(ctx context.Context, o *Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +303,7 @@ func (s *Server) Reload(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Close ends the work. Stop sending requests first.
+// Close stops the server. Stop sending requests first.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

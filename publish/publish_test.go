@@ -73,7 +73,7 @@ func (s *shop) list(context.Context) iter.Seq2[*millrace.Page, error] {
 	}
 }
 
-// get asks a handler.
+// get sends a request to a handler.
 func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "https://shop.example"+path, nil)
@@ -116,8 +116,8 @@ func start(t *testing.T, src millrace.Source, o *publish.Options) *publish.Serve
 	return s
 }
 
-// Without a store that stays, documents have only the dates that the pages give, and
-// no tokens and deltas; with one they have all.
+// Without a persistent store, documents have only the dates of the pages, and no tokens
+// and deltas; with one they have all.
 func TestVolatile(t *testing.T) {
 	t.Parallel()
 	given := time.Date(2024, 5, 4, 7, 30, 0, 0, time.UTC)
@@ -151,8 +151,8 @@ func TestVolatile(t *testing.T) {
 	}
 }
 
-// Pages are in every protocol, changes show, and all other requests are the
-// program's own.
+// Pages are in every protocol, changes appear, and all other requests reach the
+// program's own handler.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	var pages shop
@@ -186,7 +186,7 @@ func TestPages(t *testing.T) {
 	eventually(t, s, "/gates/llm.json", http.StatusOK, "hold the water")
 	pages.remove("gates")
 	s.Changed("/gates")
-	eventually(t, s, "/gates/llm.json", http.StatusOK, "Our shop") // is nothing of ours any more
+	eventually(t, s, "/gates/llm.json", http.StatusOK, "Our shop") // no document any more
 	pages.fail(errors.New("the database is down"))
 	s.Changed()
 	time.Sleep(50 * time.Millisecond)
@@ -213,8 +213,8 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// Reload hides what another rule hides, and keeps the options before when the new
-// ones are wrong.
+// Reload hides pages by a new rule, and keeps the old options if the new ones are
+// wrong.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	var pages shop
@@ -261,7 +261,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A folder is watched.
+// Changes of a folder are published.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -282,7 +282,7 @@ func TestFolder(t *testing.T) {
 	eventually(t, s, "/wheel.html/llm.json", http.StatusOK, "what it grinds")
 }
 
-// What cannot be published is an error, and a server that is closed says so.
+// An unusable source or option is an error, and so is the use of a closed server.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	var pages shop
@@ -314,7 +314,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A store that is kept has the pages of before, without the source.
+// A persistent store has the earlier pages without the source.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil)
@@ -343,14 +343,14 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A build writes the documents of a site, and what needs a server is refused.
+// Build writes the documents of a site, and rejects options that need a server.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	var pages shop
 	pages.set("stones", "French stones from a quarry in the Marne.")
 	dir := filepath.Join(t.TempDir(), "out")
 	o := &publish.Options{BaseURL: "https://shop.example/"}
-	for range 2 { // a folder that a build has made is built again
+	for range 2 { // Build rebuilds a folder of an earlier build
 		if err := publish.Build(t.Context(), publish.Pages(pages.list), dir, o); err != nil {
 			t.Fatal(err)
 		}

@@ -74,10 +74,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, that
-// is of ECMAScript: the shortest digits that read back as f, an exponent below
-// 1e-6 and from 1e21 on. NaN and the infinities, which JSON cannot say, become
-// null.
+// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, which is that
+// of ECMAScript: the shortest digits that read back as f, with an exponent below 1e-6
+// and from 1e21 on. NaN and the infinities, which JSON lacks, become null.
 func AppendNumber(dst []byte, f float64) []byte {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f), math.IsInf(f, 0):
@@ -96,9 +95,9 @@ func AppendNumber(dst []byte, f float64) []byte {
 	return dst
 }
 
-// CompareNames compares two member names in the order of RFC 8785, section
-// 3.2.3: by UTF-16 code units. It differs from the order of bytes only where
-// a character over U+FFFF meets one from U+E000 on.
+// CompareNames compares two member names in the order of RFC 8785, section 3.2.3: by
+// UTF-16 code units. The order differs from that of bytes only between a character over
+// U+FFFF and one from U+E000 on.
 func CompareNames(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// same fails unless the library leaves doc as it is.
+// same fails unless the library returns doc unchanged.
 func same(t *testing.T, doc []byte) {
 	t.Helper()
 	lib, err := jcs.Transform(doc)
@@ -35,7 +35,7 @@ func TestAppendString(t *testing.T) {
 			t.Errorf("AppendString(%q) = %s, want %s", c.in, got, c.want)
 		}
 	}
-	// Every byte at every place of a word, among plain and other bytes.
+	// Every byte at every position of a word, among plain and other bytes.
 	for c := range 0x80 {
 		for at := range 20 {
 			for _, fill := range []string{"a", "\u0080"} {
@@ -47,7 +47,7 @@ func TestAppendString(t *testing.T) {
 }
 
 func TestAppendNumber(t *testing.T) {
-	// RFC 8785, appendix B, and the ends of the two ways of writing.
+	// RFC 8785, appendix B, and the limits of the two notations.
 	for _, bits := range []uint64{
 		0, 0x8000000000000000, 1, 0x8000000000000001, 0x7fefffffffffffff, 0xffefffffffffffff,
 		0x4340000000000000, 0xc340000000000000, 0x4430000000000000, 0x44b52d02c7e14af5, 0x44b52d02c7e14af6,

@@ -17,10 +17,10 @@ func HasMail(text string) bool { return strings.Contains(text, "@") && mail.Matc
 // is no byline, date or postal address.
 const prose = 100
 
-// Summary returns the beginning of a page, on one line, from its texts in
-// document order: at most so many sentences and characters. Short texts without
-// the end of a sentence, such as bylines and addresses, count only if nothing
-// else is there, and texts with a mail address never.
+// Summary returns the beginning of a page on one line, from its texts in document
+// order, up to limits of sentences and characters. It skips texts with a mail address.
+// It uses short texts without the end of a sentence, such as bylines and addresses,
+// only if there is no other text.
 func Summary(texts iter.Seq[string], sentences, characters int) string {
 	for _, any := range []bool{false, true} {
 		var b strings.Builder
@@ -46,8 +46,8 @@ func isProse(text string) bool {
 	return strings.ContainsRune(".!?…。！？।؟:：", r) || utf8.RuneCountInString(text) > prose
 }
 
-// Sentences returns the first sentences of a text on one line, as many as fit; if
-// none ends in time, its first words and "…". Its result stays what it is.
+// Sentences returns the first sentences of a text on one line, as many as fit. If the
+// first does not fit, it returns the first words and "…". It is idempotent.
 func Sentences(text string, sentences, characters int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	end, space, size, found := 0, 0, 0, 0
@@ -91,7 +91,7 @@ func endsSentence(before string, r rune, after string) bool {
 	if next, _ := utf8.DecodeRuneInString(rest); !ok || unicode.IsLower(next) {
 		return false
 	}
-	// What is as short as an initial is an abbreviation, or a number of a list.
+	// A word as short as an initial is an abbreviation, or a number of a list.
 	word := strings.TrimSuffix(before, ".")
 	word = word[strings.LastIndexAny(word, " .(")+1:]
 	return utf8.RuneCountInString(word) > 2

@@ -10,15 +10,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize gives the canonical text of TCT draft-01, section 1.6.4: NFKC,
-// full case folding, no control characters but tab, line feed and carriage
-// return, each run of white space one space, none at the ends. U+00A0 counts
-// as white space, which NFKC has made a plain space already. A byte that is
-// not UTF-8 counts as U+FFFD.
+// Normalize returns the canonical text of TCT draft-01, section 1.6.4: NFKC, full case
+// folding, no control characters except tab, line feed and carriage return, each run of
+// white space as one space, none at the ends. U+00A0 counts as white space, because
+// NFKC makes it a plain space. A byte that is not UTF-8 counts as U+FFFD.
 //
-// The steps run once, in the order of the draft. For a few characters (such
-// as U+0345) the result is therefore not in NFKC again, and a second call
-// would change it.
+// The steps run once, in the order of the draft. For a few characters (such as U+0345)
+// the result is therefore not in NFKC, and a second call would change it.
 func Normalize(s string) string {
 	if isASCII(s) {
 		return collapse(s, true)
@@ -27,9 +25,9 @@ func Normalize(s string) string {
 }
 
 // NormalizeLower returns the normalized text of TCT draft-00, section 4.1: full
-// lower-casing, whatever the language; each run of Unicode's White_Space one
-// space, none at the ends; U+201C and U+201D as ", U+2018 and U+2019 as '. A
-// byte that is not UTF-8 counts as U+FFFD.
+// lower-casing, independent of the language; each run of Unicode's White_Space as one
+// space, none at the ends; U+201C and U+201D as ", U+2018 and U+2019 as '. A byte that
+// is not UTF-8 counts as U+FFFD.
 func NormalizeLower(s string) string {
 	if strings.Contains(s, "\u0130") || strings.Contains(s, "\u03a3") { // İ becomes two characters; Σ depends on what follows
 		s = cases.Lower(language.Und).String(ValidUTF8(s))
@@ -75,10 +73,9 @@ func NormalizeLower(s string) string {
 	return string(b)
 }
 
-// fold is full case folding (CaseFolding.txt, statuses C and F), whatever the
-// language. The library folds the Cherokee letters U+13A0 to U+13F5 to their
-// lower-case forms, while Unicode folds those forms to these letters, so they
-// go round it.
+// fold is full case folding (CaseFolding.txt, statuses C and F), independent of the
+// language. The library folds the Cherokee letters U+13A0 to U+13F5 to lower case, but
+// Unicode folds lower case to these letters, so they bypass the library.
 func fold(s string) string {
 	caser := cases.Fold()
 	i := strings.IndexFunc(s, isUpperCherokee)
@@ -104,9 +101,9 @@ func fold(s string) string {
 
 func isUpperCherokee(r rune) bool { return 0x13A0 <= r && r <= 0x13F5 }
 
-// collapse drops control characters, joins white space and trims; lower also
-// folds ASCII letters. A control character inside a run of white space does
-// not end the run: it is gone before runs are looked for.
+// collapse drops control characters, joins white space and trims; lower also folds
+// ASCII letters. A control character inside a run of white space does not split the
+// run.
 func collapse(s string, lower bool) string {
 	b := make([]byte, 0, len(s))
 	space := false

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The vectors of draft-01, Appendix A. The text file wraps its lines; the
-// inputs of 2, 3, 17 and 19 have the spaces and quotes that the hashes prove.
+// The vectors of draft-01, Appendix A. The text file wraps its lines; the inputs of 2,
+// 3, 17 and 19 have the spaces and quotes that match the hashes.
 func TestNormalizeVectors(t *testing.T) {
 	const helloWorld = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -82,7 +82,7 @@ func TestFoldOrbits(t *testing.T) {
 		}
 		next := unicode.SimpleFold(r)
 		a, b := fold(string(r)), fold(string(next))
-		// U+1E9E folds to "ss" like ß: the orbit of both holds.
+		// U+1E9E folds to "ss" like ß: both orbits share it.
 		if a != b {
 			t.Errorf("U+%04X folds to %q, U+%04X of the same orbit to %q", r, a, next, b)
 		}
@@ -92,7 +92,7 @@ func TestFoldOrbits(t *testing.T) {
 	}
 }
 
-// The short way for ASCII gives what the long way gives.
+// The fast path for ASCII gives the same result as the slow path.
 func TestNormalizeASCII(t *testing.T) {
 	var all strings.Builder
 	for c := range byte(0x80) {
@@ -147,7 +147,7 @@ func TestNormalizeLower(t *testing.T) {
 		{"A\u00a0\u2003B\u0085C\u2028D\u3000E\u200bF\ufeffG", "a b c d e\u200bf\ufeffg"},
 		{"\u201cIt\u2019s\u201d \u2018so\u2019 \u201elow\u00bb", "\"it's\" 'so' \u201elow\u00bb"},
 		{"ÄÖÜ Straße İ ＨＥＬＬＯ", "äöü straße i\u0307 ｈｅｌｌｏ"},
-		{"ΟΔΥΣΣΕΥΣ ΣΑΣ.", "οδυσσευς σας."}, // full lower-casing knows the last letter of a word
+		{"ΟΔΥΣΣΕΥΣ ΣΑΣ.", "οδυσσευς σας."}, // full lower-casing handles the last letter of a word
 		{"Ꭰ Ა", "ꭰ ა"},
 		{"cafe\u0301 ﬁ", "cafe\u0301 ﬁ"}, // no NFKC here
 		{"a\xffb", "a\ufffdb"},

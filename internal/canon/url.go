@@ -12,13 +12,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL is the length in bytes of the longest canonical URL. It is the least
-// that RFC 9110, section 4.1, asks every implementation to support.
+// MaxURL is the maximum length of a canonical URL in bytes. RFC 9110, section 4.1, asks
+// every implementation to support at least that.
 const MaxURL = 8000
 
 const maxHost = 254 // a DNS name of 253 bytes and its final dot
 
-// reason is an error with a code, as millrace.ErrorCode has codes.
+// reason is an error with a code for millrace.ErrorCode.
 type reason struct{ code, text string }
 
 func (r *reason) Error() string     { return r.text }
@@ -35,20 +35,19 @@ var (
 	errSpace       = error(&reason{"url-space", "white space surrounds it"})
 )
 
-// urlHost makes a host name of any script ASCII, as browsers do (UTS 46, not
+// urlHost converts a host name of any script to ASCII like browsers (UTS 46, not
 // transitional).
 var urlHost = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
 
-// URL gives the canonical form of an absolute http or https URL: scheme and
-// host in lower case, the host in punycode, no default port, dot segments
-// resolved, percent-encoding in upper case and only where RFC 3986 wants it,
-// "/" for an empty path, no fragment, no "?" before an empty query. The query
-// keeps its order. A "%" that starts no escape becomes "%25".
+// URL returns the canonical form of an absolute http or https URL: scheme and host in
+// lower case, the host in punycode, no default port, dot segments resolved,
+// percent-encoding in upper case and only where RFC 3986 requires it, "/" for an empty
+// path, no fragment, no "?" before an empty query. The query keeps its order. A "%"
+// that starts no escape becomes "%25".
 //
-// Two URLs with one canonical form name the same resource; the form is a
-// valid RFC 3986 URI of at most [MaxURL] bytes, and its own canonical form.
-// Credentials, control characters, white space at the ends and invalid UTF-8
-// are errors.
+// Two URLs with one canonical form name the same resource. The form is a valid RFC 3986
+// URI of at most [MaxURL] bytes, and its own canonical form. Credentials, control
+// characters, white space at the ends and invalid UTF-8 are errors.
 func URL(s string) (string, error) {
 	if isCanonical(s) {
 		return s, nil
@@ -63,11 +62,10 @@ func URL(s string) (string, error) {
 	return c, nil
 }
 
-// Resolve returns the canonical form of a reference found in a document at
-// base, as a link in HTML: RFC 3986, section 5.3, after white space at the ends
-// and tabs and line ends inside have been dropped, as browsers do. A reference
-// to another scheme than http and https is an error. A nil base resolves
-// absolute references only.
+// Resolve returns the canonical form of a reference in a document at base, like a link
+// in HTML: RFC 3986, section 5.3, after dropping white space at the ends, and tabs and
+// line ends inside. A scheme other than http and https is an error. With a nil base,
+// only absolute references resolve.
 func Resolve(base *url.URL, ref string) (string, error) {
 	c, err := resolve(base, ref)
 	if err != nil {
@@ -76,11 +74,11 @@ func Resolve(base *url.URL, ref string) (string, error) {
 	return c, nil
 }
 
-// Relative returns the identity of a page: its path and query under the site's
-// base, starting with "/", or abs itself for a page elsewhere. Both arguments
-// are canonical, base without a query; a base that does not end in "/" is taken
-// as if it did. An identity never starts with "//", which a browser would take
-// for another host: such a page keeps its absolute URL.
+// Relative returns the identity of a page: its path and query under the site's base,
+// starting with "/", or abs itself for a page elsewhere. Both arguments are canonical,
+// base without a query; a final "/" is added to base if absent. An identity never
+// starts with "//", which a browser would read as another host: such a page keeps its
+// absolute URL.
 func Relative(base, abs string) string {
 	base = strings.TrimSuffix(base, "/")
 	if len(abs) > len(base) && abs[len(base)] == '/' && abs[:len(base)] == base {
@@ -108,7 +106,7 @@ func Origin(u string) string {
 	return scheme + "://" + host
 }
 
-// urlError names the URL, but not its user name and password.
+// urlError names the URL without its user name and password.
 func urlError(s string, err error) error {
 	if start := strings.Index(s, "//") + 2; start > 1 {
 		end := len(s)
@@ -347,8 +345,8 @@ func appendEscaped(b []byte, s string, class uint8) []byte {
 	return b
 }
 
-// isCanonical reports whether s is its own canonical form. It is exact but
-// for IPv6 hosts, which it leaves to the long way, and allocates nothing.
+// isCanonical reports whether s is its own canonical form. It may return false for an
+// IPv6 host in canonical form. It allocates nothing.
 func isCanonical(s string) bool {
 	if len(s) > MaxURL {
 		return false
@@ -428,8 +426,8 @@ func unhex(c byte) byte {
 	return c - 'a' + 10
 }
 
-// The classes of RFC 3986 that a byte is in. A path segment is pchar; a query
-// is pchar, "/" and "?"; a host is unreserved without "~".
+// The character classes of RFC 3986. A path segment is pchar; a query is pchar, "/" and
+// "?"; a host is unreserved without "~".
 const (
 	unreserved uint8 = 1 << iota
 	inPath

@@ -1,5 +1,5 @@
-// Package config reads millrace.yaml, edits its lists without touching the rest,
-// and shows values without their secrets.
+// Package config reads millrace.yaml, edits its lists and keeps the rest unchanged, and
+// shows values without their secrets.
 package config
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// FileName is the name of the configuration file where no other is given.
+// FileName is the default name of the configuration file.
 const FileName = "millrace.yaml"
 
-// Config gives flags their values from the environment and, below it, from the
-// configuration file. Its keys are the names of the flags, except for the policy,
-// which has keys below it.
+// Config sets flags from the environment and the configuration file; the environment
+// wins. The file's keys are the names of the flags, except for the policy, which has
+// keys of its own.
 type Config struct {
 	// Path is the configuration file. If empty, there is none.
 	Path string
@@ -32,30 +32,30 @@ type Config struct {
 
 	lookup func(string) (string, bool)
 	keys   map[string]setting
-	known  map[string]Flag   // the flags that are keys
-	asked  map[string]bool   // flags that the command line does not set
+	known  map[string]Flag   // flags by name
+	asked  map[string]bool   // flags that the command line leaves unset
 	sum    [sha256.Size]byte // of the file
 }
 
-// Flag is what a configuration knows of a flag.
+// Flag describes a flag for the configuration.
 type Flag struct {
-	List        bool   // it takes a list
-	Placeholder string // what its value is, such as FILE
+	List        bool   // takes a list
+	Placeholder string // shown for its value, such as FILE
 }
 
-// setting is one value of the file, with its place.
+// setting is one value of the file, with its position.
 type setting struct {
 	value any
 	place string // FILE:LINE:COLUMN
 }
 
-// New returns a configuration without a file. lookup gives environment variables.
+// New returns a configuration without a file. lookup reads environment variables.
 func New(lookup func(string) (string, bool)) *Config {
 	return &Config{lookup: lookup, asked: map[string]bool{}}
 }
 
-// Resolve returns the value of a flag that the command line does not set. If nil,
-// the configuration does not set it either.
+// Resolve returns the value of a flag that the command line leaves unset. If nil, the
+// configuration does not set it either.
 func (c *Config) Resolve(flag string) any {
 	c.asked[flag] = true
 	v, _ := c.Lookup(flag)
@@ -77,8 +77,8 @@ func variable(flag string) string {
 	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Load reads a file. known has all flags by their names. A key that is no flag's
-// name is an error with its place.
+// Load reads a file. known has all flags by name. An unknown key is an error with its
+// position.
 func (c *Config) Load(path string, known map[string]Flag) error {
 	c.known = known
 	data, err := os.ReadFile(path)
@@ -89,7 +89,7 @@ func (c *Config) Load(path string, known map[string]Flag) error {
 	return c.read(data)
 }
 
-// read understands what the file says.
+// read parses the file.
 func (c *Config) read(data []byte) error {
 	c.keys = map[string]setting{}
 	file, err := parser.ParseBytes(data, 0)
@@ -158,7 +158,7 @@ func (c *Config) place(n ast.Node) string {
 	return fmt.Sprintf("%s:%d:%d", c.Path, pos.Line, pos.Column)
 }
 
-// yamlError gives an error of the YAML library the form of ours.
+// yamlError converts an error of the YAML library.
 func (c *Config) yamlError(err error) error {
 	var where yaml.Error
 	if !errors.As(err, &where) || where.GetToken() == nil {

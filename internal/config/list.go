@@ -13,19 +13,18 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// errForm is the error of a file that is written in a way that few people use.
+// errForm is the error for a YAML form that setList does not support.
 var errForm = errors.New("it is written in a way that cannot be changed safely")
 
-// extent is where a key and its value stand in a file.
+// extent is the position of a key and its value in a file.
 type extent struct {
 	from, to int   // lines, from 0, before to
-	items    []int // first lines of the items of a list that has one on each line; nil = it has another form
+	items    []int // first lines of the items of a list with one item on each line; nil = another form
 	values   []string
 }
 
-// setList returns the text of a file of YAML with a key that has a list. All other
-// lines are as they were, and so are the comments within the list, and the lines
-// of the items that stay.
+// setList returns YAML text with a key set to a list. It keeps all other lines, the
+// comments within the list, and the lines of items that stay.
 func setList(data []byte, key string, items []string) ([]byte, error) {
 	at, indent, err := findKey(data, key)
 	if err != nil {
@@ -53,7 +52,7 @@ func setList(data []byte, key string, items []string) ([]byte, error) {
 		return []byte(b.String()), nil
 	}
 	for at.to > at.from+1 && isBlank(lines[at.to-1]) {
-		at.to-- // what stands between two keys belongs to the next one
+		at.to-- // lines between two keys belong to the next one
 	}
 	for _, line := range lines[:at.from] {
 		b.WriteString(line)
@@ -87,18 +86,17 @@ func setList(data []byte, key string, items []string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// keyLine is the beginning of a line that has a key: what is before it, and
-// itself.
+// keyLine matches the beginning of a line with a key: the text before it, and the key.
 var keyLine = regexp.MustCompile(`^(\s*)([\w-]+|"[\w-]+"|'[\w-]+')\s*:`)
 
-// rewrite writes the lines of a list that has had an item on each line.
+// rewrite writes a list that had an item on each line.
 func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []string, eol string) {
 	key := lines[at.from]
 	if len(items) == 0 {
 		key = head[0] + " []" + strings.TrimPrefix(key, head[0])
 	}
 	b.WriteString(key)
-	// What stands above an item goes with it; above one that goes, it stays.
+	// Comments above an item move with it; above a removed item, they stay.
 	above, own := make([][]string, len(at.items)), make([][]string, len(at.items))
 	start := at.from + 1
 	for i, line := range at.items {
@@ -117,7 +115,7 @@ func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []stri
 	}
 	first := lines[at.items[0]]
 	indent := first[:len(first)-len(strings.TrimLeft(first, " "))]
-	done := 0 // items of before whose comments are written
+	done := 0 // old items whose comments are written
 	for _, item := range items {
 		i := slices.Index(at.values[done:], item)
 		if i < 0 {
@@ -151,14 +149,14 @@ func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	}
 }
 
-// isBlank reports whether a line says nothing, or is a comment.
+// isBlank reports whether a line is empty or a comment.
 func isBlank(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || line[0] == '#' || line == "---" || line == "..."
 }
 
-// findKey gives the place of a key of the file, nil if it has none, and what the
-// lines of keys begin with.
+// findKey returns the position of a key of the file, nil if absent, and the indentation
+// of the keys.
 func findKey(data []byte, key string) (at *extent, indent string, err error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -196,7 +194,7 @@ func findKey(data []byte, key string) (at *extent, indent string, err error) {
 	return at, indent, nil
 }
 
-// list finds the items of a list that has each on a line.
+// list finds the items of a list with one on each line.
 func (at *extent) list(n ast.Node) error {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok || seq.IsFlowStyle || len(seq.Entries) == 0 || len(seq.Entries) != len(seq.Values) {
@@ -218,7 +216,7 @@ func (at *extent) list(n ast.Node) error {
 	return nil
 }
 
-// comments gives the comments of a value.
+// comments returns the comments of a value.
 func comments(value string) (out []string) {
 	quote, before := byte(0), byte(' ')
 	for i := 0; i < len(value); i++ {
@@ -242,7 +240,7 @@ func comments(value string) (out []string) {
 	return out
 }
 
-// Quote returns text as a scalar of YAML, which has those of JSON.
+// Quote returns text as a YAML scalar in JSON form.
 func Quote(s string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

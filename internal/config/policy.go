@@ -17,8 +17,8 @@ import (
 
 const policyKey = "policy"
 
-// setPolicy reads the block of the policy. Nothing is guessed: who is
-// misunderstood here has allowed what they forbid.
+// setPolicy reads the policy. It rejects everything unclear, because a misread refusal
+// would become a permission.
 func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
 	if c.Policy != nil {
 		return fmt.Errorf("%s: key %q is set twice", c.place(kv.Key), policyKey)
@@ -31,10 +31,10 @@ func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
 	return nil
 }
 
-// member reads one member of a block, or a block of its own.
+// member reads one member of a block, or a nested block.
 type member struct {
-	read   func(n ast.Node) error // says what is wrong, not where
-	within map[string]member      // keys below this one, in place of read
+	read   func(n ast.Node) error // its error names the cause, not the position
+	within map[string]member      // nested keys, instead of read
 }
 
 // block reads the keys below a key.
@@ -88,7 +88,7 @@ func keysOf(members map[string]member) string {
 	return strings.Join(names, ", ")
 }
 
-// policyMembers are the keys of the block, which write to p.
+// policyMembers returns the keys of the block, which write to p.
 func policyMembers(p *millrace.Policy) map[string]member {
 	purpose := func(name millrace.Purpose) member {
 		return leaf(p, boolValue, func(p *millrace.Policy, v bool) {
@@ -126,8 +126,8 @@ func policyMembers(p *millrace.Policy) map[string]member {
 	}
 }
 
-// leaf is a member with one value. What the vocabulary refuses is refused
-// here, where it stands.
+// leaf is a member with one value. It reports a value that the vocabulary rejects at
+// the value's position.
 func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*millrace.Policy, T)) member {
 	return member{read: func(n ast.Node) error {
 		v, err := read(n)
@@ -137,7 +137,7 @@ func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*m
 		alone := new(millrace.Policy)
 		set(alone, v)
 		if err := alone.Validate(); err != nil {
-			fault, _ := errors.AsType[*millrace.FormatError](err) // of a member, which the position has
+			fault, _ := errors.AsType[*millrace.FormatError](err) // of a member; the position names it
 			return errors.New(fault.Reason)
 		}
 		set(p, v)
@@ -206,7 +206,7 @@ func countValue(n ast.Node) (int, error) {
 	return 0, errors.New("want a whole number from 1 to 2147483647; to say nothing, leave it out")
 }
 
-// rateValue reads a number above zero.
+// rateValue reads a positive number.
 func rateValue(n ast.Node) (float64, error) {
 	var v float64
 	switch n := n.(type) {
@@ -221,11 +221,10 @@ func rateValue(n ast.Node) (float64, error) {
 	return v, nil
 }
 
-// leastRate is one request in a quarter of an hour, and the least that --rate
-// can be.
+// leastRate is one request in about a quarter of an hour, the minimum of --rate.
 const leastRate = 0.001
 
-// timeValue reads a day or a time, to the second.
+// timeValue reads a day or a time, in whole seconds.
 func timeValue(n ast.Node) (time.Time, error) {
 	s, err := textValue(n)
 	if err == nil {
@@ -238,7 +237,7 @@ func timeValue(n ast.Node) (time.Time, error) {
 	return time.Time{}, errors.New("want a day, such as 2026-01-31, or a time, such as 2026-01-31T12:00:00Z")
 }
 
-// pastValue reads a time that has been.
+// pastValue reads a time that is not in the future.
 func pastValue(n ast.Node) (time.Time, error) {
 	t, err := timeValue(n)
 	if err == nil && t.After(time.Now()) {
@@ -247,7 +246,7 @@ func pastValue(n ast.Node) (time.Time, error) {
 	return t, err
 }
 
-// spanValue reads a length of time.
+// spanValue reads a duration.
 func spanValue(n ast.Node) (time.Duration, error) {
 	wrong := errors.New("want how long, such as 30d or 12h")
 	s, err := textValue(n)
@@ -261,7 +260,7 @@ func spanValue(n ast.Node) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseSpan parses a length of time, in days or as Go writes it.
+// ParseSpan parses a duration in days or in Go's notation.
 func ParseSpan(s string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.Atoi(days)

@@ -101,7 +101,7 @@ policy:
 	}
 }
 
-// The block of the guide is one that is understood.
+// The policy of the guide is valid.
 func TestPolicyOfGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "set-a-usage-policy.md"))

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// Report is the values that a command works with.
+// Report lists the values that a command uses.
 type Report struct {
 	Command string  `json:"command"` // the command
 	File    string  `json:"file"`    // configuration file; "" if absent
@@ -22,25 +22,26 @@ type Report struct {
 	Other   []Value `json:"other"`   // keys of the file that are flags of other commands
 }
 
-// Value is one value with the place that it comes from.
+// Value is one value with its origin.
 type Value struct {
-	Key    string `json:"key"`              // name of the flag
-	Value  any    `json:"value"`            // value; null if not set
-	From   string `json:"from"`             // FILE:LINE:COLUMN, an environment variable, or "default"
-	Hidden bool   `json:"hidden,omitempty"` // a secret was left out of the value
+	Key   string `json:"key"`
+	Value any    `json:"value"` // as the flag has it; null = nothing is set
+	From  string `json:"from"`  // FILE:LINE:COLUMN, an environment variable, or "default"
+	// Hidden reports whether a secret, or a part with one, was left out.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
-// FromDefault is the place of a value that is not set.
+// FromDefault is the origin of an unset value.
 const FromDefault = "default"
 
 const hiddenText = "(hidden)"
 
-// Secret returns the value of an environment variable that is all secret.
+// Secret returns an environment variable whose whole value is secret.
 func Secret(name string) Value {
 	return Value{Key: name, Value: hiddenText, From: "environment variable " + name, Hidden: true}
 }
 
-// Values returns the values of the file, in no order.
+// Values yields the values of the file, in no order.
 func (c *Config) Values() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for key, s := range c.keys {
@@ -78,9 +79,9 @@ func (c *Config) Show(flag string, value any, from string) Value {
 	return v
 }
 
-// withoutSecrets returns a value without its secrets: of a key nothing stays, of a
-// URL its user and its query go, of a webhook its path, and of a target of events
-// everything but the host.
+// withoutSecrets returns a value without its secrets. It drops a key completely, the
+// user and the query of a URL, the path of a webhook, and everything but the host of a
+// target of events.
 func withoutSecrets(key, placeholder, s string) string {
 	kind, raw, typed := "", s, placeholder == "KIND=URL"
 	if typed {
@@ -95,7 +96,7 @@ func withoutSecrets(key, placeholder, s string) string {
 		return hiddenText
 	case !strings.Contains(s, "://"):
 		if placeholder == "URL" && strings.ContainsAny(s, "@?") {
-			return hiddenText // a URL that is not right
+			return hiddenText // an invalid URL
 		}
 		return s
 	case err != nil:
@@ -149,7 +150,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// shorten cuts what would make a column too wide; --json has all of it.
+// shorten limits the width of a column; --json has the full value.
 func shorten(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {
@@ -158,7 +159,7 @@ func shorten(s string) string {
 	return s
 }
 
-// valueText gives a value in one line.
+// valueText returns a value on one line.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case []string:

@@ -16,10 +16,10 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// Save sets keys of the file that are lists, and calls use, which reads the file
-// again. Everything else in the file stays, with its comments and its order. On an
-// error the file is as before: ErrConflict if the file has changed since it was
-// read, ErrForbidden if it does not decide or cannot be written.
+// Save sets lists in the file and calls use, which reads the file again. It keeps
+// everything else in the file, with comments and order. On an error the file is
+// unchanged. ErrConflict: the file has changed since it was read. ErrForbidden: another
+// source sets the key, or the file cannot be written.
 func (c *Config) Save(lists map[string][]string, use func() error) error {
 	path, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
@@ -45,14 +45,14 @@ func (c *Config) Save(lists map[string][]string, use func() error) error {
 	return nil
 }
 
-// put writes a file anew if it still is what it was.
+// put replaces a file if its content is still was.
 func (c *Config) put(path string, was, is []byte) error {
 	now, err := os.ReadFile(path)
 	switch {
 	case err != nil:
 		return fmt.Errorf("configuration: %w", err)
 	case !bytes.Equal(now, was):
-		return fmt.Errorf("%s: %w: somebody else writes to it", c.Path, millrace.ErrConflict)
+		return fmt.Errorf("%s: %w: another process writes to it", c.Path, millrace.ErrConflict)
 	}
 	if err := replace.File(path, func(w io.Writer) error { _, err := w.Write(is); return err }); err != nil {
 		return fmt.Errorf("%s: %w: it cannot be written: %w", c.Path, millrace.ErrForbidden, err)
@@ -60,8 +60,8 @@ func (c *Config) put(path string, was, is []byte) error {
 	return nil
 }
 
-// edit gives the text of the file with its lists set. The text is read before
-// it is given: it says what the one before says, but for the lists.
+// edit returns the text of the file with the lists set. It parses the result and checks
+// that only the lists differ.
 func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
 	is := was
 	for _, key := range slices.Sorted(maps.Keys(lists)) {
@@ -91,7 +91,7 @@ func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
 	return is, nil
 }
 
-// list gives the values of a key.
+// list returns the values of a key.
 func (c *Config) list(key string) []string {
 	switch v := c.keys[key].value.(type) {
 	case string:
@@ -106,7 +106,7 @@ func (c *Config) list(key string) []string {
 	return nil
 }
 
-// others gives the values of all keys but some.
+// others returns the values of all keys but some.
 func (c *Config) others(but map[string][]string) map[string]any {
 	out := map[string]any{}
 	for key, s := range c.keys {
@@ -117,10 +117,11 @@ func (c *Config) others(but map[string][]string) map[string]any {
 	return out
 }
 
-// elsewhere reports whether something other than the file decides about a flag.
+// elsewhere reports whether another source than the file sets a flag.
 func (c *Config) elsewhere(key string) bool { return c.decides(key) != nil }
 
-// decides says why it is not the file that decides about a flag; nil = it is.
+// decides returns an error that names the source that overrides the file for a flag;
+// nil = none.
 func (c *Config) decides(key string) error {
 	if v, ok := c.lookup(variable(key)); ok && v != "" {
 		return fmt.Errorf("%w: the environment variable %s decides, and not %s", millrace.ErrForbidden, variable(key), c.Path)

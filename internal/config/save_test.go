@@ -15,7 +15,7 @@ import (
 
 var known = map[string]Flag{"drop": {List: true}, "keep": {List: true}, "listen": {}, "quiet": {}}
 
-// readConfig reads a configuration file beside a command line that sets some flags.
+// readConfig reads a configuration file with a command line that sets some flags.
 func readConfig(t *testing.T, file string, env map[string]string, set ...string) *Config {
 	t.Helper()
 	c := New(environment(env))
@@ -113,13 +113,13 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// A file that is written in a way that could not be kept, and one that does not
-// decide, is left as it is.
+// Save leaves a file unchanged if it has an unsupported form, or if another source sets
+// the key.
 func TestEditRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, was string
-		part      string // of the message
+		part      string // expected in the message
 		env       map[string]string
 		set       []string // flags of the command line
 	}{
@@ -185,7 +185,7 @@ func TestSave(t *testing.T) {
 	}
 	const is = "# ours\ndrop:\n  - \".b\"\n"
 	holds(is)
-	// It is another one now than conf has read.
+	// The file has changed since conf read it.
 	if err := conf.Save(map[string][]string{"drop": {".c"}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
 		t.Error(err)
 	}
@@ -202,9 +202,9 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// FuzzEdit edits any file that can be read: it says the same afterwards,
-// but for the list, or is refused. edit looks for itself; here is looked for
-// comments that are lost.
+// FuzzEdit edits any readable file: the result has the same values except for the list,
+// or the edit is refused. edit checks the values itself; the test checks that no
+// comments are lost.
 func FuzzEdit(f *testing.F) {
 	for _, was := range []string{"", "keep: [.a] # x\n", "keep:\n  # y\n  - .a # z\n  - .b\nquiet: true\n", "keep: |\n  .a\n", "quiet: true\n---\nkeep: '.a''#b'\n"} {
 		f.Add(was, ".c")

@@ -1,6 +1,6 @@
-// Package docname has the names of M-URLs, which the drafts of TCT make of C-URLs
-// in the same way, but for the name of the document in a page's folder. A page
-// that wants a name which another one has is numbered: /post/~2/llm.json.
+// Package docname maps pages to the names of their M-URLs. The drafts of TCT use the
+// same names, except for the document in a page's folder. If several pages want one
+// name, the later ones are numbered: /post/~2/llm.json.
 package docname
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Names are the M-URLs of one draft, by the name of its documents: "/llm.json"
-// or "/llm/".
+// Names are the M-URLs of one draft, by the name of its documents: "/llm.json" or
+// "/llm/".
 type Names string
 
-// Of gives the name of the document of the nth page that wants it: its
-// path and query under the documents' base.
+// Of returns the name of the document of the nth page that wants it: its path and query
+// under the documents' base.
 func (doc Names) Of(identity string, n int) string {
 	dir, query := wanted(identity)
 	if n > 1 {
@@ -25,12 +25,11 @@ func (doc Names) Of(identity string, n int) string {
 	return dir + string(doc) + query
 }
 
-// wanted gives the folder and the query of the name that a page would have if
-// no other page wanted it.
+// wanted returns the folder and the query of a page's name if no other page wants it.
 func wanted(identity string) (dir, query string) {
 	dir, query = CutQuery(identity)
 	if !strings.HasPrefix(dir, "/") {
-		// Brackets of IPv6 addresses have no place in a path.
+		// A path cannot have brackets of IPv6 addresses.
 		_, elsewhere, _ := strings.Cut(dir, "://")
 		host, rest, _ := strings.Cut(elsewhere, "/")
 		dir = "/~" + brackets.Replace(host) + "/" + rest
@@ -48,9 +47,9 @@ var (
 	unbrackets = strings.NewReplacer("%5B", "[", "%5D", "]")
 )
 
-// Wanting gives the identities of the pages that could have the document of
-// that name, the likeliest first, and which of the pages that want it has it.
-// It gives none for a name that no document has.
+// Wanting returns the identities of the pages that could have the document with that
+// name, the likeliest first, and the number n of the page that has it. It returns none
+// if no document has the name.
 func (doc Names) Wanting(base, name string) (identities []string, n int) {
 	path, query := CutQuery(name)
 	dir, ok := strings.CutSuffix(path, string(doc))
@@ -80,12 +79,12 @@ func (doc Names) Wanting(base, name string) (identities []string, n int) {
 		identities[0], identities[1] = identities[1], identities[0]
 	}
 	return slices.DeleteFunc(identities, func(identity string) bool {
-		return canon.Relative(base, identity) != identity // it goes by another name here
+		return canon.Relative(base, identity) != identity // it has another name here
 	}), n
 }
 
-// claimants gives the identities of all pages that want the name with that
-// folder and query, in the order in which they get it.
+// claimants returns the identities of all pages that want the name with that folder and
+// query, in order of priority.
 func claimants(dir, query string) []string {
 	path := dir
 	if parent, last := cutLast(dir); tildes(last) > 1 {
@@ -109,9 +108,9 @@ func claimants(dir, query string) []string {
 	})
 }
 
-// Rivals gives the pages whose presence decides the number of the page's
-// name, and those whose number the page decides. A page of the site that has
-// the very name of a document keeps it before all that want it.
+// Rivals returns the pages whose presence affects the number of the page's name, and
+// those whose number the page affects. A page of the site whose URL equals the name of
+// a document has priority over all others.
 func (doc Names) Rivals(identity string) (before, after []string) {
 	dir, query := wanted(identity)
 	all := claimants(dir, query)
@@ -142,7 +141,7 @@ func tildes(segment string) int {
 	return len(segment) - len(digits)
 }
 
-// CutQuery gives the path and the query with its "?".
+// CutQuery returns the path, and the query with its "?".
 func CutQuery(s string) (path, query string) {
 	if i := strings.IndexByte(s, '?'); i >= 0 {
 		return s[:i], s[i:]
@@ -150,7 +149,7 @@ func CutQuery(s string) (path, query string) {
 	return s, ""
 }
 
-// cutLast gives the path before the last "/", and the last segment.
+// cutLast returns the path before the last "/", and the last segment.
 func cutLast(dir string) (parent, last string) {
 	i := strings.LastIndexByte(dir, '/')
 	if i < 0 {

@@ -16,7 +16,7 @@ const base = "https://example.com/"
 // drafts are the names of the documents of draft-00 and draft-01.
 var drafts = []docname.Names{"/llm/", "/llm.json"}
 
-// named puts the name of a draft's documents in the place of DOC.
+// named replaces DOC with the name of a draft's documents.
 func named(doc docname.Names, s string) string { return strings.ReplaceAll(s, "DOC", string(doc)) }
 
 func TestNames(t *testing.T) {

@@ -42,8 +42,7 @@ func Energy(kwh float64) string {
 	return scaled(kwh, []unit{{1, "kWh"}, {1e-3, "Wh"}, {1e-6, "mWh"}})
 }
 
-// Rate formats a rate in parentheses after a space, such as " (98.7 %)". That of
-// nil is "".
+// Rate formats a rate in parentheses after a space, such as " (98.7 %)", and nil as "".
 func Rate(r *float64) string {
 	if r == nil {
 		return ""

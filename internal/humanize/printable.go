@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Printable returns text of others without what a terminal would obey.
+// Printable returns untrusted text without control sequences of terminals.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// The vector: 116 bytes, its hash as published.
+// The test vector: 116 bytes, with its published hash.
 const (
 	vectorJSON = `{"canonical_url":"https://example.com/hello-world/","content":"Hello World","profile":"tct-1","title":"Hello World"}`
 	vectorHash = "af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8"
@@ -111,7 +111,7 @@ func FuzzCanonical(f *testing.F) {
 		if again, err := jsonio.Canonical(out, nil); !bytes.Equal(again, out) {
 			t.Fatalf("%q: %q, and again %q, %v", data, out, again, err)
 		}
-		// Our writer, fed with what the standard library reads, gives the same.
+		// Our writer, with values from the standard library, gives the same.
 		var v any
 		if err := json.Unmarshal(data, &v); err != nil {
 			t.Fatalf("%q: %v", data, err)

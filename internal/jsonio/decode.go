@@ -11,13 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is the bytes of one JSON value, as they were in the document. As the
-// type of a struct's field it keeps a member whose shape is not known, such
-// as structured data.
+// Raw is the unchanged bytes of one JSON value. As the type of a struct field, it keeps
+// a member of unknown shape, such as structured data.
 type Raw = jsontext.Value
 
-// Decode reads all of r, which holds one JSON value, into v, a pointer. On an
-// error v may be filled in part.
+// Decode reads all of r, which holds one JSON value, into v, a pointer. After an error
+// v may be partly filled.
 func Decode(r io.Reader, limits *Limits, v any) error {
 	l := limits.resolve(16 << 20)
 	src := newSource(r, l.Size)
@@ -50,12 +49,12 @@ func unmarshal(base place, data []byte, depth int, v any) error {
 	return nil
 }
 
-// validated is for values that the decoder has been through already.
+// validated is for values that the decoder has already validated.
 var validated = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Canonical returns the canonical form (RFC 8785) of one JSON value. It refuses
-// what has none, or more than one reading: what [Unmarshal] refuses, and numbers
-// outside IEEE 754 doubles. The limits are those of Unmarshal.
+// Canonical returns the canonical form (RFC 8785) of one JSON value. It rejects
+// ambiguous values: everything that [Unmarshal] rejects, and numbers outside IEEE 754
+// doubles. The limits are those of Unmarshal.
 func Canonical(data []byte, limits *Limits) (Raw, error) {
 	var v Raw
 	if err := Unmarshal(data, limits, &v); err != nil {

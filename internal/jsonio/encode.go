@@ -5,8 +5,8 @@ import (
 	stdjson "encoding/json"
 )
 
-// Encode returns a document as it is served: JSON on one line, without escapes for
-// HTML. It panics for a value that JSON does not have.
+// Encode returns a document as it is served: JSON on one line, without HTML escapes. It
+// panics for a value without a JSON form.
 func Encode(v any) []byte {
 	var b bytes.Buffer
 	e := stdjson.NewEncoder(&b)

@@ -25,7 +25,7 @@ var (
 
 const bom = "\uFEFF"
 
-// place is where something was seen.
+// place is a position in the input.
 type place struct {
 	line    int64 // from 1
 	offset  int64 // bytes before it
@@ -43,7 +43,7 @@ func (p place) String() string {
 	return s
 }
 
-// in returns the place of an offset into data, which itself starts at p.
+// in returns the position of an offset into data, which itself starts at p.
 func (p place) in(data []byte, offset int64, pointer jsontext.Pointer) place {
 	offset = min(max(offset, 0), int64(len(data)))
 	return place{
@@ -61,7 +61,7 @@ func limitError(at place, code, format string, args ...any) error {
 	return &overLimit{at.String(), code, fmt.Sprintf(format, args...)}
 }
 
-// overLimit is a limit that is reached: ErrTooLarge.
+// overLimit is an exceeded limit: ErrTooLarge.
 type overLimit struct{ at, code, reason string }
 
 func (e *overLimit) Error() string {
@@ -86,7 +86,7 @@ func decodeError(base place, data []byte, err error) error {
 	return formatError(base, "json-syntax", "", err)
 }
 
-// syntaxCause says in words what two causes are that the decoder gives badly.
+// syntaxCause names two causes that the decoder describes badly.
 func syntaxCause(e *jsontext.SyntacticError, head []byte) error {
 	switch {
 	case e.ByteOffset == 0 && len(head) > 0 && strings.HasPrefix(bom, string(head[:min(len(head), len(bom))])):
@@ -103,7 +103,7 @@ var kindNames = map[jsontext.Kind]string{
 	'n': "null", 't': "true", 'f': "false", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
 }
 
-// kindOf says what JSON a Go type is read from.
+// kindOf returns the kind of JSON value for a Go type.
 func kindOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -127,8 +127,8 @@ func kindOf(t reflect.Type) string {
 	return t.String()
 }
 
-// Pointer returns the JSON Pointer of the value that holds a byte of data, which
-// is JSON up to there.
+// Pointer returns the JSON Pointer of the value that contains a byte of data, which is
+// valid JSON up to there.
 func Pointer(data []byte, at int) string {
 	data = bytes.TrimRight(data[:min(max(at, 0), len(data))], " \t\r\n")
 	if n := len(data); n > 0 && strings.IndexByte("[:,", data[n-1]) >= 0 {

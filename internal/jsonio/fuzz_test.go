@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The ways in agree on what is a document, and on what it says.
+// All functions accept the same documents and read the same values.
 func FuzzReader(f *testing.F) {
 	for _, c := range broken {
 		f.Add([]byte(c.doc))
@@ -42,12 +42,12 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// tree reads the value that waits by walking all of it.
+// tree reads the current value by walking all of it.
 func tree(r *Reader, v *any) error {
 	object := map[string]any{}
 	for name, err := range r.Members() {
 		if err != nil && r.err == nil && name == "" && r.waiting {
-			break // no object
+			break // not an object
 		}
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func tree(r *Reader, v *any) error {
 	array := []any{}
 	for _, err := range r.Elements() {
 		if err != nil && r.err == nil && r.waiting {
-			break // no array
+			break // not an array
 		}
 		if err != nil {
 			return err

@@ -21,8 +21,7 @@ type item struct {
 	ETag string `json:"etag"`
 }
 
-// refused fails unless err is of the kind, and has each of says as its code or in
-// its position.
+// refused fails unless err is of the kind, and its code or position has each of says.
 func refused(t *testing.T, name string, err, kind error, says ...string) {
 	t.Helper()
 	if err == nil {
@@ -66,7 +65,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// broken documents: each is refused by every way in.
+// broken documents: every function rejects each.
 var broken = []struct {
 	name, doc string
 	says      []string
@@ -93,7 +92,7 @@ var broken = []struct {
 	{"control in a string", "{\"a\":\"\x01\"}", []string{"byte 6"}},
 }
 
-// walk reads a document with a Reader as a list is read.
+// walk reads a list with a Reader.
 func walk(r *Reader) (items []item, version int, err error) {
 	for name, err := range r.Members() {
 		if err != nil {
@@ -120,7 +119,7 @@ func walk(r *Reader) (items []item, version int, err error) {
 	return items, version, nil
 }
 
-// skipAll walks the members and takes none.
+// skipAll walks the members and reads none.
 func skipAll(r *Reader) error {
 	for _, err := range r.Members() {
 		if err != nil {
@@ -202,7 +201,7 @@ func TestWalkPlaces(t *testing.T) {
 	}
 }
 
-// A value that does not fit, and one that is left in part, stop nothing.
+// A walk continues after a value of another type, and after one read in part.
 func TestWalkGoesOn(t *testing.T) {
 	const doc = `{"a":[1,"two",[3,[4]],4],"b":{"c":[1,2,3],"d":1},"e":{"f":1},"g":5}`
 	r := NewReader(strings.NewReader(doc), nil)
@@ -313,7 +312,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// endless gives one byte again and again.
+// endless repeats one byte forever.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -340,7 +339,7 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// list writes an M-Sitemap of n items, the items first, without holding it.
+// list writes an M-Sitemap of n items, the items first, without holding it in memory.
 func list(n int) io.Reader {
 	r, w := io.Pipe()
 	go func() {

@@ -7,22 +7,22 @@ import (
 	"math"
 )
 
-// Limits bounds what is read. Nil and the zero value stand for the defaults.
+// Limits bounds the input. Nil and the zero value mean the defaults.
 type Limits struct {
 	Size  int64 // bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader
 	Value int   // bytes of one value that Reader decodes; 0 = 1 MiB
-	Depth int   // arrays and objects inside each other; 0 = 64
+	Depth int   // nested arrays and objects; 0 = 64
 	Count int   // elements of one array that Reader walks; 0 = 10,000,000
 }
 
-// Fixed limits of a Reader. Together they bound the names that it remembers to
-// find duplicates.
+// Fixed limits of a Reader. Together they bound the memory for names, which detects
+// duplicates.
 const (
 	maxMembers = 1000 // of one object that is walked or skipped
 	maxName    = 4096 // bytes of a member's name there
 )
 
-// slack is white space between values that does not count as part of one.
+// slack is the white space between values that is not part of one.
 const slack = 64 << 10
 
 func (l *Limits) resolve(size int64) Limits {
@@ -38,7 +38,7 @@ func (l *Limits) resolve(size int64) Limits {
 	}
 }
 
-// source reads up to two limits and remembers what an error message needs.
+// source reads up to two limits and records what an error message needs.
 type source struct {
 	r     io.Reader
 	size  int64 // the most bytes there may be
@@ -46,15 +46,14 @@ type source struct {
 	n     int64 // bytes read
 	lines int64 // line feeds among them
 	head  []byte
-	err   error // the reader's own, or a limit; never io.EOF
+	err   error // of the reader, or a limit; never io.EOF
 }
 
 func newSource(r io.Reader, size int64) *source {
 	return &source{r: r, size: size, stop: math.MaxInt64}
 }
 
-// Read reads like the reader below, and fails at a limit only if there is a
-// byte beyond it.
+// Read reads from the underlying reader. It fails at a limit only if more bytes follow.
 func (s *source) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -83,8 +82,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tooDeep returns the offset of the first bracket that opens more than depth
-// levels, else -1. It needs no valid JSON.
+// tooDeep returns the offset of the first bracket that opens more than depth levels, or
+// -1. data need not be valid JSON.
 func tooDeep(data []byte, depth int) int {
 	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= depth {
 		return -1

@@ -52,15 +52,15 @@ type Reader struct {
 	err     error
 }
 
-// NewReader returns a Reader over r. The limits may be nil.
+// NewReader returns a Reader over r. limits may be nil.
 func NewReader(r io.Reader, limits *Limits) *Reader {
 	l := limits.resolve(1 << 30)
 	src := newSource(r, l.Size)
 	return &Reader{src: src, dec: jsontext.NewDecoder(src), limits: l, waiting: true}
 }
 
-// Members walks the object that waits and returns the name of each member. An
-// object walked so may have 1,000 members, with names of 4,096 bytes.
+// Members walks the current object and returns the name of each member. The object may
+// have 1,000 members, with names of 4,096 bytes.
 func (r *Reader) Members() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.open('{'); err != nil {
@@ -85,8 +85,7 @@ func (r *Reader) Members() iter.Seq2[string, error] {
 	}
 }
 
-// Elements walks the array that waits and returns the index of each element,
-// from 0.
+// Elements walks the current array and returns the index of each element, from 0.
 func (r *Reader) Elements() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		if err := r.open('['); err != nil {
@@ -103,7 +102,7 @@ func (r *Reader) Elements() iter.Seq2[int, error] {
 				}
 				return
 			case 0:
-				// The token has the error that the peek has seen.
+				// The token returns the error of the peek.
 				yield(i, r.token())
 				return
 			}
@@ -123,7 +122,7 @@ func (r *Reader) Elements() iter.Seq2[int, error] {
 	}
 }
 
-// Decode takes the value that waits and reads it into v, a pointer.
+// Decode reads the current value into v, a pointer.
 func (r *Reader) Decode(v any) error {
 	data, err := r.value()
 	if err != nil {
@@ -138,10 +137,9 @@ func (r *Reader) Decode(v any) error {
 	return err
 }
 
-// Raw takes the value that waits and returns a copy of its bytes, which are
-// valid JSON without duplicate names. Of a value that is too long it returns
-// the bytes with the error if they have been read all the same; else it still
-// waits.
+// Raw returns a copy of the bytes of the current value, which is valid JSON without
+// duplicate names. For a value that is too long, it returns the error, with the bytes
+// if they were read; otherwise the value stays current.
 func (r *Reader) Raw() (Raw, error) {
 	data, err := r.value()
 	if err != nil {
@@ -154,7 +152,7 @@ func (r *Reader) Raw() (Raw, error) {
 	return data, nil
 }
 
-// Skip takes the value that waits, of any size, and drops it.
+// Skip skips the current value, of any size.
 func (r *Reader) Skip() error {
 	if err := r.take(); err != nil {
 		return err
@@ -162,8 +160,8 @@ func (r *Reader) Skip() error {
 	return r.skip(r.dec.StackDepth())
 }
 
-// value takes the value that waits. The bytes hold until the next read. They
-// may come with an error: they are too long.
+// value returns the bytes of the current value, valid until the next read. If they are
+// too long, it may return them with an error.
 func (r *Reader) value() ([]byte, error) {
 	if err := r.take(); err != nil {
 		return nil, err
@@ -172,7 +170,7 @@ func (r *Reader) value() ([]byte, error) {
 	depth := r.dec.StackDepth()
 	data, err := r.dec.ReadValue()
 	if err != nil && errors.Is(r.src.err, errValue) {
-		// The decoder has taken nothing of it: it can still be skipped.
+		// The decoder has consumed none of it, so it can still be skipped.
 		r.src.err, r.waiting = nil, true
 		return nil, limitError(r.next(), "json-value", "the value is longer than %d bytes", r.limits.Value)
 	}
@@ -188,7 +186,7 @@ func (r *Reader) value() ([]byte, error) {
 	return data, nil
 }
 
-// take makes sure that a value waits.
+// take checks that there is a current value.
 func (r *Reader) take() error {
 	if r.err == nil && !r.waiting {
 		return errors.New("jsonio: no value waits to be read here")
@@ -197,7 +195,7 @@ func (r *Reader) take() error {
 	return r.err
 }
 
-// open takes the bracket that starts the value that waits.
+// open consumes the opening bracket of the current value.
 func (r *Reader) open(want jsontext.Kind) error {
 	if err := r.take(); err != nil {
 		return err
@@ -235,7 +233,7 @@ func (r *Reader) name() (string, bool, error) {
 	return name, true, nil
 }
 
-// bounded checks the object that is open, after a name of n bytes.
+// bounded checks the limits of the open object, after a name of n bytes.
 func (r *Reader) bounded(n int) error {
 	if n > maxName {
 		return r.limit(r.last(), "json-name", "a name is longer than %d bytes", maxName)
@@ -246,7 +244,7 @@ func (r *Reader) bounded(n int) error {
 	return nil
 }
 
-// leave goes to the end of what the body of a loop was given at depth.
+// leave skips the rest of a loop body's value at depth.
 func (r *Reader) leave(depth int) error {
 	switch {
 	case r.err != nil:
@@ -298,8 +296,7 @@ func (r *Reader) token() error {
 	return r.close()
 }
 
-// close makes sure, when the outermost value has ended, that nothing but white
-// space is left.
+// close checks that only white space follows the outermost value.
 func (r *Reader) close() error {
 	if r.dec.StackDepth() > 0 {
 		return nil
@@ -313,12 +310,12 @@ func (r *Reader) close() error {
 	return r.err
 }
 
-// budget lets the source go as far as one more value may go.
+// budget allows the source to read one more value.
 func (r *Reader) budget() {
 	r.src.stop = r.dec.InputOffset() + int64(r.limits.Value) + slack
 }
 
-// at returns the place of an offset after which nothing was taken.
+// at returns the position of an offset in unread input.
 func (r *Reader) at(offset int64) place {
 	unread := r.dec.UnreadBuffer()
 	if ahead := offset - r.dec.InputOffset(); ahead > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A walk goes on after a value that is too long to be taken, however long it is.
+// A walk continues after a value that is too long to read, whatever its length.
 func TestTooLong(t *testing.T) {
 	for _, n := range []int{12, 30_000, 200_000} {
 		doc := "{\"items\":[{\"etag\":\"a\"},\n{\"etag\":\"b\",\"more\":[" + strings.Repeat("{\"x\":\"yz\"},\n", n) + "0]},{\"etag\":\"c\"}],\"version\":1}"
@@ -48,7 +48,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// It ends at a string that is too long, and at what is broken in what it skips.
+// It ends at a string that is too long, and at an error in a skipped value.
 func TestTooLongEnds(t *testing.T) {
 	many := strings.Repeat(`{"x":"yz"},`, 30_000)
 	for doc, want := range map[string]error{

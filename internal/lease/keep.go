@@ -11,8 +11,8 @@ import (
 // again is the time between a failure of [Keep] and the next try.
 const again = 10 * time.Second
 
-// Keep calls f with the lease, and again whenever the lease was lost, until ctx
-// ends. If leases is nil, no other process uses the store.
+// Keep calls f with the lease, and again after each loss of the lease, until ctx ends.
+// If leases is nil, no other process uses the store.
 func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logger, f func(ctx context.Context)) {
 	if leases == nil {
 		f(ctx)

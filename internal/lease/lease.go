@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A holder renews its lease so often that it keeps it when the store is busy. A
-// holder that crashes blocks others for the duration.
+// A holder renews its lease often enough to keep it when the store is busy. A crashed
+// holder blocks others for the duration.
 const (
 	duration   = 10 * time.Second
 	renewEvery = 3 * time.Second
@@ -49,7 +49,7 @@ func Wait(ctx context.Context, leases store.Leases, name string, f func(ctx cont
 		if !errors.Is(err, millrace.ErrConflict) {
 			return err
 		}
-		// Jitter keeps several who wait from asking at once.
+		// Jitter spreads the retries of several waiting holders.
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -58,7 +58,7 @@ func Wait(ctx context.Context, leases store.Leases, name string, f func(ctx cont
 	}
 }
 
-// newHolder returns a holder that no other call has.
+// newHolder returns a unique holder name.
 func newHolder() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -67,7 +67,7 @@ func newHolder() string {
 	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8])
 }
 
-// hold runs f with a lease that ends at a time if it is not renewed.
+// hold runs f with a lease that ends at until unless renewed.
 func hold(ctx context.Context, leases store.Leases, l store.Lease, until time.Time, f func(ctx context.Context, l store.Lease) error) error {
 	held, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})

@@ -120,8 +120,8 @@ func TestShortFailureKeepsLease(t *testing.T) {
 	})
 }
 
-// A holder that cannot renew its lease is canceled by the time that another one
-// can have it, and writes nothing from then on.
+// A holder that cannot renew its lease is canceled before another one can get it, and
+// writes nothing after that.
 func TestLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(nil)
@@ -159,8 +159,8 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
-// A process that was stopped for longer than its lease has lost it, even if
-// no other one has taken it.
+// A process that was stopped for longer than its lease has lost it, even if no other
+// holder has taken it.
 func TestStoppedHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var skipped atomic.Int64
@@ -192,8 +192,7 @@ func TestCanceledHolder(t *testing.T) {
 	})
 }
 
-// A clock that is set back, or forward, ends a lease: f is canceled before
-// another holder's work can meet its own.
+// A clock change ends a lease: f is canceled before another holder's work can overlap.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package pipenet is a network within the process: connections in memory between
-// a client and a server, which work with fake time ([testing/synctest]).
+// Package pipenet is a network in memory: connections between a client and a server in
+// one process, which work with fake time ([testing/synctest]).
 package pipenet
 
 import (
@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Listener is a [net.Listener] that is reached by its own Dial alone.
+// Listener is a [net.Listener] that only its own Dial reaches.
 type Listener struct {
-	// Wrap is given the server's end of each connection, and gives what is
-	// accepted; nil = that end itself. Set it before the first Dial.
+	// Wrap wraps the server's end of each connection before Accept returns it; nil =
+	// unchanged. Set it before the first Dial.
 	Wrap func(net.Conn) net.Conn
 
 	conns  chan net.Conn
@@ -22,20 +22,20 @@ type Listener struct {
 	once   sync.Once
 }
 
-// Listen gives a listener.
+// Listen returns a listener.
 func Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Serve gives a listener of which s accepts, until s is closed.
+// Serve returns a listener that s accepts from until s is closed.
 func Serve(s *http.Server) *Listener {
 	l := Listen()
-	go func() { _ = s.Serve(l) }() // it says that it was closed
+	go func() { _ = s.Serve(l) }() // returns ErrServerClosed
 	return l
 }
 
-// Dial connects with the listener, whatever the address is, once it accepts. It
-// is the DialContext of an [http.Transport].
+// Dial connects to the listener, for any address, and waits for Accept. It is the
+// DialContext of an [http.Transport].
 func (l *Listener) Dial(ctx context.Context, _, address string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	if l.Wrap != nil {
@@ -61,11 +61,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close refuses what comes from now on.
+// Close rejects further connections.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr gives an address that says nothing.
+// Addr returns a constant address.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A client reaches the server until that is closed; where nobody accepts, it
-// waits as long as it likes.
+// A client reaches the server until it is closed. Without Accept, Dial waits until its
+// context ends.
 func TestListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })}

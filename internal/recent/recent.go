@@ -1,12 +1,11 @@
-// Package recent remembers what a list has said of the pages that it named last,
-// until somebody asks for them: whoever asks for a page does so soon after its
-// item.
+// Package recent remembers what a list says about the pages that it named most
+// recently: clients request a page soon after its item in the list.
 package recent
 
 import "sync"
 
-// Most is how many names are remembered. What is forgotten costs a conditional
-// request, or a comparison that is not made.
+// Most is the maximum number of names. A forgotten name costs a conditional request, or
+// a comparison that is not made.
 const Most = 4096
 
 // Values are values by name, such as validators by URL. The zero value is empty.
@@ -18,7 +17,7 @@ type Values struct {
 	next int
 }
 
-// Add remembers the value of a name, in place of what was added longest ago.
+// Add stores the value of a name. At the limit, it replaces the oldest name.
 func (r *Values) Add(name, value string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +34,7 @@ func (r *Values) Add(name, value string) {
 	r.of[name] = value
 }
 
-// Get gives the value of a name, false for one that is not remembered.
+// Get returns the value of a name, and false if it is unknown.
 func (r *Values) Get(name string) (value string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,8 +42,8 @@ func (r *Values) Get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Take gives the value of a name and forgets it: who asks a second time wants to
-// know what the page itself says.
+// Take returns the value of a name and deletes it, so that a second request reads the
+// page itself.
 func (r *Values) Take(name string) (value string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// own does nothing: what a file's owner is, is not known here.
+// own does nothing, because file owners are unknown on this system.
 func own(*os.File, fs.FileInfo) error { return nil }

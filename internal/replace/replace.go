@@ -1,4 +1,4 @@
-// Package replace writes files whole, or leaves what was there.
+// Package replace writes files atomically: on a failure, the old file stays.
 package replace
 
 import (
@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// File has write make a file. What was there under the name stays until all of
-// the new one is on the disk, or if anything fails. The new file has the
-// permissions and the owner of the old one. Something that is no regular file,
-// such as a pipe or a device, is written to directly.
+// File replaces a file with the output of write. The old file stays until the new one
+// is completely on the disk, or if anything fails. The new file has the permissions and
+// the owner of the old one. A file that is not regular, such as a pipe or a device, is
+// written to directly.
 func File(name string, write func(io.Writer) error) error {
-	// What a link leads to is meant, not the link.
+	// Follow a symbolic link and replace its target.
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
@@ -40,8 +40,8 @@ func File(name string, write func(io.Writer) error) error {
 	})
 }
 
-// Files has write make files, which take their places when all of them are on
-// the disk. If anything fails before, none does.
+// Files replaces several files when all of the new ones are on the disk. If anything
+// fails before, it replaces none.
 func Files(names []string, write func([]*os.File) error) (err error) {
 	files := make([]*os.File, 0, len(names))
 	defer func() {
@@ -83,7 +83,7 @@ func stream(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// beside makes a file in the folder of another one.
+// beside creates a temporary file in the folder of another one.
 func beside(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	if len(base) > 100 {

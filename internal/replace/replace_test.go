@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file that cannot be completed leaves the one that was there.
+// If writing fails, the old file stays.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	errBroken := errors.New("broken")

@@ -12,12 +12,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Text answers with a few words.
+// Text sends a short text.
 func Text(w http.ResponseWriter, r *http.Request, status int, text string) {
 	Bytes(w, r, status, "text/plain; charset=utf-8", []byte(text))
 }
 
-// Bytes answers with a body. It is not cached unless Cache-Control is set.
+// Bytes sends a body. It is not cacheable unless Cache-Control is set.
 func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -28,19 +28,18 @@ func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType strin
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that is gone needs no answer
+		_, _ = w.Write(body) // a client that has left needs no answer
 	}
 }
 
-// Redirect answers that a resource is at another address for good.
+// Redirect sends a permanent redirect.
 func Redirect(w http.ResponseWriter, r *http.Request, to string) {
 	w.Header().Set("Location", to)
 	w.Header().Set("Cache-Control", "max-age=3600")
 	Text(w, r, http.StatusMovedPermanently, "")
 }
 
-// OnlyReads answers a request by another method than GET and HEAD, false for
-// those.
+// OnlyReads sends an error if the method is not GET or HEAD, and returns false then.
 func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false
@@ -50,9 +49,8 @@ func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Error answers an error status, as JSON where the client asked for a
-// machine document, else as text. Without anything said, the status's own
-// words are.
+// Error sends an error status, as JSON if the client requested a machine document,
+// otherwise as text. Without an error of its own, it sends the status text.
 func Error(w http.ResponseWriter, r *http.Request, status int, said *millrace.RequestError) {
 	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
 	reason := strings.ToLower(http.StatusText(status))
@@ -68,10 +66,10 @@ func Error(w http.ResponseWriter, r *http.Request, status int, said *millrace.Re
 	Bytes(w, r, status, "application/json; charset=utf-8", append(body, "}}\n"...))
 }
 
-// ErrNotFound is the error of a path that nothing is at.
+// ErrNotFound is the error for a path without a document.
 var ErrNotFound = &millrace.RequestError{Status: http.StatusNotFound, Code: "NOT_FOUND", Text: "there is no such document here"}
 
-// NotFound answers with [ErrNotFound].
+// NotFound sends [ErrNotFound].
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	Error(w, r, http.StatusNotFound, ErrNotFound)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// csvColumns are the columns of [Report.CSV]. Those of pulls have no
-// day and no bot; what a row cannot know is empty.
+// csvColumns are the columns of [Report.CSV]. Rows of pulls have no day and no bot;
+// unknown values are empty.
 var csvColumns = []string{
 	"kind", "site", "day", "bot", "family", "protocol", "requests", "pages", "carried", "measured", "answered", "not_modified",
 	"bytes", "bytes_instead_of", "bytes_saved", "bytes_basis", "tokens", "tokens_instead_of", "tokens_saved",
@@ -21,7 +21,7 @@ var csvColumns = []string{
 // for each site and protocol that was pulled.
 func (r *Report) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write(csvColumns) // Flush tells
+	_ = out.Write(csvColumns) // Flush returns the error
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	figures := func(bytes, tokens, kwh *savings.Figure) []string {

@@ -1,5 +1,5 @@
-// Package report sums up what machines took of the sites of a store, and what pulls
-// into it saved.
+// Package report sums up what machines requested from the sites of a store, and what
+// pulls into it saved.
 package report
 
 import (
@@ -16,27 +16,29 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Options are what a report is about.
+// Options select the contents of a report.
 type Options struct {
 	Store        string    // its name
-	Since        time.Time // first day of what is shown of what machines took
+	Since        time.Time // first day of the requests of machines
 	Coefficients savings.Coefficients
-	Logger       *slog.Logger // receives what cannot be read
+	Logger       *slog.Logger // receives read errors
 }
 
 // Report is the report on one store.
 type Report struct {
-	Store        string                `json:"store"`           // the store
-	Since        *time.Time            `json:"since,omitempty"` // time of the first pull; absent if nothing was pulled
-	Sites        []*Pulled             `json:"sites"`           // mirrored sites
-	Total        *savings.Saved        `json:"total,omitempty"` // sum of all sites
-	Served       []*Served             `json:"served"`          // published sites of the store
-	Coefficients []savings.Coefficient `json:"coefficients"`    // coefficients of the estimates
+	Store string         `json:"store"`
+	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
+	Sites []*Pulled      `json:"sites"`
+	Total *savings.Saved `json:"total,omitempty"`
+	// Served has the requests of machines to the sites of the store.
+	Served []*Served `json:"served"`
+	// Coefficients are those of the estimates.
+	Coefficients []savings.Coefficient `json:"coefficients"`
 
-	first time.Time // day of what is shown of Served
+	first time.Time // first day of Served
 }
 
-// Pulled is what was saved of one site.
+// Pulled has the savings of one site.
 type Pulled struct {
 	Site      string         `json:"site"`
 	Since     time.Time      `json:"since"`     // time of the first pull
@@ -47,7 +49,7 @@ type Pulled struct {
 	Total     *savings.Saved `json:"total"`     // sum of the site
 }
 
-// PulledBy is what was saved of one site by one protocol.
+// PulledBy has the savings of one site by one protocol.
 type PulledBy struct {
 	Protocol string         `json:"protocol"`
 	Since    time.Time      `json:"since"`  // time of the first pull
@@ -57,7 +59,7 @@ type PulledBy struct {
 	Saved    *savings.Saved `json:"saved"`  // what the pulls have cost and saved
 }
 
-// Of makes the report on a store.
+// Of creates the report on a store.
 func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	costs, err := st.Costs().List(ctx)
 	if err != nil {
@@ -86,7 +88,7 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	return r, err
 }
 
-// pulled sums up what is booked of one site.
+// pulled sums up the saved costs of one site.
 func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.SiteCost) *Pulled {
 	s := &Pulled{Site: costs[0].Site, Since: costs[0].Since, Last: costs[0].Last}
 	var known store.Traffic
@@ -119,7 +121,7 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 	return s
 }
 
-// Text prints the report for a person.
+// Text prints the report for people.
 func (r *Report) Text(w *bytes.Buffer) {
 	for _, s := range r.Sites {
 		fmt.Fprintf(w, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))

@@ -11,8 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// The first lines tell what was saved, what has cost more, and what of it was no
-// page.
+// The first lines show what was saved, what cost more, and what part was lists.
 func TestServedText(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -45,7 +44,7 @@ func TestServedText(t *testing.T) {
 	}
 }
 
-// Sums in JSON and CSV have no noise of floating point, and lose no digit of a count.
+// Sums in JSON and CSV have no floating-point noise, and lose no digit of a count.
 func TestReportNumbers(t *testing.T) {
 	t.Parallel()
 	v := &savings.Saved{

@@ -18,8 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Served is what machines took of one site that is served, and what that
-// saved.
+// Served has the requests of machines to one site, and their savings.
 type Served struct {
 	Site string `json:"site"`
 	*analytics.Savings
@@ -27,10 +26,10 @@ type Served struct {
 	Unusual []analytics.Unusual  `json:"unusual"` // unusual patterns
 }
 
-// unusualSpan is the time in which unusual patterns are looked for, at most.
+// unusualSpan is the maximum time to search for unusual patterns.
 const unusualSpan = 7 * 24 * time.Hour
 
-// served reports on the sites of a store that machines have asked for something.
+// served reports on the sites of a store that machines requested.
 func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error) {
 	usage, ok := st.(store.Usage)
 	if !ok {
@@ -65,8 +64,7 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// yardstick finds out what the pages of a site are. What is not known of them is
-// told.
+// yardstick measures the pages of a site. It logs what is unknown.
 func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
@@ -79,7 +77,7 @@ func (o *Options) yardstick(ctx context.Context, st store.Store, name string) an
 	return pages
 }
 
-// text prints it for a person.
+// text prints it for people.
 func (r *Served) text(w *bytes.Buffer) {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
@@ -125,7 +123,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	}
 }
 
-// listsText says how much of what went out was no page.
+// listsText describes the part of the traffic that was lists.
 func listsText(s *analytics.Saved) string {
 	switch {
 	case s.Lists == 0:
@@ -143,7 +141,7 @@ func basisText(b savings.Basis) string {
 	return ", an estimate"
 }
 
-// pagesText says how many pages were told of.
+// pagesText describes the number of listed pages.
 func pagesText(s *analytics.Saved) string {
 	text := humanize.Quantity(s.Pages, "page")
 	if s.Carried > 0 {
@@ -152,7 +150,7 @@ func pagesText(s *analytics.Saved) string {
 	return text
 }
 
-// shareText gives a rate in a table.
+// shareText formats a rate for a table.
 func shareText(r *float64) string {
 	if r == nil {
 		return "-"

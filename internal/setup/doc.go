@@ -1,3 +1,2 @@
-// Package setup finds out about a site what a configuration of it needs, and writes
-// that configuration.
+// Package setup probes a site for its configuration, and writes that configuration.
 package setup

@@ -25,18 +25,18 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Options say how a site is probed. The zero value works.
+// Options control the probe of a site. The zero value works.
 type Options struct {
-	File     string         // that the configuration is going to be written to
-	Private  bool           // the site may be at a private address
+	File     string         // path of the new configuration
+	Private  bool           // allow a site at a private address
 	Logger   *slog.Logger   // nil = discard
 	Progress func(done int) // called with the number of requests; nil = not called
 }
 
-// longWait is a Crawl-delay that makes twenty requests long.
+// longWait is a Crawl-delay that makes twenty requests slow.
 const longWait = 3 * time.Second
 
-// Probe finds out what can be known of a site from outside.
+// Probe probes a site from outside.
 func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Report, error) {
 	log := o.Logger
 	if log == nil {
@@ -53,7 +53,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 	if wait := robots.CrawlDelay(); wait > longWait {
 		log.Warn("robots.txt wants so long a wait between two requests: this takes a while, and so does reading the site", "wait", wait)
 	}
-	// Before the site is probed, which may find so much that fails that the host is left alone.
+	// robots.txt first: failures during the probe may make the client avoid the host.
 	text, err := robotsText(ctx, client, at)
 	if err != nil {
 		return nil, err
@@ -75,8 +75,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 	return r, r.look(ctx, client, site, text)
 }
 
-// look fills in what can be known of a site from outside, whose robots.txt has the
-// text.
+// look probes a site from outside. text is its robots.txt.
 func (r *Report) look(ctx context.Context, client *http.Client, site *discover.Site, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
@@ -137,8 +136,7 @@ func (r *Report) look(ctx context.Context, client *http.Client, site *discover.S
 	return nil
 }
 
-// isPrivate reports whether a host, or one of its addresses, is none that
-// everybody reaches.
+// isPrivate reports whether a host, or one of its addresses, is not public.
 func isPrivate(ctx context.Context, host string) bool {
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool {
@@ -147,7 +145,7 @@ func isPrivate(ctx context.Context, host string) bool {
 	})
 }
 
-// hidden finds the addresses of those that were seen which would be hidden.
+// hidden finds the seen addresses that would be hidden.
 func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
@@ -169,8 +167,8 @@ func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	slices.SortFunc(r.Hides, func(a, b Hidden) int { return strings.Compare(a.URL, b.URL) })
 }
 
-// sitemap finds out who is to serve sitemap.xml. A site's own one stays, and then
-// SCP is not found there unless millrace is in front of the site.
+// sitemap decides which server serves sitemap.xml. The site's own one stays. Then SCP
+// has no entry there, unless millrace is in front of the site.
 func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	i := slices.IndexFunc(r.Serves, func(s Served) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
 	if i < 0 || slices.Contains(r.Has, r.Serves[i].Protocol) {
@@ -182,7 +180,7 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 		return err
 	}
 	resp, err := fetch.Do(ctx, client, req)
-	page := false // what some sites have for every address
+	page := false // some sites send a page for every address
 	if err == nil {
 		_ = resp.Body.Close()
 		page, err = strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/html"), fetch.CheckStatus(resp)
@@ -198,8 +196,9 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// said finds what the site's robots.txt says of purposes: in words, and by whom it
-// turns away. A refusal is taken over from either, a permission from words alone.
+// said reads purposes from the site's robots.txt: from its signals, and from the
+// crawlers that it blocks. A refusal may come from either, a permission from signals
+// only.
 func (r *Report) said(site *discover.Site, text []byte) error {
 	for _, s := range site.Robots.Said {
 		said := policy.ReadSignals(s.Value)
@@ -223,8 +222,8 @@ func (r *Report) said(site *discover.Site, text []byte) error {
 				away = append(away, t)
 			}
 		}
-		// A search engine that is turned away is one; of those that train, one
-		// stands for the others.
+		// One blocked search engine is a refusal; of the training crawlers, one
+		// represents the others.
 		if len(away) == 0 || purpose != millrace.AITrain && len(away) < len(tokens) {
 			continue
 		}
@@ -234,10 +233,10 @@ func (r *Report) said(site *discover.Site, text []byte) error {
 	return nil
 }
 
-// maxRobots is how much of a robots.txt counts (RFC 9309, section 2.5).
+// maxRobots is the part of a robots.txt that counts (RFC 9309, section 2.5).
 const maxRobots = 500 << 10
 
-// robotsText gives the robots.txt of a site, nil if it has none.
+// robotsText returns the robots.txt of a site, nil if absent.
 func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, canon.Origin(site)+"/robots.txt", nil)
 	if err != nil {
@@ -245,7 +244,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 	}
 	resp, err := fetch.Do(ctx, client, req)
 	if _, ok := errors.AsType[*fetch.RedirectError](err); ok {
-		return nil, nil // it leads nowhere; one that was refused would have ended the look
+		return nil, nil // an unreachable one; a refused one would have ended the probe
 	}
 	if err != nil {
 		return nil, err
@@ -255,7 +254,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 		if errors.Is(err, millrace.ErrUnavailable) {
 			return nil, err
 		}
-		return nil, nil //nolint:nilerr // there is none for us (RFC 9309, section 2.3.1.3)
+		return nil, nil //nolint:nilerr // unavailable to us (RFC 9309, section 2.3.1.3)
 	}
 	b, err := fetch.ReadBeginning(resp, maxRobots)
 	if err != nil {

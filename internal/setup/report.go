@@ -12,8 +12,8 @@ import (
 	origins "github.com/millrace/millrace/origin/all"
 )
 
-// Report is what is known of a site, and what its configuration says. It is what
-// millrace init --json prints.
+// Report has the results of the probe and the contents of the configuration. millrace
+// init --json prints it.
 type Report struct {
 	Site      string                    `json:"site"`
 	File      string                    `json:"file"`      // configuration file that was written
@@ -35,17 +35,17 @@ type Report struct {
 
 	Hash     string `json:"-"` // of the password
 	private  bool   // the site is at a private address
-	unlisted bool   // it has no sitemap.xml that is not of millrace
-	program  string // that serves it, as far as snippet knows it; "" = another
+	unlisted bool   // it has no sitemap.xml of its own
+	program  string // the site's server, as snippet names it; "" = another
 }
 
-// Hidden is an address that machines would not see.
+// Hidden is an address that machines will not see.
 type Hidden struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason"` // why it is hidden
 }
 
-// Served is a protocol that the site is going to have.
+// Served is a protocol that the site will have.
 type Served struct {
 	Protocol string `json:"protocol"`
 	Title    string `json:"title"`          // title of the protocol
@@ -55,10 +55,10 @@ type Served struct {
 	label string // of the protocol, for people
 }
 
-// shownHidden is how many hidden addresses are printed.
+// shownHidden is the maximum number of printed hidden addresses.
 const shownHidden = 10
 
-// Text writes the report for a person.
+// Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
@@ -112,7 +112,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// inShell gives a word as a shell takes it.
+// inShell quotes a word for a shell.
 func inShell(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,") == "" && s != "" {
 		return s
@@ -120,7 +120,7 @@ func inShell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// follow gives the commands that come next.
+// follow returns the next commands.
 func (r *Report) follow() (next []string) {
 	file := ""
 	if r.File != "millrace.yaml" {
@@ -148,7 +148,7 @@ func (r *Report) privately() string {
 	return ""
 }
 
-// host gives the host of the site.
+// host returns the host of the site.
 func (r *Report) host() string {
 	u, err := url.Parse(r.Site)
 	if err != nil {

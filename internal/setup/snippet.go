@@ -18,22 +18,22 @@ import (
 //go:embed snippets
 var snippets embed.FS
 
-// snippet is what is said in one.
+// snippet holds the values of a template.
 type snippet struct {
 	Source, Base, Listen, Exec string
-	Path, Pattern              string // of the base URL, as such and in a regular expression
+	Path, Pattern              string // path of the base URL, plain and in a regular expression
 	Links                      string // of the home page, as one field
-	Dashboard                  string // its path in a regular expression; "" = there is none
+	Dashboard                  string // its path in a regular expression; "" = none
 	Sitemap                    bool
-	Low                        bool // the port needs a privilege
+	Low                        bool // the port requires a privilege
 }
 
 // SnippetOptions are the options of [Snippet].
 type SnippetOptions struct {
-	Source    string // what millrace serves. If empty, the base.
+	Source    string // source of millrace serve. If empty, the base.
 	Listen    string // address of millrace
 	Base      string // the site's address. If empty, an example.
-	Dashboard string // path of the dashboard. If empty, there is none.
+	Dashboard string // path of the dashboard. If empty, none.
 	Sitemap   bool   // millrace serves sitemap.xml too
 	Exec      string // the program. If empty, /usr/local/bin/millrace.
 }
@@ -94,8 +94,8 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 	return b.String(), err
 }
 
-// special reports whether a character of a path means something to nginx, to
-// Caddy or in a regular expression, other than a dot.
+// special reports whether a character of a path has a meaning in nginx, Caddy or a
+// regular expression, other than a dot.
 func special(c rune) bool {
 	return !strings.ContainsRune("/-_.~", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 }

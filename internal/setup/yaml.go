@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// YAML returns the configuration, as it is on a day. Comments show what could be said.
+// YAML returns the configuration, dated now. Comments show further options.
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
 		"quoted":  config.Quote,

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Whatever comes in, entries are what Entry promises, one error at most comes
-// last, and the pieces in which the input arrives do not matter.
+// For any input, entries are valid, at most one error comes last, and the sizes of the
+// reads do not matter.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(prolog + urlset + "<url><loc>https://example.com/?a=1&amp;b</loc><lastmod>2024-05-06</lastmod><priority>1.0</priority></url></urlset>"))
 	f.Add([]byte(`<s:sitemapindex xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"><s:sitemap><s:loc><![CDATA[x]]></s:loc></s:sitemap></s:sitemapindex>`))

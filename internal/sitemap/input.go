@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// sniffSize is how much of a list decides what it is.
+// sniffSize is the number of bytes that determine the format.
 const sniffSize = 1024
 
 var (
@@ -25,7 +25,7 @@ var (
 	errToken = millrace.Coded("xml-size", errors.New("a tag or a text is too long"))
 )
 
-// counter counts what is read and remembers why it failed.
+// counter counts read bytes and records the error.
 type counter struct {
 	r   io.Reader
 	n   int64
@@ -47,13 +47,13 @@ func (c *counter) Read(p []byte) (int, error) {
 // input is the bytes of a list without gzip, up to the limits.
 type input struct {
 	raw   counter
-	r     io.Reader // what raw holds, unpacked
+	r     io.Reader // the uncompressed raw
 	gzip  bool
 	max   int64
 	n     int64
-	token int64 // the most bytes that may still be read for the token at hand
-	named bool  // the character set is known by a mark: what XML declares does not count
-	err   error // why r failed, or a limit; never io.EOF
+	token int64 // the maximum of bytes for the current token
+	named bool  // a byte order mark names the character set: the XML declaration does not count
+	err   error // error of r, or a limit; never io.EOF
 }
 
 func (in *input) Read(p []byte) (int, error) {
@@ -92,7 +92,7 @@ func (in *input) open() (*bufio.Reader, error) {
 		in.r, in.gzip = z, true
 	}
 	r := bufio.NewReaderSize(in, 64<<10)
-	head, _ := r.Peek(4) // an error comes again with the first read
+	head, _ := r.Peek(4) // an error repeats with the first read
 	switch {
 	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
 		in.named = true
@@ -110,10 +110,10 @@ func (in *input) open() (*bufio.Reader, error) {
 	return r, nil
 }
 
-// charset is what [encoding/xml.Decoder] asks for a declared character set.
+// charset is the CharsetReader of [encoding/xml.Decoder].
 func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 	if in.named || strings.HasPrefix(strings.ToLower(label), "utf-16") {
-		return r, nil // it could be read up to here, so it is no UTF-16 any more
+		return r, nil // the declaration was readable, so the text is not UTF-16
 	}
 	if e, _ := charset.Lookup(label); e == nil {
 		return nil, millrace.Coded("charset", fmt.Errorf("the character set %.40q is unknown", label))
@@ -121,8 +121,8 @@ func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 	return charset.NewReaderLabel(label, r)
 }
 
-// fail gives the error that ends the stream at a line: the reader's own, a
-// limit, or what is wrong with the document.
+// fail returns the error that ends the stream at a line: the reader's own, a limit, or
+// an error of the document.
 func (in *input) fail(line int, err error) error {
 	switch {
 	case in.raw.err != nil:

@@ -2,9 +2,8 @@ package sitemap
 
 import "strings"
 
-// IsOther reports whether a URL that robots.txt names as a sitemap is, by the
-// end of its path, one in JSON or YAML: a list for machines of another protocol,
-// which Parse does not read.
+// IsOther reports whether the path of a sitemap URL from robots.txt ends like JSON or
+// YAML: a list of another protocol, which Parse does not read.
 func IsOther(url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	path, _, _ = strings.Cut(strings.ToLower(path), "#")

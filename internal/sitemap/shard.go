@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MaxURLs is the most URLs that one sitemap may have (sitemaps.org).
+// MaxURLs is the maximum number of URLs in one sitemap (sitemaps.org).
 const MaxURLs = 50_000
 
 // The names of a site's sitemaps, under its documents' base.
@@ -14,9 +14,9 @@ const (
 	IndexPath = "/sitemap-index.xml"
 )
 
-// Shards gives the number of sitemaps that so many pages take, with at most so
-// many in each: a power of two, with room for a tenth more than there are, since
-// a hash does not fill all of them alike.
+// Shards returns the number of sitemaps for a number of pages, with at most most pages
+// in each: a power of two. It leaves a tenth of the space free, because a hash does not
+// fill all of them equally.
 func Shards(pages, most int) int {
 	n := 1
 	for pages > most && float64(n)*float64(most)*0.9 < float64(pages) {
@@ -25,7 +25,7 @@ func Shards(pages, most int) int {
 	return n
 }
 
-// ShardName gives the name of one of them, from 0.
+// ShardName returns the name of a sitemap, from 0.
 func ShardName(i, shards int) string {
 	if i == 0 {
 		return Path
@@ -33,9 +33,8 @@ func ShardName(i, shards int) string {
 	return "/sitemap-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".xml"
 }
 
-// ShardOf gives the one that a page is in, by a hash of its path (FNV-1a,
-// folded), so that a new page moves one of them. The URL is absolute or an
-// identity.
+// ShardOf returns the sitemap of a page, by a hash of its path (FNV-1a, folded), so
+// that a new page changes one of them. The URL is absolute or an identity.
 func ShardOf(u string, shards int) int {
 	h := uint64(14695981039346656037)
 	path := pathOf(u)
@@ -47,7 +46,7 @@ func ShardOf(u string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// pathOf gives what a page is sharded by, whichever form its URL has.
+// pathOf returns the part of a URL that decides its shard, for both forms.
 func pathOf(u string) string {
 	if _, rest, ok := strings.Cut(u, "://"); ok {
 		if i := strings.IndexByte(rest, '/'); i >= 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Entry is one URL of a list, and what the list says about it.
+// Entry is one URL of a list with its metadata.
 type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
 	Sitemap    bool      // the URL is of another list, not of a page
@@ -24,15 +24,15 @@ type Entry struct {
 	Line       int       // where the entry starts, from 1
 }
 
-// Options are what [Parse] may be told. The zero value works.
+// Options configure [Parse]. The zero value works.
 type Options struct {
 	MaxBytes   int64 // the most bytes of the list, without gzip; 0 = 50 MiB
 	MaxEntries int   // the most entries; 0 = 50,000
 
-	// Extension is the namespace of another protocol's elements that stand
-	// directly under the root of a list in XML; "" = none. Element gets each
-	// of them, in their order among the entries. Its error ends the reading,
-	// and is yielded as it is.
+	// Extension is the namespace of another protocol's elements directly under the root
+	// of an XML list; "" = none. Parse calls Element for each of them, in their order
+	// among the entries. An error of Element ends the reading, and is yielded
+	// unchanged.
 	Extension string
 	Element   func(Element) error
 }
@@ -40,40 +40,38 @@ type Options struct {
 // Element is one element of an extension.
 type Element struct {
 	Name string            // without a prefix
-	Attr map[string]string // those without a prefix; of two with one name the first
+	Attr map[string]string // attributes without a prefix; the first of each name
 	Text string            // up to the first element inside, without white space around it
 	Line int               // where it starts, from 1
 }
 
-// The limits of sitemaps.org, and those that nobody needs to move.
+// The limits of sitemaps.org, and fixed limits.
 const (
 	defaultBytes   = 50 << 20
 	defaultEntries = 50_000
 
 	maxURL   = canon.MaxURL
-	maxDepth = 32      // elements inside each other
+	maxDepth = 32      // nested elements
 	maxToken = 1 << 20 // bytes of one tag, text or comment, about
 	maxRatio = 100     // of gzip, beyond ratioFloor
 	minRatio = 1 << 20 // bytes that no ratio limits
 )
 
-// The two kinds of documents that are often met in place of a list. They are
-// the cause in a *millrace.FormatError.
+// Two kinds of documents that sites often send in place of a list. They are the cause
+// in a *millrace.FormatError.
 var (
-	ErrHTML = millrace.Coded("html", errors.New("it is HTML, not a sitemap")) // such as an error page that is sent with status 200
+	ErrHTML = millrace.Coded("html", errors.New("it is HTML, not a sitemap")) // such as an error page with status 200
 	ErrFeed = millrace.Coded("feed", errors.New("it is a feed, not a sitemap"))
 )
 
-// Parse yields the entries of a list in their order, while it reads r. It can
-// be ranged over once.
+// Parse yields the entries of a list in order, while it reads r. It can be ranged over
+// once.
 //
-// At most one error is yielded, and it is the last of all: what was yielded
-// before it counts. It is a *[millrace.FormatError] whose Position reads
-// "line 3" for what is broken, and for entries that were left out (no URL, or
-// one that is too long), of which it tells the number and the first. It wraps
-// [millrace.ErrTooLarge] where a limit was met and the rest was not read. An
-// error of r comes through, wrapped. What follows the end of the root element
-// is not read.
+// It yields at most one error, as the last item; earlier entries are valid. The error
+// is a *[millrace.FormatError] whose Position reads "line 3" for a syntax error, and
+// for skipped entries (no URL, or one that is too long), with their number and the
+// first line. It wraps [millrace.ErrTooLarge] at a limit; then the rest was not read.
+// It wraps an error of r. Parse does not read beyond the end of the root element.
 func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 	if o == nil {
 		o = &Options{}
@@ -92,7 +90,7 @@ func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 	}
 }
 
-// errStop ends the work when the caller wants no more.
+// errStop ends the parser when the caller stops.
 var errStop = errors.New("stop")
 
 // parser is one list being read.
@@ -101,11 +99,11 @@ type parser struct {
 	most  int
 	yield func(Entry, error) bool
 
-	space   string // of the elements that element gets
+	space   string // of the elements for Options.Element
 	element func(Element) error
 
 	count   int // entries yielded
-	left    int // entries left out
+	left    int // entries skipped
 	line    int // of the first of them
 	because error
 }
@@ -115,7 +113,7 @@ func (p *parser) run() error {
 	if err != nil {
 		return p.in.fail(1, err)
 	}
-	head, _ := r.Peek(sniffSize) // an error comes again with the first read
+	head, _ := r.Peek(sniffSize) // an error repeats with the first read
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
 	case bytes.HasPrefix(head, []byte("<")):
@@ -143,7 +141,7 @@ func (p *parser) emit(e Entry) error {
 	return nil
 }
 
-// leave notes an entry that is left out.
+// leave records a skipped entry.
 func (p *parser) leave(line int, because error) {
 	if p.left++; p.left == 1 {
 		p.line, p.because = line, because

@@ -35,7 +35,7 @@ func drain(t *testing.T, r io.Reader, o *Options) (entries []Entry, err error) {
 	return entries, err
 }
 
-// addresses gives the URLs of entries, those of lists with a star.
+// addresses returns the URLs of entries, those of lists with a star.
 func addresses(entries []Entry) (out []string) {
 	for _, e := range entries {
 		if e.Sitemap {
@@ -88,7 +88,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestExtension holds which elements are handed over, and in which order.
+// TestExtension checks which elements Element receives, in which order.
 func TestExtension(t *testing.T) {
 	const space = "https://scp-protocol.org/schemas/sitemap/1.0"
 	doc := prolog + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:scp="` + space + `" xmlns:o="urn:o">
@@ -122,11 +122,11 @@ func TestExtension(t *testing.T) {
 		t.Errorf("%v %v", entries, err)
 	}
 	if entries, err := parseAll(t, doc, &Options{Extension: space}); len(entries) != 1 || err != nil {
-		t.Errorf("with nobody to hand them to: %v %v", entries, err)
+		t.Errorf("without Element: %v %v", entries, err)
 	}
 }
 
-// TestForms holds what is read as a list, whatever it looks like.
+// TestForms checks which inputs are lists.
 func TestForms(t *testing.T) {
 	one := `<url><loc>https://example.com/a</loc></url>`
 	utf16le := func(s string) string {
@@ -214,8 +214,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestBroken holds what counts before a document breaks, and what is said of
-// the break.
+// TestBroken checks the entries before a syntax error, and the error.
 func TestBroken(t *testing.T) {
 	one := "<url><loc>https://example.com/a</loc></url>\n"
 	start := prolog + urlset + "\n" + one
@@ -305,7 +304,7 @@ func TestLimits(t *testing.T) {
 		"a bomb of text":    {packed(strings.Repeat("\n", 20<<20)), nil, 0, "gzip-ratio"},
 	} {
 		got, err := parseAll(t, c.doc, c.o)
-		if name == "white space first" { // it is taken for text
+		if name == "white space first" { // it is read as text
 			if err == nil {
 				t.Errorf("%s: no error", name)
 			}
@@ -321,7 +320,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNamespaces is many prefixes, each of which is looked for.
+// TestNamespaces has many prefixes, each of which needs a search.
 func TestNamespaces(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("<urlset")
@@ -334,7 +333,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestReader: what breaks the reader is no fault of the document.
+// TestReader: an error of the reader is not an error of the document.
 func TestReader(t *testing.T) {
 	broken := errors.New("the line is dead")
 	doc := urlset + "<url><loc>https://example.com/a</loc></url>"

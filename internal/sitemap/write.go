@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Namespace is a namespace of XML with the prefix that elements of it have.
+// Namespace is an XML namespace with the prefix of its elements.
 type Namespace struct{ Prefix, URI string }
 
 // namespace is that of sitemaps.org, protocol 0.9.
@@ -23,8 +23,8 @@ func begin(root, head string, in []Namespace) []byte {
 // end returns the end of a sitemap or of an index of sitemaps.
 func end(root string) []byte { return []byte("</" + root + ">\n") }
 
-// appendEntry appends a page or a sitemap to dst, and when it was modified; the
-// zero time says nothing.
+// appendEntry appends a page or a sitemap with its modification time to dst; the zero
+// time is left out.
 func appendEntry(dst []byte, element, u string, modified time.Time) []byte {
 	dst = append(dst, "<"+element+"><loc>"+Escape(u)+"</loc>"...)
 	if !modified.IsZero() {
@@ -33,8 +33,8 @@ func appendEntry(dst []byte, element, u string, modified time.Time) []byte {
 	return append(dst, "</"+element+">\n"...)
 }
 
-// Escape gives a text as the value of an attribute or of an element. What XML
-// cannot say becomes U+FFFD.
+// Escape returns a text as the value of an XML attribute or element. Characters that
+// XML does not allow become U+FFFD.
 func Escape(s string) string {
 	plain := true
 	for i := range len(s) {
@@ -47,7 +47,7 @@ func Escape(s string) string {
 		return s
 	}
 	b := new(builder)
-	_ = xml.EscapeText(b, []byte(s)) // a builder takes everything
+	_ = xml.EscapeText(b, []byte(s)) // a builder never fails
 	return string(*b)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What is written is read again, odd URLs and foreign elements included.
+// Parse reads what this package writes, with unusual URLs and foreign elements.
 func TestWrite(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 54, 18, 0, time.FixedZone("", 3600))
 	b := begin("urlset", "<x:note at=\""+Escape(`"<&'`)+"\"/>\n", []Namespace{{Prefix: "x", URI: "https://x.example/?a=1&b=2"}})

@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// element is one that is open.
+// element is an open element.
 type element struct {
 	name     xml.Name // its Space is the prefix
-	counts   bool     // it is one of the protocol's, and so are those around it
-	bindings int      // how many prefixes were bound outside of it
+	counts   bool     // it and its ancestors are elements of the protocol
+	bindings int      // number of bindings outside of it
 }
 
-// binding is a namespace that a prefix stands for.
+// binding maps a prefix to a namespace.
 type binding struct{ prefix, uri string }
 
 // maxBindings bounds the search for a prefix. Real lists have at most seven.
@@ -33,13 +33,13 @@ type markup struct {
 	bindings []binding
 	entry    Entry
 	long     bool     // the entry's URL is too long
-	extra    *Element // of an extension, that is open
+	extra    *Element // of an extension, open
 	value    []byte
 	field    bool // value collects the text of the innermost element
 }
 
-// markup reads a list in XML. Tags are matched here and not by the decoder,
-// which either refuses a lone "&" or mends what is broken.
+// markup reads a list in XML. It matches tags itself, because the decoder either
+// rejects a lone "&" or repairs broken markup.
 func (p *parser) markup(r io.Reader) error {
 	d := xml.NewDecoder(r)
 	d.Strict, d.CharsetReader = false, p.in.charset
@@ -54,7 +54,7 @@ func (p *parser) markup(r io.Reader) error {
 			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
 				err = millrace.Coded("xml-cut", errors.New("it ends before its root does"))
 			case broken:
-				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the line is said already
+				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the position has the line
 			}
 			return p.in.fail(line, err)
 		}
@@ -121,7 +121,7 @@ func (m *markup) start(t xml.StartElement, line int) error {
 	return nil
 }
 
-// root says what a document is that is no list.
+// root returns an error for the root element of another kind of document.
 func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	switch local := strings.ToLower(name.Local); {
 	case (name.Local == "urlset" || name.Local == "sitemapindex") && ours:
@@ -136,8 +136,8 @@ func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	return formatError(line, "xml-root", fmt.Sprintf("its root is <%.100s>, not <urlset> or <sitemapindex>", name.Local), nil)
 }
 
-// namespace gives what a prefix stands for, and whether that is a namespace
-// of the protocol, or none. Hosts do not count: many sites misspell them.
+// namespace returns the namespace of a prefix, and whether it is one of the protocol,
+// or none. It ignores hosts, because many sites misspell them.
 func (m *markup) namespace(prefix string) (string, bool) {
 	for i := len(m.bindings) - 1; i >= 0; i-- {
 		if m.bindings[i].prefix == prefix {
@@ -193,7 +193,7 @@ func (m *markup) end(t xml.EndElement, line int) error {
 	return nil
 }
 
-// set keeps the value of a field.
+// set stores the value of a field.
 func (m *markup) set(name string, value []byte) {
 	switch name {
 	case "loc":
@@ -215,9 +215,9 @@ func (m *markup) set(name string, value []byte) {
 	}
 }
 
-// parseTime reads a date and time as in the W3C note of 1997, and three forms
-// that are common beside it: a space for the "T", a zone without a colon, and
-// no zone, which is UTC. What it does not understand is the zero time.
+// parseTime reads a date and time of the W3C note of 1997, and three common variants: a
+// space for the "T", a zone without a colon, and no zone, which is UTC. Other input
+// gives the zero time.
 func parseTime(s string) time.Time {
 	if len(s) > 40 {
 		return time.Time{}

@@ -1,6 +1,5 @@
-// Package spool keeps bytes that are read again, such as a list that is verified
-// before anything of it is believed: in memory while they are few, in a
-// temporary file otherwise.
+// Package spool buffers bytes for a second reading, such as a list that must be
+// verified before its use: in memory up to a limit, in a temporary file beyond.
 package spool
 
 import (
@@ -14,15 +13,15 @@ import (
 
 const memory = 1 << 20
 
-// Spool is an [io.Writer] that keeps what is written. The zero value is empty.
+// Spool is an [io.Writer] that keeps its input. The zero value is empty.
 type Spool struct {
 	head bytes.Buffer
-	file *os.File // nil: head is all
+	file *os.File // nil: head has all bytes
 	size int64
 }
 
-// New keeps a body of at most limit bytes, whoever's client it is that brings
-// them. Errors are the body's own, ErrTooLarge, or those of the temporary file.
+// New buffers a body of at most limit bytes. Errors are the body's own, ErrTooLarge, or
+// those of the temporary file.
 func New(r io.Reader, limit int64) (*Spool, error) {
 	s := new(Spool)
 	if _, err := io.Copy(s, &bounded{r, limit}); err != nil {
@@ -43,8 +42,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("create temporary file: %w", err)
 		}
-		// Where a file without a name can be, it goes with the process, however
-		// that ends.
+		// An unlinked file disappears with the process, however the process ends.
 		_ = os.Remove(file.Name())
 		s.file = file
 	}
@@ -56,8 +54,8 @@ func (s *Spool) Write(b []byte) (int, error) {
 // Size returns the number of bytes.
 func (s *Spool) Size() int64 { return s.size }
 
-// Reader returns a reader of all bytes. Only one may be in use, and nothing may be
-// written meanwhile.
+// Reader returns a reader of all bytes. Only one may be in use, and no writes may
+// happen meanwhile.
 func (s *Spool) Reader() (io.Reader, error) {
 	if s.file == nil {
 		return bytes.NewReader(s.head.Bytes()), nil

@@ -1,4 +1,4 @@
-// Package sqlitefile opens files of SQLite that several processes use.
+// Package sqlitefile opens SQLite files that several processes use.
 package sqlitefile
 
 import (
@@ -14,8 +14,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Open makes a pool of connections with the given parameters, such as
-// "_pragma=query_only(1)" or "mode=ro". None of them is open yet.
+// Open returns a pool of connections with the given parameters, such as
+// "_pragma=query_only(1)" or "mode=ro". It opens none of them yet.
 func Open(path string, parameters ...string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -24,9 +24,9 @@ func Open(path string, parameters ...string) (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+strings.Join(parameters, "&"))
 }
 
-// UseWAL puts the file into WAL mode, in which readers and the writer do not wait
-// for each other. SQLite does not wait for other processes here, so UseWAL does,
-// up to the given time.
+// UseWAL switches the file to WAL mode, in which readers and the writer do not block
+// each other. SQLite does not wait for other processes here, so UseWAL does, up to the
+// given time.
 func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -43,7 +43,7 @@ func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 	}
 }
 
-// Code returns the primary code of an error of SQLite, and 0 of another error.
+// Code returns the primary code of an SQLite error, and 0 of another error.
 func Code(err error) int {
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		return e.Code() & 0xFF

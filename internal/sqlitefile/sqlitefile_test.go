@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// Processes that open a new file at once all get it. A connection in this test
-// stands for a process.
+// Processes that open a new file at once all succeed. A connection in this test
+// represents a process.
 func TestUseWALAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 50 {

@@ -39,9 +39,8 @@ type JSON[T any] struct {
 	Strict         bool // a value that is not a T is ErrInvalid
 }
 
-// Load returns the value, the zero T if there is none. Unless Strict is set, a
-// value that is not a T, for example because another version wrote it, counts as
-// none.
+// Load returns the value, the zero T if absent. Unless Strict is set, a value that is
+// not a T, for example of another version, counts as absent.
 func (j JSON[T]) Load(ctx context.Context) (T, error) {
 	value, _, err := j.load(ctx)
 	return value, err
@@ -61,9 +60,8 @@ func (j JSON[T]) load(ctx context.Context) (value T, stored []byte, err error) {
 	return value, stored, nil
 }
 
-// Update replaces the value by what change makes of it. It calls change again
-// if another process was faster. An error of change is returned, and nothing is
-// written.
+// Update replaces the value with the result of change. It calls change again if another
+// process was faster. On an error of change, it writes nothing and returns the error.
 func (j JSON[T]) Update(ctx context.Context, change func(value *T) error) error {
 	for {
 		value, old, err := j.load(ctx)
@@ -86,7 +84,7 @@ func (j JSON[T]) Update(ctx context.Context, change func(value *T) error) error 
 	}
 }
 
-// Save replaces the value, whatever it is.
+// Save replaces the value unconditionally.
 func (j JSON[T]) Save(ctx context.Context, value T) error {
 	return j.Update(ctx, func(v *T) error { *v = value; return nil })
 }

@@ -23,7 +23,7 @@ func open(t *testing.T) store.State {
 
 type count struct{ N int }
 
-// No update is lost, however many come at once.
+// Concurrent updates lose nothing.
 func TestUpdate(t *testing.T) {
 	j := state.JSON[count]{State: open(t), Namespace: "site", Key: "count"}
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func (s *swaps) Swap(ctx context.Context, namespace, key string, old, new []byte
 	return s.State.Swap(ctx, namespace, key, old, new)
 }
 
-// What is already there is not written again.
+// An unchanged value is not written again.
 func TestSaveUnchanged(t *testing.T) {
 	s := &swaps{State: open(t)}
 	j := state.JSON[count]{State: s, Namespace: "site", Key: "count"}
@@ -72,7 +72,7 @@ func TestSaveUnchanged(t *testing.T) {
 	}
 }
 
-// A value of another form counts as none, or is an error if Strict is set.
+// A value of another form counts as absent, or is an error if Strict is set.
 func TestOtherForm(t *testing.T) {
 	s := open(t)
 	if err := s.Swap(t.Context(), "site", "count", nil, []byte(`{"N":3,`)); err != nil {
@@ -98,7 +98,7 @@ func TestOtherForm(t *testing.T) {
 	}
 }
 
-// All who make a value have the same, and one that is not valid is replaced.
+// Concurrent calls of Make get the same value, and an invalid value is replaced.
 func TestMake(t *testing.T) {
 	s := open(t)
 	if err := s.Swap(t.Context(), "site", "key", nil, []byte("short")); err != nil {

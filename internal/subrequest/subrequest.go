@@ -1,4 +1,4 @@
-// Package subrequest asks an [http.Handler] of this process, as its clients would.
+// Package subrequest sends requests to an [http.Handler] of this process.
 package subrequest
 
 import (
@@ -11,24 +11,24 @@ import (
 
 // Response is the response of a handler.
 type Response struct {
-	Status int // 0 = nothing was written
+	Status int // 0 = no response
 	Header http.Header
 	Body   bytes.Buffer
-	Cut    bool // the body has more than was asked for, or cannot be decoded
+	Cut    bool // the body is longer than requested, or cannot be decoded
 }
 
-// Missing reports whether the handler has nothing at that path.
+// Missing reports whether the handler has no document at that path.
 func (r *Response) Missing() bool {
 	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
 }
 
-// Do returns the response of a handler with the first bytes of its body, as many as most says.
-// A handler that panics has the status 502.
+// Do returns the response of a handler with at most most bytes of its body. A handler
+// that panics has the status 502.
 func Do(h http.Handler, r *http.Request, most int) *Response {
 	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
 	func() {
 		defer func() {
-			if recover() != nil { // half a response is none
+			if recover() != nil { // a partial response is not used
 				w.resp.Status = http.StatusBadGateway
 			}
 		}()
@@ -37,9 +37,9 @@ func Do(h http.Handler, r *http.Request, most int) *Response {
 	return &w.resp
 }
 
-// File asks for a path as a client without any header fields would, in the name of
-// the client that sent r. Content codings, which a handler may use unasked, are
-// undone. If h is nil, the status is 404.
+// File requests a path without header fields, on behalf of the client that sent r. It
+// decodes content codings, which a handler may use unrequested. If h is nil, the status
+// is 404.
 func File(h http.Handler, r *http.Request, method, path string, most int) *Response {
 	if h == nil {
 		return &Response{Status: http.StatusNotFound}
@@ -56,7 +56,7 @@ func File(h http.Handler, r *http.Request, method, path string, most int) *Respo
 	return resp
 }
 
-// decode undoes the codings of the body.
+// decode removes the codings of the body.
 func (r *Response) decode(most int) {
 	plain, err := fetch.ReadBody(&http.Response{Header: r.Header, Body: io.NopCloser(&r.Body), ContentLength: -1}, int64(most))
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Step shows how far a long step has come: a bar on a terminal, a log
-// line every few seconds otherwise. A step of less than a second shows
-// nothing. Several may be shown at once.
+// Step shows the progress of a long step: a bar on a terminal, otherwise a log line
+// every few seconds. A step of less than a second shows nothing. Several steps may be
+// shown at once.
 type Step struct {
 	b     *Screen
 	o     Options
@@ -26,14 +26,14 @@ type Step struct {
 	mu          sync.Mutex
 	unit        string       // of done and total
 	received    func() int64 // bytes so far; nil = not counted
-	expected    int          // least total that is to be expected
-	open        bool         // more than the total may come
+	expected    int          // minimum of the expected total
+	open        bool         // the total may grow
 	bar         *mpb.Bar     // nil: no terminal, or not a second yet
 	logged      time.Time
 	done, total int
 	stop        chan struct{} // closed at the end
 
-	shown atomic.Pointer[string] // beside the bar, which must not wait for mu
+	shown atomic.Pointer[string] // text after the bar, which must not wait for mu
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 // Screen has the steps that are shown at one time. The zero value is empty.
 type Screen struct {
 	mu   sync.Mutex
-	bars *mpb.Progress // nil: there are none
+	bars *mpb.Progress // nil: none
 	n    int
 }
 
@@ -59,7 +59,7 @@ func (b *Screen) add(w io.Writer, o ...mpb.BarOption) *mpb.Bar {
 	return b.bars.AddBar(0, o...)
 }
 
-// remove takes a bar away.
+// remove removes a bar.
 func (b *Screen) remove(bar *mpb.Bar) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,11 +78,11 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Step begins to show a step.
+// Step starts to show a step.
 func (b *Screen) Step(title string, o Options) *Step {
 	now := time.Now()
 	g := &Step{b: b, o: o, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
-	go func() { // what hangs is seen too
+	go func() { // shows a step that hangs
 		tick := time.NewTicker(progressAfter)
 		defer tick.Stop()
 		for {
@@ -99,29 +99,30 @@ func (b *Screen) Step(title string, o Options) *Step {
 	return g
 }
 
-// Count sets what is counted, if it is not pages.
+// Count sets the unit, pages by default.
 func (g *Step) Count(unit string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unit = unit
 }
 
-// Expect sets the least total that is known, and what counts the bytes that come.
+// Expect sets the known minimum of the total, and the function that returns the
+// received bytes.
 func (g *Step) Expect(total int, received func() int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.expected, g.received = total, received
 }
 
-// Endless says that the total grows until the end: what has been named is no
-// sign of how much there is.
+// Endless marks a total that grows until the end, so that it does not show the amount
+// of work.
 func (g *Step) Endless() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = true
 }
 
-// Show says that done of total are done. The total may grow.
+// Show sets the progress. The total may grow.
 func (g *Step) Show(done, total int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,7 +130,7 @@ func (g *Step) Show(done, total int) {
 	g.draw()
 }
 
-// draw shows the state, if it is time; the caller has locked it.
+// draw shows the state if it is due; the caller holds the lock.
 func (g *Step) draw() {
 	select {
 	case <-g.stop:
@@ -159,8 +160,7 @@ func (g *Step) draw() {
 	g.bar.SetCurrent(int64(g.done))
 }
 
-// rate gives how much is done a second, and how long the rest takes, 0 if
-// that is not known.
+// rate returns the units done per second, and the time left, 0 if unknown.
 func (g *Step) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
 	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 && !g.open {
 		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)
@@ -168,7 +168,7 @@ func (g *Step) rate(elapsed time.Duration) (perSecond float64, left time.Duratio
 	return perSecond, max(0, left)
 }
 
-// attrs describes the state in a log.
+// attrs describes the state for a log.
 func (g *Step) attrs(elapsed time.Duration) []any {
 	perSecond, left := g.rate(elapsed)
 	out := []any{"done", g.done, "of", max(g.total, g.expected), g.unit + "_per_second", int(perSecond)}
@@ -181,8 +181,8 @@ func (g *Step) attrs(elapsed time.Duration) []any {
 	return out
 }
 
-// text describes the state beside a bar, such as
-// "120 / 900 pages, 3.4 MB, 24 pages/s, 33s left".
+// text describes the state after a bar, such as "120 / 900 pages, 3.4 MB, 24 pages/s,
+// 33s left".
 func (g *Step) text(elapsed time.Duration) string {
 	perSecond, left := g.rate(elapsed)
 	s := fmt.Sprintf("%d / %d %s", g.done, max(g.total, g.expected), g.unit)
@@ -196,7 +196,7 @@ func (g *Step) text(elapsed time.Duration) string {
 	return s
 }
 
-// End takes the bar away.
+// End removes the bar.
 func (g *Step) End() {
 	g.mu.Lock()
 	close(g.stop)
@@ -208,7 +208,7 @@ func (g *Step) End() {
 	}
 }
 
-// Is reports whether a person may be looking.
+// Is reports whether w is a terminal that shows progress.
 func Is(w io.Writer, lookup func(string) (string, bool)) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Wrap breaks a text into lines of so many columns, with its marks made
-// strong: at spaces, before letters that take two columns, and where a word is
-// longer than a line.
+// Wrap breaks a text into lines of a number of columns, and applies strong to its
+// marks. It breaks at spaces, before letters of two columns, and inside words longer
+// than a line.
 func Wrap(text string, marks [][2]int, columns int, strong func(string) string) []string {
 	var lines []string
 	var line strings.Builder
@@ -42,8 +42,8 @@ func Wrap(text string, marks [][2]int, columns int, strong func(string) string) 
 	return lines
 }
 
-// unit gives the end of what is not to be parted at i, and how many columns it
-// takes: a word, or one wide letter with the signs that may not begin a line.
+// unit returns the end of the unbreakable part at i, and its number of columns: a word,
+// or one wide letter with the signs that may not begin a line.
 func unit(text string, i, columns int) (end, wide int) {
 	opening, alone := true, false
 	for end = i; end < len(text); {
@@ -66,7 +66,7 @@ func unit(text string, i, columns int) (end, wide int) {
 // stays reports whether a sign may not begin a line.
 func stays(r rune) bool { return unicode.IsPunct(r) && !unicode.In(r, unicode.Ps, unicode.Pi) }
 
-// columnsOf gives how many columns of a terminal a character takes.
+// columnsOf returns the number of terminal columns of a character.
 func columnsOf(r rune) int {
 	switch k := width.LookupRune(r).Kind(); {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) || unicode.IsControl(r):
@@ -77,8 +77,7 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// marked gives a part of a text that starts at a place of it, with what is
-// marked there made strong.
+// marked returns a part of a text with its marks made strong; start is its offset.
 func marked(part string, start int, marks [][2]int, strong func(string) string) string {
 	var b strings.Builder
 	at := 0

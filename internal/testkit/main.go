@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Variables of the environment by which processes of one test binary know each
-// other. Both hold the scratch folder.
+// Environment variables by which the processes of one test binary recognize each other.
+// Both hold the scratch folder.
 const (
 	scratchVariable = "MILLRACE_TEST_SCRATCH" // set in the processes that tests start
 	keeperVariable  = "MILLRACE_TEST_KEEPER"  // set in the keeper
@@ -99,7 +99,7 @@ func makeScratch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// As /tmp: servers that are other users have temporary files too.
+	// Like /tmp: servers that run as other users have temporary files too.
 	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil { //nolint:gosec
 		return "", err
 	}
@@ -142,9 +142,9 @@ func keep(dir string) {
 	os.Exit(1)
 }
 
-// processes lists the processes that have a folder in their environment or
-// their arguments, by id, with their arguments. Where there is no /proc it finds
-// none. It leaves out this process and the one of the given id.
+// processes lists the processes that have a folder in their environment or arguments,
+// by id, with their arguments. Without /proc it finds none. It leaves out this process
+// and the one with the given id.
 func processes(dir string, except int) map[int]string {
 	found := map[int]string{}
 	entries, _ := os.ReadDir("/proc")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be one that panics, and a server that such a
-// test has started and not stopped.
+// TestMain lets the test binary act as one that panics, and as a server that such a
+// test leaves running.
 func TestMain(m *testing.M) {
 	if os.Getenv(endVariable) == "serve" {
 		time.Sleep(time.Hour)
@@ -98,8 +98,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that has ended and was not waited
-// for has no arguments any more.
+// alive reports whether a process runs. A zombie has no arguments.
 func alive(pid int) bool {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && len(args) > 0 && syscall.Kill(pid, 0) == nil

@@ -12,20 +12,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ErrNoFolder says that a name is not that of a folder.
+// ErrNoFolder reports that a name is not that of a folder.
 var ErrNoFolder = millrace.Coded("no-folder", errors.New("it is not a folder"))
 
-// MaxURL is the most bytes of a page's identity: what the longest canonical
-// URL leaves beside scheme, host and path of a base.
+// MaxURL is the maximum of bytes of a page's identity: a canonical URL minus scheme,
+// host and path of a base.
 const MaxURL = 7500
 
-// ErrLong says that the path of a page is longer than [MaxURL].
+// ErrLong reports that the path of a page is longer than [MaxURL].
 var ErrLong = fmt.Errorf("%w: the path is longer than %d bytes", millrace.ErrTooLarge, MaxURL)
 
-// Read reads a regular file of at most limit bytes, with its state before and
-// after: if they differ, it was written to meanwhile. Errors are those of
-// [PathError], [millrace.ErrInvalid] for an empty file and
-// [millrace.ErrTooLarge].
+// Read reads a regular file of at most limit bytes, with its state before and after: if
+// they differ, the file was written to meanwhile. Errors are those of [PathError],
+// [millrace.ErrInvalid] for an empty file and [millrace.ErrTooLarge].
 func Read(root *os.Root, file string, limit int64) (data []byte, before, after fs.FileInfo, err error) {
 	h, err := Open(root, file)
 	if err != nil {
@@ -61,8 +60,8 @@ func Read(root *os.Root, file string, limit int64) (data []byte, before, after f
 	return data, before, after, nil
 }
 
-// Open opens a regular file under a root. It never waits, as opening a named
-// pipe would.
+// Open opens a regular file under a root. It never blocks, in contrast to opening a
+// named pipe.
 func Open(root *os.Root, file string) (*os.File, error) {
 	h, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -80,8 +79,8 @@ func Open(root *os.Root, file string) (*os.File, error) {
 	return h, nil
 }
 
-// PathError gives a file system's error the sentinel that says what to do,
-// without the path: the caller names the file, as the site knows it.
+// PathError maps a file system's error to a sentinel of millrace, without the path: the
+// caller names the file relative to the site.
 func PathError(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -98,9 +97,8 @@ func PathError(err error) error {
 	return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
 }
 
-// Escape writes one segment of a path as canonical URLs have it: every byte
-// that is no pchar of RFC 3986, section 3.3, percent-encoded. A "%" of a file
-// name is one.
+// Escape returns a path segment in the form of canonical URLs: every byte that is no
+// pchar of RFC 3986, section 3.3, is percent-encoded, including "%".
 func Escape(segment string) string {
 	const hexDigits = "0123456789ABCDEF"
 	b := make([]byte, 0, len(segment)+8)
@@ -115,6 +113,6 @@ func Escape(segment string) string {
 	return string(b)
 }
 
-// Hidden reports whether a name is left out without a word: it starts with a
-// dot and is not .well-known.
+// Hidden reports whether a name is skipped without a report: it starts with a dot and
+// is not .well-known.
 func Hidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".well-known" }

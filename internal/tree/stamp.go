@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Racy is how long after a change a file may change again with the same size
-// and the same times, on the file systems with the coarsest clocks.
+// Racy is the time in which a file may change again with the same size and times, on
+// the file systems with the coarsest clocks.
 const Racy = 2 * time.Second
 
-// Stamp is what tells two states of a file apart without reading it.
+// Stamp distinguishes two states of a file without reading it.
 type Stamp struct {
 	size, modified, changed int64 // bytes, nanoseconds since 1970
 	inode                   uint64
 }
 
-// StampOf gives the stamp of a file, and whether it will move with the next
-// change for certain.
+// StampOf returns the stamp of a file, and whether the next change is certain to change
+// it.
 func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
 	changed, inode := status(info)
 	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
 }
 
-// Changed gives when a file's state last changed.
+// Changed returns when a file's state last changed.
 func Changed(info fs.FileInfo) time.Time {
 	changed, _ := status(info)
 	return changed
 }
 
-// Version gives the validator of a file in a state, which starts with what
-// decides beside the file; "" if the file may still change without a trace.
+// Version returns the validator of a file's state, with rules as its prefix; "" if the
+// file may still change unnoticed.
 func Version(rules string, info fs.FileInfo, now time.Time) string {
 	s, sure := StampOf(info, now)
 	if !sure {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// status gives when a file's state last changed, which no program can set
-// back, and its inode; its modification time and 0 where there are none.
+// status returns when a file's state last changed, which no program can set back, and
+// its inode; or its modification time and 0 if unavailable.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(s.Ctim.Unix()), s.Ino

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// status gives a file's modification time and 0: there is nothing better.
+// status returns a file's modification time and 0, the best that is available.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	return info.ModTime(), 0
 }

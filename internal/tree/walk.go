@@ -15,41 +15,39 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// MaxDepth is the most directories inside each other that a walk enters.
+// MaxDepth is the maximum depth of directories in a walk.
 const MaxDepth = 100
 
-// Entry is one page of a walk, or one thing that is none.
+// Entry is one page of a walk, or an entry that is not a page.
 type Entry struct {
 	File string // slash-separated, under the root
 	URL  string
 	Info fs.FileInfo
-	Err  error // it is no page, and why
+	Err  error // why it is not a page
 }
 
 // Walker walks a tree. Root, Max and Name are required.
 type Walker struct {
 	Root *os.Root
-	Max  int64 // the most bytes that a page may have
-	// Name says what an entry of a directory is that has list in it: key is
-	// the last part of its URL, percent-encoded and without a slash. use is
-	// false for what is left out without a word, err says why something else
-	// is left out. folder is true for a directory and a link to one; name is
-	// the entry's under the root.
+	Max  int64 // the maximum of bytes of a page
+	// Name classifies an entry of a directory with the entries list. key is the last
+	// part of its URL, percent-encoded and without a slash. use is false for an entry
+	// skipped without a report; err is the reason to skip another one. folder is true
+	// for a directory and a link to one; name is the path under the root.
 	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
-	// Dir is told of every directory before it is read; nil = nobody.
+	// Dir is called for every directory before it is read; nil = no call.
 	Dir func(name string)
-	// Failed is the first directory that could not be read: the walk was not
-	// whole.
+	// Failed is the first unreadable directory: the walk was incomplete.
 	Failed error
 
 	yield func(Entry) bool
 }
 
-// Walk yields every page under a directory ("." is the root), and what looks
-// like one and is none, in the bytewise order of the URLs. It holds the
-// entries of one directory, and of those above it, at a time, and ends early
-// when the context does. Links are followed, but not out of the root, not in a
-// circle, and not below another link. One walk at a time.
+// Walk yields every page under a directory ("." is the root), and entries that are not
+// pages, in the bytewise order of the URLs. It keeps the entries of one directory and
+// its ancestors in memory, and ends early when the context does. It follows links, but
+// not out of the root, not in a circle, and not below another link. Only one walk may
+// run at a time.
 func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		w.yield = yield
@@ -63,7 +61,7 @@ func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
 	}
 }
 
-// Pages leaves out what is no page.
+// Pages drops the entries that are not pages.
 func Pages(all iter.Seq[Entry]) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for e := range all {
@@ -79,7 +77,7 @@ type place struct {
 	name   string        // slash-separated, under the root; "." is the root
 	url    string        // ends with "/"
 	above  []fs.FileInfo // the directories that it is in
-	linked bool          // a symbolic link was followed to get here
+	linked bool          // reached by a symbolic link
 }
 
 // item is one entry of a directory, in the order of the walk.
@@ -88,7 +86,7 @@ type item struct {
 	key    string // the last part of its URL
 	folder bool
 	linked bool
-	info   fs.FileInfo // of what a symbolic link leads to
+	info   fs.FileInfo // of a symbolic link's target
 	err    error
 }
 
@@ -156,7 +154,7 @@ func (w *Walker) list(name string) (*os.Root, fs.FileInfo, []fs.DirEntry, error)
 	return nil, nil, nil, err
 }
 
-// items gives what a walk visits of a directory, in the order of the URLs.
+// items returns the entries of a directory to visit, in the order of the URLs.
 func (w *Walker) items(p place, list []fs.DirEntry) []item {
 	items := make([]item, 0, len(list))
 	for _, e := range list {
@@ -177,7 +175,7 @@ func (w *Walker) items(p place, list []fs.DirEntry) []item {
 		it.key, use, it.err = w.Name(path.Join(p.name, e.Name()), it.folder, list)
 		switch {
 		case broken != nil && path.Ext(e.Name()) == "":
-			it.key, it.err = Escape(e.Name()), broken // it may have been a directory
+			it.key, it.err = Escape(e.Name()), broken // the target may have been a directory
 		case !use:
 			continue
 		case broken != nil:
@@ -196,7 +194,7 @@ func (w *Walker) items(p place, list []fs.DirEntry) []item {
 	return items
 }
 
-// enter says why a directory is not walked.
+// enter returns why a directory is not walked.
 func (w *Walker) enter(p place, it item) error {
 	switch {
 	case it.linked && p.linked:
@@ -225,7 +223,7 @@ func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
 	return w.yield(Entry{File: name, URL: url, Info: info})
 }
 
-// stateReason says why a file of this state is no page.
+// stateReason returns why a file of this state is not a page.
 func stateReason(info fs.FileInfo, limit int64) error {
 	switch {
 	case !info.Mode().IsRegular():

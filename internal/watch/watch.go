@@ -1,5 +1,5 @@
-// Package watch tells of changes in a folder, by the system's watches or,
-// where there are none left, by looking.
+// Package watch reports changes in a folder, by the system's watches or, if none are
+// available, by polling.
 package watch
 
 import (
@@ -20,36 +20,35 @@ import (
 )
 
 const (
-	quiet     = 300 * time.Millisecond // without an event: what was going on is over
+	quiet     = 300 * time.Millisecond // without an event: changes have ended
 	longest   = 2 * time.Second        // that an event waits for quiet
-	look      = 2 * time.Second        // between looks whether the folder was replaced
-	pollEvery = 3 * time.Second        // between two walks when nothing tells of changes
+	look      = 2 * time.Second        // between checks whether the folder was replaced
+	pollEvery = 3 * time.Second        // between two walks while polling
 )
 
-// Folder is what is watched. All fields are required.
+// Folder is a folder to watch. All fields are required.
 type Folder struct {
 	Dir string // absolute
-	// Root gives the folder as it is open now, and its state, after it was
-	// looked at anew.
+	// Root opens the folder again and returns it with its state.
 	Root func(ctx context.Context) (*os.Root, fs.FileInfo, error)
-	// Walk tells add of a directory, by its slash-separated name, and of
-	// every one below it that is a part of the site.
+	// Walk calls add for a directory, by its slash-separated name, and for every one
+	// below it that is a part of the site.
 	Walk func(ctx context.Context, root *os.Root, name string, add func(name string) (more bool))
-	// Sum gives a number that moves with every change, for looking.
+	// Sum returns a number that changes with every change, for polling.
 	Sum    func(ctx context.Context) uint64
 	Logger *slog.Logger
 }
 
-// watcher makes the system's watch; another one in tests.
+// watcher creates the system's watch; tests replace it.
 type watcher func() (*fsnotify.Watcher, error)
 
-// Watch calls changed whenever something in the folder may have changed, once
-// things have been quiet for 300 ms, or after 2 s; and once at the start, when
-// it has begun to watch, so that nothing is missed between a walk before and
-// the watch. It never calls twice at once, and returns the context's error.
+// Watch calls changed after any change in the folder, once there were no events for 300
+// ms, or after 2 s. It also calls changed when watching starts, because changes may
+// have happened since an earlier walk. It never calls concurrently, and returns the
+// context's error.
 //
-// Where the system has no watches (left), it says so in the log and walks the
-// folder every few seconds instead.
+// If the system has no watches left, it logs that and walks the folder every few
+// seconds instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	return f.run(ctx, fsnotify.NewWatcher, changed)
 }
@@ -73,7 +72,7 @@ func (f *Folder) run(ctx context.Context, w watcher, changed func()) error {
 	return ctx.Err()
 }
 
-// debounce calls changed once for every row of events, until ctx ends.
+// debounce calls changed once for every burst of events, until ctx ends.
 func debounce(ctx context.Context, events <-chan struct{}, changed func()) {
 	for {
 		select {
@@ -97,8 +96,8 @@ func debounce(ctx context.Context, events <-chan struct{}, changed func()) {
 	}
 }
 
-// watch calls event for everything that happens, until ctx ends. A folder that
-// was replaced is watched anew; one that cannot be watched is polled.
+// watch calls event for every change, until ctx ends. It watches a replaced folder
+// again, and polls one that cannot be watched.
 func (f *Folder) watch(ctx context.Context, w watcher, event func()) {
 	for ctx.Err() == nil {
 		err := f.notify(ctx, w, event)
@@ -116,7 +115,7 @@ func (f *Folder) watch(ctx context.Context, w watcher, event func()) {
 	}
 }
 
-// notify watches until the folder is another one (nil), or watching fails.
+// notify watches until the folder is replaced (nil), or watching fails.
 func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 	root, self, err := f.Root(ctx)
 	if err != nil {
@@ -189,8 +188,8 @@ func (f *Folder) add(ctx context.Context, n *fsnotify.Watcher, root *os.Root, na
 	return failed
 }
 
-// poll calls event whenever a walk sees something else than the one before,
-// until ctx ends. Walks take at most a twentieth of the time.
+// poll calls event whenever a walk differs from the previous one, until ctx ends. Walks
+// take at most a twentieth of the time.
 func (f *Folder) poll(ctx context.Context, event func()) {
 	var last uint64
 	for ctx.Err() == nil {
@@ -210,7 +209,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Walk is the Walk of a [Folder] of which a walker walks everything.
+// Walk returns the Walk of a [Folder] in which a walker walks everything.
 func Walk(walker func(root *os.Root) *tree.Walker) func(context.Context, *os.Root, string, func(string) bool) {
 	return func(ctx context.Context, root *os.Root, name string, add func(string) bool) {
 		more, w := true, walker(root)

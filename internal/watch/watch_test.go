@@ -28,7 +28,7 @@ func TestDebounce(t *testing.T) {
 		}()
 		events <- struct{}{} // one event
 		time.Sleep(time.Second)
-		for range 25 { // a row of events without quiet, for 5 s
+		for range 25 { // a burst of events for 5 s
 			events <- struct{}{}
 			time.Sleep(200 * time.Millisecond)
 		}

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A receiver needs nothing but the standard library.
+// A receiver needs only the standard library.
 func Example_verify() {
 	verify := func(h http.Header, body []byte, secret string, now time.Time) bool {
 		id, stamp := h.Get("Webhook-Id"), h.Get("Webhook-Timestamp")
 		sent, err := strconv.ParseInt(stamp, 10, 64)
 		if err != nil || now.Sub(time.Unix(sent, 0)).Abs() > 5*time.Minute {
-			return false // somebody may be sending again what he has seen
+			return false // an old timestamp may be a replay
 		}
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// prefix is how a secret begins that is written down.
+// prefix starts the text form of a secret.
 const prefix = "whsec_"
 
 // A secret has 24 to 64 bytes, and there are at most a few of them.
@@ -22,18 +22,18 @@ const (
 	maxSecrets = 4
 )
 
-// Secret is a key that only the two sides know. It prints as nothing of it.
+// Secret is a key shared by sender and receiver. Printing does not reveal it.
 type Secret struct{ key []byte }
 
-// String says that it is a secret.
+// String returns a placeholder.
 func (Secret) String() string { return prefix + "…" }
 
-// GoString says the same.
+// GoString returns a placeholder.
 func (s Secret) GoString() string { return s.String() }
 
-// ParseSecrets reads secrets, one in a line: "whsec_" and the base64 of 24 to 64
-// random bytes. With more than one, each signs, so that a new one can take the
-// place of an old one. Errors are [millrace.ErrInvalid] and repeat nothing.
+// ParseSecrets reads secrets, one in a line: "whsec_" and the base64 of 24 to 64 random
+// bytes. Each of several secrets signs, so that a new one can replace an old one.
+// Errors are [millrace.ErrInvalid] and contain no secret.
 func ParseSecrets(text string) ([]Secret, error) {
 	var out []Secret
 	n := 0
@@ -63,7 +63,7 @@ func ParseSecrets(text string) ([]Secret, error) {
 	return out, nil
 }
 
-// signature gives the value of webhook-signature.
+// signature returns the value of webhook-signature.
 func signature(secrets []Secret, id string, at time.Time, body []byte) string {
 	var out []string
 	for _, s := range secrets {

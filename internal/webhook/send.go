@@ -30,21 +30,20 @@ const (
 // Options of [New]. The zero value works.
 type Options struct {
 	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // told of failures, and of their end; nil = discard
+	Logger *slog.Logger     // logs failures and recovery; nil = discard
 }
 
 // Sender sends messages to one URL, one at a time.
 type Sender struct {
 	client  *http.Client
 	url     string
-	name    string // of the URL, as it may be seen
+	name    string // of the URL, without secrets
 	secrets []Secret
 	o       Options
 }
 
-// New makes a sender. Redirects are not followed: a message goes where it is
-// meant to go. Nobody is told more of the URL than its host. Errors are
-// [millrace.ErrInvalid].
+// New returns a sender. It does not follow redirects, so a message goes only to the
+// given host. It exposes only the host of the URL. Errors are [millrace.ErrInvalid].
 func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sender, error) {
 	u, err := fetch.Endpoint(target)
 	if err != nil {
@@ -66,20 +65,19 @@ func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sen
 	return s, nil
 }
 
-// Name gives the URL as it may be seen.
+// Name returns the URL without secrets.
 func (s *Sender) Name() string { return s.name }
 
-// Key gives what tells this receiver from others, and tells nobody where it is.
+// Key returns an identifier of the receiver that does not reveal its URL.
 func (s *Sender) Key() string {
 	sum := sha256.Sum256([]byte(s.url))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Send sends a message, JSON, until it is acknowledged or the context ends,
-// whose error it gives. The same body is the same message, also to another
-// process. [millrace.ErrNotFound]: the receiver is gone for good (410);
-// [millrace.ErrTooLarge]: it takes no message of that length (413);
-// [millrace.ErrForbidden]: it is at an address that is refused.
+// Send sends a message, JSON, until it is acknowledged, or returns the context's error.
+// The same body is the same message, also in another process. [millrace.ErrNotFound]:
+// the receiver is gone for good (410). [millrace.ErrTooLarge]: it accepts no message of
+// that length (413). [millrace.ErrForbidden]: its address is not allowed.
 func (s *Sender) Send(ctx context.Context, body []byte) error {
 	for fails := 0; ; fails++ {
 		err := s.Try(ctx, body)

@@ -34,7 +34,7 @@ func secrets(t *testing.T, text string) []Secret {
 	return s
 }
 
-// The example that the specification's own libraries are tested with.
+// The test vector of the specification's own libraries.
 func TestSignature(t *testing.T) {
 	at := time.Unix(1614265330, 0)
 	got := signature(secrets(t, secret), "msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`))
@@ -95,7 +95,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, n)
 }
 
-// sender gives a sender to a server, within a bubble of fake time.
+// sender returns a sender to a server, within a bubble of fake time.
 func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	t.Helper()
 	srv := &http.Server{Handler: s}
@@ -108,8 +108,8 @@ func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	return out
 }
 
-// A message is sent again until it is taken: the same message, signed anew,
-// after ever longer waits.
+// A message is sent again until it is accepted: the same message with a new signature,
+// after growing delays.
 func TestSendAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -171,7 +171,7 @@ func TestDayOff(t *testing.T) {
 	})
 }
 
-// What is the end of it, and what the context ends.
+// Responses that end a delivery, and the end of the context.
 func TestSendEnds(t *testing.T) {
 	for status, want := range map[int]error{
 		http.StatusGone: millrace.ErrNotFound, http.StatusRequestEntityTooLarge: millrace.ErrTooLarge, http.StatusInternalServerError: context.DeadlineExceeded,
@@ -186,7 +186,7 @@ func TestSendEnds(t *testing.T) {
 			}
 		})
 	}
-	// One that takes the message and does not answer.
+	// A receiver that accepts the message and does not respond.
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: func(_ http.ResponseWriter, n int) {
 			if n < 3 {

@@ -1,8 +1,7 @@
-// Package weblink reads what a response says about itself beside its content:
-// the web links of its header fields (RFC 8288), and the links and metadata in
-// the head of its HTML. It is pure, and fetches nothing.
+// Package weblink reads the metadata of a response: the web links of its header fields
+// (RFC 8288), and the links and metadata in the head of its HTML. It is pure, and
+// fetches nothing.
 //
-// Whatever comes in, it gives what can be understood, and no errors: a link
-// that leads nowhere, to another scheme than http and https, or that is about
-// something else than the response is left out.
+// It returns no errors for any input. It skips invalid links: those without a target,
+// with a scheme other than http and https, or with another context than the response.
 package weblink

@@ -13,12 +13,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxHead is how many bytes of an HTML document are looked through.
+// maxHead is the number of bytes of an HTML document to read.
 const maxHead = 1 << 20
 
-// Head is what the head of an HTML document says, each in order.
+// Head is the contents of the head of an HTML document, each in order.
 type Head struct {
-	Base  *url.URL // what relative references of the document mean
+	Base  *url.URL // base of relative references in the document
 	Links []Link   // link elements
 	Metas []Meta   // meta elements with a name or a property
 	Data  []string // texts of script elements of type application/ld+json
@@ -72,7 +72,7 @@ func HTML(r io.Reader, at *url.URL) Head {
 			}
 		}
 	}
-	// The base counts for what stands before it as well.
+	// The base applies to elements before it as well.
 	for _, a := range links {
 		if l, ok := newLink(h.Base, a["href"], a); ok {
 			h.Links = append(h.Links, l)
@@ -81,8 +81,7 @@ func HTML(r io.Reader, at *url.URL) Head {
 	return h
 }
 
-// attributes gives the attributes of a tag. Of several with one name the first
-// counts.
+// attributes returns the attributes of a tag, the first of each name.
 func attributes(z *html.Tokenizer, more bool) map[string]string {
 	a := map[string]string{}
 	for more {
@@ -95,8 +94,8 @@ func attributes(z *html.Tokenizer, more bool) map[string]string {
 	return a
 }
 
-// resolve gives the base that a base element makes of the document's own URL,
-// which stays the base if the element has none.
+// resolve returns the base of a base element; without href, it is the document's own
+// URL.
 func resolve(at *url.URL, href string) *url.URL {
 	abs, err := canon.Resolve(at, href)
 	if err != nil {

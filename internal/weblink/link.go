@@ -15,7 +15,7 @@ type Link struct {
 	URL   string   // of the target: absolute, canonical
 	Rel   []string // relation types, in lower case
 	Type  string   // media type that the target should have, without parameters, in lower case; "" = not said
-	Title string   // as it was said
+	Title string   // as sent
 }
 
 // Is reports whether the link has a relation type and a media type, both in
@@ -24,8 +24,8 @@ func (l Link) Is(rel, typ string) bool {
 	return slices.Contains(l.Rel, rel) && (typ == "" || l.Type == typ)
 }
 
-// newLink makes a link of the parameters of a field, or of the attributes of
-// an element, which have the same names.
+// newLink returns a link from the parameters of a field, or the attributes of an
+// element, which have the same names.
 func newLink(base *url.URL, target string, params map[string]string) (Link, bool) {
 	u, err := canon.Resolve(base, target)
 	if err != nil {
@@ -34,7 +34,7 @@ func newLink(base *url.URL, target string, params map[string]string) (Link, bool
 	return Link{u, strings.Fields(strings.ToLower(params["rel"])), mediaType(params["type"]), params["title"]}, true
 }
 
-// mediaType gives a media type without its parameters, in lower case.
+// mediaType returns a media type without its parameters, in lower case.
 func mediaType(s string) string {
 	if mt, _, _ := mime.ParseMediaType(s); mt != "" {
 		return mt // even if a parameter does not parse
@@ -42,10 +42,9 @@ func mediaType(s string) string {
 	return strings.ToLower(s)
 }
 
-// Header gives the links of the Link fields of a response to base (RFC 8288,
-// section 3), in order. What does not parse ends its field. A link with an
-// anchor is about something else than the response, and left out. A nil base
-// resolves absolute targets only.
+// Header returns the links of the Link fields of a response to base (RFC 8288, section
+// 3), in order. A syntax error ends its field. It skips a link with an anchor, which
+// has another context. With a nil base, only absolute targets resolve.
 func Header(h http.Header, base *url.URL) []Link {
 	var out []Link
 	for _, field := range h.Values("Link") {
@@ -68,8 +67,8 @@ func Header(h http.Header, base *url.URL) []Link {
 	return out
 }
 
-// parameters reads the parameters of one link, names in lower case, and gives
-// what follows them. Of several with one name the first counts.
+// parameters reads the parameters of one link, names in lower case, the first of each
+// name, and returns the rest.
 func parameters(s string) (params map[string]string, rest string) {
 	params = map[string]string{}
 	for {
@@ -112,7 +111,7 @@ func parameterValue(s string) (value, rest string) {
 	return b.String(), ""
 }
 
-// until gives what comes before the first of the characters.
+// until returns the text before the first of the characters.
 func until(s, chars string) string {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return s[:i]

@@ -25,7 +25,7 @@ func parse(t testing.TB, s string) *url.URL {
 	return u
 }
 
-// targets gives where the links of a kind lead to.
+// targets returns the targets of the links of a kind.
 func targets(links []weblink.Link, rel, typ string) []string {
 	var out []string
 	for _, l := range links {
@@ -153,7 +153,7 @@ func FuzzHeader(f *testing.F) {
 		for _, l := range once {
 			isLink(t, l)
 		}
-		// What one field says does not hang on others.
+		// Each field is independent of the others.
 		twice := weblink.Header(http.Header{"Link": {field, field}}, at)
 		if d := cmp.Diff(append(once, once...), twice); d != "" {
 			t.Fatal(d)

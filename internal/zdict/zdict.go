@@ -1,11 +1,10 @@
-// Package zdict compresses the records of a database file with zstd, each by
-// itself, with dictionaries that are samples of these records.
+// Package zdict compresses the records of a database file with zstd, each by itself,
+// with dictionaries that are samples of these records.
 //
-// A dictionary is 64 kB of pieces of records. On pages, passages and JSON that is
-// as good as a dictionary that zstd trains, and takes no time to make. Its number
-// follows from its content, so that one that was never committed cannot be
-// mistaken for another one. A frame names its dictionary: records that were coded
-// with different dictionaries stay readable beside each other.
+// A dictionary is 64 kB of pieces of records. On pages, passages and JSON that is as
+// good as a trained dictionary of zstd, and much faster to make. Its number is a hash
+// of its content, so that an uncommitted one is never mistaken for another one. A frame
+// names its dictionary, so records with different dictionaries stay readable.
 package zdict
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Schema makes the table of the dictionaries and its index.
+// Schema creates the table of the dictionaries and its index.
 const Schema = `CREATE TABLE dictionary (
 	id     INTEGER PRIMARY KEY,
 	series TEXT NOT NULL,    -- what it is for
@@ -28,43 +27,42 @@ const Schema = `CREATE TABLE dictionary (
 );
 CREATE INDEX dictionary_series ON dictionary (series, made)`
 
-// Row runs a statement that reads one row of the file. Its error is
-// [sql.ErrNoRows] if there is none.
+// Row runs a statement that reads one row of the file. Its error is [sql.ErrNoRows] if
+// there is no row.
 type Row func(query string, args []any, dest ...any) error
 
-// Coder encodes the records of one series of a file, and decodes those of any.
-// Decode is safe for concurrent use, also with the other methods, which need the
-// transaction that writes.
+// Coder encodes the records of one series of a file, and decodes those of any. Decode
+// is safe for concurrent use. The other methods need the transaction that writes.
 type Coder struct {
-	// Series is the name of the table that has the records. Each series has
-	// dictionaries of its own.
+	// Series is the name of the table of the records. Each series has its own
+	// dictionaries.
 	Series string
 
-	encoders   sync.Pool // of *encoder, which has a megabyte
+	encoders   sync.Pool // of *encoder, a megabyte each
 	with       uint32    // the dictionary to encode with, 0 = none
 	dictionary []byte
-	made       int64 // when the newest dictionary was made, 0 = never
+	made       int64 // record number at the newest dictionary, 0 = none
 
 	mu  sync.Mutex
-	dec *zstd.Decoder // knows the dictionaries that it has met; a file has few
+	dec *zstd.Decoder // has the dictionaries used so far; a file has few
 }
 
 const (
-	// window is how far the encoder looks back. A larger one gains nothing on
-	// pages and costs memory.
+	// window is the encoder's window. A larger one gains nothing on pages and costs
+	// memory.
 	window = 256 << 10
-	// maxRecord is the most bytes of a record: SQLite has no larger ones.
+	// maxRecord is the maximum of bytes of a record, the limit of SQLite.
 	maxRecord = 1 << 30
-	// samples is how many records a dictionary is made of, of piece bytes each.
+	// samples is the number of records in a dictionary, of piece bytes each.
 	samples, piece = 128, 512
 )
 
-// due reports whether the table that has come to record n needs a dictionary. There
-// are few of them: at 64 records, 512, 4096.
+// due reports whether the table needs a dictionary at record n. There are few of them:
+// at 64 records, 512, 4096.
 func (c *Coder) due(n int64) bool { return n >= max(64, 8*c.made) }
 
-// Begin takes the newest dictionary of the series into use, also of another
-// process. Each transaction that encodes begins with it.
+// Begin selects the newest dictionary of the series, including those of other
+// processes. Each transaction that encodes begins with it.
 func (c *Coder) Begin(row Row) error {
 	var id uint32
 	c.made = 0
@@ -105,8 +103,8 @@ func (c *Coder) newEncoder() *zstd.Encoder {
 	return enc
 }
 
-// Grow follows the adding of record n to the table, which has the columns id and
-// data. If it is time, Grow makes a dictionary of the records that there are.
+// Grow must be called after record n was added to the table, which has the columns id
+// and data. If it is due, Grow makes a dictionary of the existing records.
 func (c *Coder) Grow(row Row, n int64) error {
 	if !c.due(n) {
 		return nil
@@ -125,8 +123,8 @@ func (c *Coder) Grow(row Row, n int64) error {
 	return c.learn(row, n, records)
 }
 
-// Learn makes a dictionary of records that are about to be encoded, unless the
-// series has one, or these are too few.
+// Learn makes a dictionary of records that will be encoded next, unless the series has
+// one, or there are too few.
 func (c *Coder) Learn(row Row, records [][]byte) error {
 	if c.with != 0 || len(records) < samples/4 {
 		return nil
@@ -139,7 +137,7 @@ func (c *Coder) learn(row Row, n int64, records [][]byte) error {
 	var dictionary []byte
 	for i, record := range records {
 		if more := len(record) - piece; more > 0 {
-			at := i * 7919 % (more + 1) // another place in each
+			at := i * 7919 % (more + 1) // a different offset in each
 			record = record[at : at+piece]
 		}
 		dictionary = append(dictionary, record...)
@@ -166,8 +164,8 @@ func (c *Coder) Encode(dst, record []byte) []byte {
 	return e.EncodeAll(record, dst)
 }
 
-// Decode returns the record of a frame. Its error is the row's, or says that the
-// frame is damaged.
+// Decode returns the record of a frame. Its error is the row's, or reports a damaged
+// frame.
 func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
 	record, err := c.decode(frame)
 	if !errors.Is(err, zstd.ErrUnknownDictionary) {
@@ -182,7 +180,7 @@ func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.mu.Lock()
-	err = c.dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(h.DictionaryID, dictionary)) // others decode meanwhile
+	err = c.dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(h.DictionaryID, dictionary)) // concurrent calls decode meanwhile
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -202,7 +200,7 @@ func (c *Coder) load(id uint32, row Row) ([]byte, error) {
 	return c.decode(frame)
 }
 
-// decode decodes with the dictionaries that are known.
+// decode decodes with the loaded dictionaries.
 func (c *Coder) decode(frame []byte) (record []byte, err error) {
 	c.mu.Lock()
 	if c.dec == nil {

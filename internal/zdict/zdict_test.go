@@ -64,8 +64,8 @@ func record(i int) []byte {
 		strings.Repeat(fmt.Sprint("The gate of mill ", i*i, " opens. "), 5+i%40))
 }
 
-// Two processes write to a file in turn. Dictionaries are made at growing
-// distances, and each process reads all frames.
+// Two processes write to a file in turn. Dictionaries are made at growing intervals,
+// and each process reads all frames.
 func TestCoder(t *testing.T) {
 	f := newFile()
 	writers := []Coder{{Series: "record"}, {Series: "record"}}
@@ -102,8 +102,8 @@ func TestCoder(t *testing.T) {
 	}
 }
 
-// A transaction that made a dictionary is rolled back: the next one encodes with
-// what the file has.
+// After a rollback of a transaction that made a dictionary, the next one encodes with
+// the file's dictionary.
 func TestRollback(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}
@@ -131,7 +131,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// What is damaged is an error, whichever byte it is, and never other content.
+// Damage of any byte is an error, and never gives other content.
 func TestDamaged(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}
