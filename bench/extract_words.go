@@ -119,7 +119,7 @@ func (x *extraction) words(ctx context.Context, pages []goldPage) error {
 	row("title exact"+where, "fields", .85, func(y *tally) (float64, int) { return y.title.share(), y.title.of })
 	row("author exact"+where, "fields", .68, func(y *tally) (float64, int) { return y.author.share(), y.author.of })
 	row("date exact to the day"+where, "fields", .80, func(y *tally) (float64, int) { return y.date.share(), y.date.of })
-	row("date given where there is none"+where, "fields", 0, func(y *tally) (float64, int) { return y.invented.share(), y.invented.of })
+	row("date given where the page has none"+where, "fields", 0, func(y *tally) (float64, int) { return y.invented.share(), y.invented.of })
 	last := &x.rows[len(x.rows)-1]
 	last.reach, last.good = "below 0.03", tallies[oursAt]["fields"].invented.share() < .03
 	return nil

@@ -72,7 +72,7 @@ func checkPage(t *tree) []string {
 // marker opens a generated part of a page; "<!-- end -->" closes it.
 var marker = regexp.MustCompile(`^<!-- (example)\b *(.*?) *-->$`)
 
-// regenerate gives a page with each generated part made anew.
+// regenerate returns a page with each generated part updated.
 func regenerate(md string, part func(kind, argument string) (string, error)) (string, error) {
 	var out strings.Builder
 	open := ""

@@ -23,7 +23,7 @@ const FileName = "millrace.yaml"
 // wins. The file's keys are the names of the flags, except for the policy, which has
 // keys of its own.
 type Config struct {
-	// Path is the configuration file. If empty, there is none.
+	// Path is the configuration file. If empty, none.
 	Path string
 	// Policy is the policy of the file. If nil, the file has none.
 	Policy *millrace.Policy

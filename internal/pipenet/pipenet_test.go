@@ -36,7 +36,7 @@ func TestListener(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if _, err := Listen().Dial(ctx, "tcp", "x:80"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("nobody accepts: %v", err)
+			t.Errorf("without Accept: %v", err)
 		}
 	})
 }

@@ -3,19 +3,18 @@
 // plain text, one URL a line. It is pure: it reads from what the caller has
 // opened, and fetches nothing.
 //
-// [Parse] tells the forms apart by their bytes, whatever name or type they
-// came with. Gzip is undone once. XML may be in any character set of the
-// WHATWG list, named by a byte order mark or its declaration; text is UTF-8,
-// or UTF-16 with a mark. Elements count in the namespace of sitemaps.org, in
-// the old ones of Google, and in none. All others (images, videos, news,
-// alternate languages) are skipped with what is in them; [Options] can ask for
-// those of one protocol. An ampersand that starts no entity stands for itself,
-// as many sites write it; no entity but the five of XML and those by number is
-// ever expanded.
+// [Parse] detects the format by its bytes, whatever the name or type. It decodes
+// gzip once. XML may be in any character set of the WHATWG list, named by a byte
+// order mark or its declaration; text is UTF-8, or UTF-16 with a mark. Elements
+// count in the namespace of sitemaps.org, in the old ones of Google, and in none.
+// All others (images, videos, news, alternate languages) are skipped with their
+// contents; [Options] can select those of one protocol. A lone ampersand is text,
+// because many sites write it unescaped. Only the five entities of XML and
+// character references are expanded.
 //
-// An index names sitemaps, which may name sitemaps again, themselves among
-// them: whoever follows them remembers where it has been, and how deep it is.
+// An index names sitemaps, which may name sitemaps again, including themselves:
+// the caller must record the visited ones and limit the depth.
 //
-// Everything is bounded: the size, the number of entries, the depth of
-// elements, the length of a URL and of anything between two tags.
+// All of these are bounded: the size, the number of entries, the depth of elements,
+// the length of a URL and of anything between two tags.
 package sitemap
