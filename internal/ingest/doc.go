@@ -1,4 +1,4 @@
-// Package ingest keeps a site of a store equal to where its pages come from, and
-// has what publishing and pulling a site have in common: its URL, its pages, its
-// primary source, and the records of both.
+// Package ingest keeps a site of a store in sync with its source. It also holds what
+// publishing and pulling share: the site's URL, its pages, its primary source, and their
+// records.
 package ingest

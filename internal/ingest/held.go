@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Held returns the options of a source that goes by what a site of a store has of the
-// source from.
+// Held returns the options of a source that resumes from what the source from has
+// stored in a site.
 func Held(site store.Site, from string) *origin.Options {
 	return &origin.Options{
 		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
@@ -22,7 +22,7 @@ func Held(site store.Site, from string) *origin.Options {
 	}
 }
 
-// Robots saves the robots.txt of origins in the State of a store.
+// Robots stores the robots.txt of origins in the State of a store.
 type Robots struct{ store.State }
 
 var _ fetch.RobotsMemory = Robots{}
@@ -39,10 +39,10 @@ func (m Robots) Save(ctx context.Context, origin string, record []byte) error {
 		err = m.Swap(ctx, origin, robotsKey, old, record)
 	}
 	if errors.Is(err, millrace.ErrConflict) {
-		return nil // another process has saved what it has just read
+		return nil // another process has just saved its own
 	}
 	return err
 }
 
-// robotsKey is the key of an origin's robots.txt.
+// robotsKey is the state key of an origin's robots.txt.
 const robotsKey = "robots.txt"

@@ -15,12 +15,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// quick is how long a site that was read before is waited for, to say whether it is
-// read in the same way.
+// quick is the timeout for probing a site that was read before.
 const quick = 2 * time.Second
 
-// Choose returns which of the origins reads a site, the last one if no other does. A
-// site that is down is read as before.
+// Choose returns the first of the origins that can read a site, or the last one if none
+// can. If the site is down, Choose returns the origin that read it before.
 func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, site store.Site, name string, log *slog.Logger) (origin.Origin, error) {
 	last := origins[len(origins)-1]
 	before := last
@@ -53,10 +52,10 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case err == nil:
 			log.Info("this is a part of a site: the whole is read faster", "site", home, "by", way.Title)
 		case late, errors.Is(err, millrace.ErrUnavailable):
-			return before, nil //nolint:nilerr // a site that is down is read as before
+			return before, nil //nolint:nilerr // if a site is down, the origin from before reads it
 		case errors.Is(err, millrace.ErrForbidden):
-			// An address that is refused, or a home that wants a login, is so by every
-			// way, and the last one says it.
+			// Every origin fails in the same way if the address is refused or the home page needs a
+			// login: return the error of the last one.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
 				log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "err", err)
 			}
@@ -65,8 +64,8 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 	return last, nil
 }
 
-// ChooseFolder returns which of the origins reads a folder, the last one if no other
-// does.
+// ChooseFolder returns the first of the origins that can read a folder, or the last one
+// if none can.
 func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) origin.Origin {
 	for _, way := range origins {
 		if way.Detect == nil {
@@ -79,13 +78,14 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) orig
 	return origins[len(origins)-1]
 }
 
-// ErrTypes is returned for types that are excluded of a source that knows none.
+// ErrTypes reports that ExcludeTypes is set for a source that does not know page types.
 var ErrTypes = fmt.Errorf("%w: only WordPress's REST API tells the types of pages", millrace.ErrInvalid)
 
-// Open opens the source: the folder with a path, or the site that Name is the URL of,
-// in the way that Kind names, else in the first one that can. Base, Held, Original and
-// Progress of the options are set here. It does nothing if there is a source, or for a
-// mirror. ErrTypes: the way does not know ExcludeTypes.
+// Open opens the source: the folder if it is not empty, else the site whose URL is Name.
+// It uses the origin that Kind names or, if Kind is empty, the first one that can read the
+// site. Open sets Base, Held, Original and Progress of the options. It does nothing if
+// there is a source already, or for a mirror. If the origin does not know ExcludeTypes,
+// Open returns ErrTypes.
 func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
 	way := all.ByName(o.Kind)
 	live := all.Origins(false)
@@ -122,7 +122,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		o.Log.Info("reading the site", "site", o.Name, "by", way.Title)
 		o.Fallback = func(err error) bool {
 			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(options.ExcludeTypes) > 0 {
-				return false // another way does not know the types
+				return false // another origin does not know the types
 			}
 			last := live[len(live)-1]
 			o.Log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "next", last.Title, "err", err)
@@ -133,7 +133,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 	return open(*way)
 }
 
-// Close ends the use of the source.
+// Close closes the source.
 func (o *Origin) Close() error {
 	if o.close == nil {
 		return nil
@@ -141,7 +141,7 @@ func (o *Origin) Close() error {
 	return o.close()
 }
 
-// Use takes the pages from a source, which was opened by a way.
+// Use sets the source and the origin that opened it.
 func (o *Origin) Use(way origin.Origin, s *origin.Source) {
 	o.Kind, o.way, o.Files = way.Name, way, s.Files
 	o.Source, o.Watch, o.Next, o.Complete, o.close = s.Source, s.Watch, s.Next, s.Complete, s.Close

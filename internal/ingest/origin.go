@@ -22,52 +22,51 @@ import (
 // Mirror is the kind of a site that another process updates.
 const Mirror = "mirror"
 
-// Origin is where the pages of a site come from. [Origin.Run] keeps the site equal
-// to it. The exported fields are set before the first call, but for Source, Kind,
-// From, Next and Complete, which Fallback may change.
+// Origin is where the pages of a site come from. [Origin.Run] keeps the site in sync with
+// it. Set the exported fields before the first call. Fallback may change Source, Kind,
+// From, Next and Complete later.
 type Origin struct {
-	Kind   string // how the pages are read: Mirror, or the name of an origin; "" = by a Source of another kind
-	Name   string // of the site in the store
-	From   string // of the source in the site
+	Kind   string // Mirror, or the name of an origin; "" = a Source of another kind
+	Name   string // the site's name in the store
+	From   string // the source's name in the site
 	Title  string // for people
-	Base   string // of the pages
+	Base   string // URL below which the pages are
 	Store  store.Store
 	Source millrace.Source // nil = another process updates the site
-	// Watch calls back when something may have changed; nil = nothing does.
+	// Watch calls changed when something may have changed. Nil: the source is not watched.
 	Watch func(ctx context.Context, changed func()) error
-	// Next returns when another scan is worth it; nil = every five minutes.
+	// Next returns when the next scan is due. Nil: every five minutes.
 	Next func() time.Time
-	// Complete reports whether the last scan was of the whole site; nil = always.
+	// Complete reports whether the last scan covered the whole site. Nil: always.
 	Complete func() bool
-	// Fallback replaces a source that failed with an error, and reports whether it
-	// did; nil = it never does.
+	// Fallback replaces a source that failed with an error, and reports whether it did.
+	// Nil: it never does.
 	Fallback func(error) bool
-	Rules    Rules // of extraction, which are tried on some pages to warn of those that match nothing
-	// Progress shows how far a long step is; nil = no one looks.
+	Rules    Rules // of extraction; tried on some pages to warn of rules that match nothing
+	// Progress shows how far a long step is. Nil: progress is not shown.
 	Progress func(title string) Progress
 	Log      *slog.Logger
 
-	// Files are the site's own files, if they can be served as they are; nil = they
-	// cannot.
+	// Files are the site's own files, if they can be served unchanged, else nil.
 	Files origin.Files
 
-	close   func() error  // of the source; nil = nothing to close
-	way     origin.Origin // that reads the source; without a name = none
-	tried   bool          // the rules were
+	close   func() error  // closes the source; nil = nothing to close
+	way     origin.Origin // the origin of the source; without a name = none
+	tried   bool          // the rules were tried
 	shown   Progress
 	last    atomic.Pointer[Scan]
 	failure atomic.Pointer[Failure]
-	skipped atomic.Int64 // pages, by the last scan
+	skipped atomic.Int64 // pages skipped by the last scan
 
-	busy    atomic.Bool                 // the source is being read, or is going to be
-	follows atomic.Pointer[func() bool] // while another process reads it: whether its first scan goes on; nil = none does
-	turn    sync.Mutex                  // of updates with what they use: scans of a folder, and source
+	busy    atomic.Bool                 // the source is being read, or soon will be
+	follows atomic.Pointer[func() bool] // set while another process reads the source: reports whether its first scan is running
+	turn    sync.Mutex                  // held by Sync, Update and Original
 }
 
-// Progress shows how far a step is, until End.
+// Progress shows how far a step is, until End is called.
 type Progress interface {
-	Show(done, total int) // shows that done of total are done; the total may grow
-	End()                 // hides it
+	Show(done, total int) // total may grow
+	End()                 // hides the progress
 }
 
 // noProgress shows nothing.
@@ -76,7 +75,7 @@ type noProgress struct{}
 func (noProgress) Show(int, int) {}
 func (noProgress) End()          {}
 
-// Bar begins to show how far a step is.
+// Bar starts to show how far a step is.
 func (o *Origin) Bar(title string) Progress {
 	if o.Progress == nil {
 		return noProgress{}
@@ -84,14 +83,14 @@ func (o *Origin) Bar(title string) Progress {
 	return o.Progress(title)
 }
 
-// Scan is what one scan of a source has found.
+// Scan is the result of one scan of a source.
 type Scan struct {
-	Kind   string // of the origin
+	Kind   string // of the source
 	Report *mirror.Report
 	Time   time.Time
 }
 
-// Failure is a scan that has failed.
+// Failure is a failed scan.
 type Failure struct {
 	Err  error
 	Time time.Time
@@ -103,17 +102,17 @@ type Publisher interface {
 	Published() bool // there is an edition
 }
 
-// Last returns the last scan that succeeded; nil = none yet.
+// Last returns the last scan that succeeded, nil if there was none.
 func (o *Origin) Last() *Scan { return o.last.Load() }
 
-// Continue makes the last scan of another origin of the site this one's.
+// Continue takes over the last scan of another origin of the same site.
 func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 
-// Failure returns the newest scan if it failed; nil = it did not.
+// Failure returns the newest scan if it failed, else nil.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
 
-// LastScan returns when the source was scanned last, the zero time for never, and whether
-// that failed.
+// LastScan returns the time of the last scan, zero if there was none, and whether it
+// failed.
 func (o *Origin) LastScan() (at time.Time, failed bool) {
 	if f := o.Failure(); f != nil {
 		return f.Time, true
@@ -124,8 +123,8 @@ func (o *Origin) LastScan() (at time.Time, failed bool) {
 	return at, false
 }
 
-// Busy reports whether the source is being read, or is going to be. While another
-// process reads it, that counts until its first scan is complete.
+// Busy reports whether the source is being read, or soon will be. If another process
+// reads it, Busy returns true until that process's first scan is complete.
 func (o *Origin) Busy() bool {
 	if follows := o.follows.Load(); follows != nil && (*follows)() {
 		return true
@@ -133,27 +132,27 @@ func (o *Origin) Busy() bool {
 	return o.busy.Load()
 }
 
-// first reports whether no scan of a site is complete yet.
+// first reports whether no scan of the site has completed yet.
 func (o *Origin) first(ctx context.Context, site store.Site) bool {
 	was, err := IsPrimary(ctx, site, o.From)
 	return err == nil && !was
 }
 
-// Expect announces that the source will be read.
+// Expect makes Busy return true until the source is read.
 func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
 
-// How often a source is read.
+// Intervals between scans.
 const (
-	rescan  = 5 * time.Minute  // the whole source, should a watch have missed something
+	rescan  = 5 * time.Minute  // of the whole source, in case a watch has missed a change
 	soonest = time.Minute      // between two scans of a live site
-	retry   = time.Minute      // after a scan that has failed
-	again   = 10 * time.Second // after the lease to read a source could not be had
-	recheck = 30 * time.Second // the second scan of a folder that is not believed
-	doubt   = 10 * time.Minute // the second scan of a live site that is not believed
+	retry   = time.Minute      // after a failed scan
+	again   = 10 * time.Second // after another process held the lease
+	recheck = 30 * time.Second // before a folder's scan that must confirm deletions
+	doubt   = 10 * time.Minute // before a live site's scan that must confirm deletions
 )
 
-// Run keeps the site equal to the source. One process at a time does; the others
-// publish what it stores.
+// Run keeps the site in sync with the source until the context ends. Only one process at
+// a time does; the others publish what it stores.
 func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 	if o.Source == nil {
 		return nil
@@ -177,7 +176,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		o.busy.Store(false)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // stopping is no failure
+			return nil //nolint:nilerr // stopping is not a failure
 		case conflict && !held:
 			o.Log.Info("another process reads the source; publishing what it stores", "source", o.Title)
 		case err != nil && !conflict && !to.Published():
@@ -187,7 +186,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 			if conflict {
 				break // Wait polls
 			}
-			select { // the disk is full, for example
+			select { // for example, the disk is full
 			case <-ctx.Done():
 				return nil
 			case <-time.After(again):
@@ -200,14 +199,14 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 // Lease names the lease of the process that reads the source.
 func (o *Origin) Lease() string { return "scan " + o.Name }
 
-// scan reads the source whenever it may have changed, until the context ends.
+// scan reads the source when it may have changed, until the context ends.
 func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error {
 	wake := make(chan struct{}, 1)
 	if o.Watch == nil {
 		notify(wake)
 	} else {
 		go func() {
-			// It calls back at once, so the first look comes from here too.
+			// Watch calls back at once, which starts the first scan too.
 			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
 				o.Log.Error("watching the source", "error", err)
 				notify(wake)
@@ -225,7 +224,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		o.busy.Store(true)
 		report, err := o.SyncAny(ctx, site)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // stopping is no failure
+			return nil //nolint:nilerr // stopping is not a failure
 		}
 		o.busy.Store(false)
 		switch {
@@ -236,9 +235,9 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 			o.failure.Store(&Failure{err, time.Now()})
 			o.Log.Error("the source could not be taken in; what is held of it stays", "error", err)
 			if !to.Published() {
-				to.Changed() // an edition of what an earlier run has had wholly
+				to.Changed() // publish what an earlier run has completed
 			}
-			// What stood in the way, such as a full disk, need not be in the source.
+			// The cause, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
 		}
@@ -250,8 +249,8 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
 		to.Changed()
 		if report.Doubted > 0 {
-			// The site may be in the middle of a deployment, which tells of
-			// itself again and again: the second look has to be a later one.
+			// The site may be in the middle of a deployment, which causes many changes:
+			// confirm deletions later.
 			wait := recheck
 			if o.Live() {
 				wait = doubt
@@ -266,7 +265,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 	}
 }
 
-// SyncAny does what Sync does, by another source if that fails and Fallback has one.
+// SyncAny calls Sync. If that fails and Fallback has another source, it syncs with that.
 func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	report, err := o.Sync(ctx, site)
 	if err == nil {
@@ -281,8 +280,8 @@ func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, 
 	return report, err
 }
 
-// Original returns the HTML that a page was made of, and how it is extracted but
-// for rules. ErrNotFound: the source has no HTML.
+// Original returns the HTML that a page was made of, and the options of its extraction
+// without the rules. If the source has no HTML, Original returns ErrNotFound.
 func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	o.turn.Lock()
 	src, ok := o.Source.(Originals)
@@ -296,7 +295,7 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 // Live reports whether the pages come over the network.
 func (o *Origin) Live() bool { return o.way.Name != "" && !o.way.Folder }
 
-// held reports whether the store has all of a live site, by an earlier run.
+// held reports whether an earlier run has stored all of a live site.
 func (o *Origin) held(ctx context.Context, site store.Site) bool {
 	v, err := site.Head(ctx)
 	if err != nil || v.Site().Pages == 0 {
@@ -306,7 +305,7 @@ func (o *Origin) held(ctx context.Context, site store.Site) bool {
 	return err == nil && was && o.Live()
 }
 
-// rest is how long nothing needs to be looked at.
+// rest returns the time until the next scan is due.
 func (o *Origin) rest() time.Duration {
 	if o.Next == nil {
 		return rescan
@@ -314,7 +313,7 @@ func (o *Origin) rest() time.Duration {
 	return min(max(time.Until(o.Next()), soonest), rescan)
 }
 
-// notify wakes the other side, once for any number of calls.
+// notify sends to c unless a notification is waiting there.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -344,7 +343,7 @@ func (o *Origin) Sync(ctx context.Context, site store.Site) (*mirror.Report, err
 	return o.take(ctx, site)
 }
 
-// take does what Sync does; the caller has the turn.
+// take does what Sync does. The caller holds turn.
 func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	start := time.Now()
 	report, err := o.read(ctx, site)
@@ -374,9 +373,9 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	return report, nil
 }
 
-// Update brings single pages up to date.
+// Update fetches single pages again.
 func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls []string, gone bool) (millrace.Counts, error) {
-	// A folder is looked at in a moment; two looks would tell of each other's pages.
+	// Updating a folder is quick. Two updates at a time would report each other's pages.
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.Source == nil {
@@ -425,17 +424,17 @@ func (o *Origin) show(done, known int) {
 	}
 }
 
-// CompactEvery is how often a site is compacted.
+// CompactEvery is the interval between compactions of a site.
 const CompactEvery = time.Hour
 
-// How long a site keeps what is superseded, which may still be read, and the
-// deletions that clients ask for.
+// How long a site keeps superseded versions, which readers may still use, and deletions,
+// which clients ask for.
 const (
 	superseded = time.Hour
 	forgotten  = 30 * 24 * time.Hour
 )
 
-// Compact compacts a site, unless another process is compacting it.
+// Compact compacts a site, unless another process is doing so.
 func Compact(ctx context.Context, st store.Store, name string, site store.Site) error {
 	held := false
 	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {

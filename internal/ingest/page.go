@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// MaxPage is the most bytes that a page has.
+// MaxPage is the maximum size of a page in bytes.
 const MaxPage = 50 << 20
 
-// Document fetches the HTML of a page. address is its URL after redirects.
+// Document fetches the HTML of a page. It returns the URL after redirects as address.
 func Document(ctx context.Context, client *http.Client, pageURL string) (data []byte, address, contentType string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
 	if err != nil {
@@ -36,8 +36,8 @@ func Document(ctx context.Context, client *http.Client, pageURL string) (data []
 	return data, resp.Request.URL.String(), resp.Header.Get("Content-Type"), nil
 }
 
-// Page fetches a page of a site and extracts it. It refuses http for a site of
-// https, and a redirect to another site.
+// Page fetches and extracts a page of a site. It refuses http if the site uses https, and
+// redirects to other sites.
 func Page(ctx context.Context, client *http.Client, root, pageURL string) (*millrace.Page, error) {
 	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
 		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)

@@ -12,14 +12,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// policyRecord is what the State of a store has of the policy that it is published
-// with.
+// policyRecord is the stored record of the policy that a site publishes.
 type policyRecord struct {
-	Print   string    `json:"print"`   // of the block; "" = the block was removed
-	Updated time.Time `json:"updated"` // when it became so
+	Print   string    `json:"print"`   // of the policy; "" = it was removed
+	Updated time.Time `json:"updated"` // when the policy last changed
 }
 
-// policyPrint moves with everything that a block of the configuration says.
+// policyPrint returns a hash of a policy's content, "" for nil.
 func policyPrint(p *millrace.Policy) string {
 	if p == nil {
 		return ""
@@ -31,16 +30,16 @@ func policyPrint(p *millrace.Policy) string {
 	return canon.SHA256Hex(b)[:16]
 }
 
-// DatedPolicy returns a policy as a site publishes it: with the time when it was last
-// changed, unless the policy has one. The store remembers the time, so all processes
-// that publish the site agree. The policy may be nil.
+// DatedPolicy returns a policy with the time of its last change, unless it has one. The
+// store keeps the time, so all processes that publish the site agree. The policy may be
+// nil.
 func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.Policy, log *slog.Logger) (*millrace.Policy, error) {
 	record := state.JSON[policyRecord]{State: st, Namespace: site, Key: "published policy"}
 	updated, is := time.Time{}, policyPrint(p)
 	err := record.Update(ctx, func(r *policyRecord) error {
 		if r.Print != is {
 			was := r.Updated
-			// Later than before, whatever the clock does: readers go by it.
+			// Never go back in time, even if the clock does: readers compare these times.
 			if r.Updated = time.Now().UTC().Truncate(time.Second); !r.Updated.After(was) {
 				r.Updated = was.Add(time.Second)
 			}

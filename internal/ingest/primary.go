@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Sources returns the names of the sources that may have decided which pages a
-// site of the web has.
+// Sources returns the names of the sources that may be the primary source of a site on
+// the web.
 func Sources(site string) []string {
 	if !strings.Contains(site, "://") {
 		return nil
@@ -29,24 +29,22 @@ func Sources(site string) []string {
 	return names
 }
 
-// retirement is the record of a source that is not the primary source of its
-// site any more. It counts while the source has no cursor: one that comes back
-// starts over.
+// retirement records that a source is no longer the primary source of its site. The
+// record is valid while the source has no cursor: a source that is used again starts
+// over.
 type retirement struct {
 	Done    bool `json:"done"`
-	Doubted int  `json:"doubted,omitempty"` // pages that would be deleted with it; not believed yet
+	Doubted int  `json:"doubted,omitempty"` // pages whose deletion is not confirmed yet
 }
 
-// NoneRead returns the error of a source that names n pages and returns none of
-// them.
+// NoneRead returns the error of a source that lists n pages and returned none of them.
 func NoneRead(n int) error {
 	return fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, n)
 }
 
-// CheckSkipped returns an error for a source that has skipped pages and gave
-// none. It drops the cursor of the source: a list that is unchanged the next
-// time would stand for a site without pages, and the pages of other sources
-// would be deleted.
+// CheckSkipped returns an error if a source skipped pages and returned none. It also
+// deletes the cursor of the source. Otherwise the next read would find an unmodified list,
+// and the pages of the other sources would be deleted.
 func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int) error {
 	for _, err := range site.KnownRefs(ctx, from) {
 		return err
@@ -55,14 +53,13 @@ func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int
 	return errors.Join(NoneRead(skipped), err)
 }
 
-// IsPrimary reports whether a source was the last one to decide which pages a
-// site has.
+// IsPrimary reports whether a source is the last one that decided which pages a site has.
 func IsPrimary(ctx context.Context, site store.Site, from string) (bool, error) {
 	c, err := site.Cursor(ctx, from)
 	return c != "", err
 }
 
-// Partial is the value that reports whether no pull of a site has completed yet.
+// Partial is the stored value that is true until a pull of a site has completed.
 func Partial(st store.State, site string) state.JSON[bool] {
 	return state.JSON[bool]{State: st, Namespace: site, Key: "partial"}
 }
@@ -75,11 +72,11 @@ func BeginPartial(ctx context.Context, st store.State, site store.Site, name str
 	return Partial(st, name).Save(ctx, true)
 }
 
-// Retire makes the source from the primary source of a site, after it has seen
-// the whole site: pages that only the others have named are deleted. Of the
-// rest it drops the versions, because an unmodified page does not repeat its
-// links. As everywhere, the loss of a fifth is believed the second time only;
-// doubted counts the pages until then.
+// Retire makes from the primary source of a site, after from has read the whole site. It
+// deletes pages that only the other sources list. It also forgets the versions that the
+// others have stored, because an unmodified page does not repeat its links. Retire
+// deletes a fifth of the pages or more only if the next call confirms it. Until then it
+// returns their number as doubted.
 func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
 	for _, other := range others {
 		if other == from {
@@ -148,8 +145,8 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 	return deleted, doubted, stored.Save(ctx, retirement{Done: doubted == 0, Doubted: doubted})
 }
 
-// compare calls each for every page that the source other has named. kept
-// reports whether from has named it, too.
+// compare calls each for every page that the source other lists. kept reports whether
+// from lists it, too.
 func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, kept bool) error) error {
 	for ref, err := range site.KnownRefs(ctx, other) {
 		if err != nil {

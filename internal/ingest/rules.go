@@ -14,33 +14,32 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Rules correct the extraction of a site's pages, as [extract.RulesOptions] has
-// them.
+// Rules correct the extraction of a site's pages; see [extract.RulesOptions].
 type Rules struct {
 	Keep     []string
 	Drop     []string
 	Comments bool
 }
 
-// Compile compiles the rules. They make the snapshot of every page, for ARC.
+// Compile compiles the rules. Extraction with them keeps each page's snapshot, for ARC.
 func (r Rules) Compile() (*extract.Rules, error) {
 	return extract.NewRules(&extract.RulesOptions{Keep: r.Keep, Drop: r.Drop, Comments: r.Comments, Extra: snapshot.Extra()})
 }
 
-// Originals is a source that has the HTML of its pages.
+// Originals is implemented by sources that have the HTML of their pages.
 type Originals interface {
-	// Original returns the HTML of a page, and how to extract it.
+	// Original returns the HTML of a page, and the options of its extraction.
 	Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
 }
 
-// Rules are tried on so many pages, to warn of those that match nothing.
+// Numbers of pages on which rules are tried.
 const (
 	minTried = 3
 	maxTried = 10
 )
 
-// Try warns of rules that leave nothing of any page of a sample, and of those
-// that match nothing on them. It reports whether there were enough pages.
+// Try tries the rules on a sample of pages. It warns of rules that remove a whole page,
+// and of rules that match nothing. It reports whether the sample was large enough.
 func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
 	if len(r.Keep)+len(r.Drop) == 0 {
 		return true, nil
@@ -49,7 +48,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 	if err != nil {
 		return false, err
 	}
-	names, err := sample(ctx, site, from, 5*maxTried) // of some nothing is stored
+	names, err := sample(ctx, site, from, 5*maxTried) // more than needed: some names have no page
 	if err != nil {
 		return false, err
 	}
@@ -58,7 +57,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 	for _, name := range names {
 		data, o, err := src.Original(ctx, millrace.Ref{URL: name})
 		if err != nil {
-			continue // reading the page reports it
+			continue // the next scan reports the page
 		}
 		alone, err := extract.HTML(ctx, data, name, o)
 		if err != nil || alone.Reason != nil {
@@ -93,8 +92,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 	return true, nil
 }
 
-// sample returns up to n of the names that a source has, those with the lowest
-// hashes.
+// sample returns up to n of the names that a source lists, those with the lowest hashes.
 func sample(ctx context.Context, site store.Site, from string, n int) ([]string, error) {
 	var names []string
 	hashes := map[string]uint64{}

@@ -20,7 +20,7 @@ func SiteNames(ctx context.Context, st store.Store) (names []string, err error) 
 	return names, nil
 }
 
-// Visible is a site whose head has only what may be public.
+// Visible is a site whose Head returns public pages only.
 type Visible struct{ store.Site }
 
 // Head implements [store.Site].
@@ -32,8 +32,7 @@ func (s Visible) Head(ctx context.Context) (millrace.View, error) {
 	return store.Visible(v), nil
 }
 
-// Head opens a site of a store to read it, and returns its newest view of what may be
-// public.
+// Head opens a site of a store for reading, and returns its newest public view.
 func Head(ctx context.Context, st store.Store, name string) (store.Site, millrace.View, error) {
 	site, err := st.Site(ctx, name, "")
 	if err != nil {
@@ -43,8 +42,8 @@ func Head(ctx context.Context, st store.Store, name string) (store.Site, millrac
 	return site, v, err
 }
 
-// FindSite returns one of the names of the sites of a store: the one that is wanted
-// by its name or by where its pages are.
+// FindSite returns the name of the site that want names, either by its name in the store
+// or by the base URL of its pages.
 func FindSite(ctx context.Context, st store.Store, names []string, want string) (string, error) {
 	want = strings.TrimSuffix(want, "/")
 	for _, n := range names {
@@ -53,7 +52,7 @@ func FindSite(ctx context.Context, st store.Store, names []string, want string) 
 		}
 	}
 	for _, n := range names {
-		// A site that has not been published has no other name.
+		// A site without a published view has no base URL.
 		if _, v, err := Head(ctx, st, n); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
 			return n, nil
 		}

@@ -9,20 +9,20 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// SkipGroup is the pages that were skipped for one reason.
+// SkipGroup is the pages skipped for one reason.
 type SkipGroup struct {
-	mirror.Skip // the first of them
+	mirror.Skip // the first page
 	Pages       int
 }
 
-// SkipGroups groups skipped pages by the code of the reason, or by its text if
-// the code only names the kind of the error. The zero value is empty.
+// SkipGroups groups skipped pages by the code of the reason. If the code only names the
+// kind of the error, it groups by the text. The zero value is empty.
 type SkipGroups struct {
 	Groups []SkipGroup
 	at     map[string]int // index in Groups by reason
 }
 
-// maxReasons is how many reasons have a group of their own; pages with others are one
+// maxReasons is the maximum number of groups. Pages with further reasons share the last
 // group.
 const maxReasons = 20
 
@@ -47,7 +47,7 @@ func (s *SkipGroups) Add(skip mirror.Skip) {
 	s.Groups[i].Pages++
 }
 
-// GroupSkips groups pages, the most frequent reason first.
+// GroupSkips groups pages by reason, the most frequent one first.
 func GroupSkips(skips []mirror.Skip) []SkipGroup {
 	var s SkipGroups
 	for _, skip := range skips {
@@ -57,7 +57,8 @@ func GroupSkips(skips []mirror.Skip) []SkipGroup {
 	return s.Groups
 }
 
-// Text describes the group in a line: what was done to what.
+// Text returns a line that describes the group. verb is what was done, such as
+// "skipped"; nouns names the pages.
 func (g SkipGroup) Text(verb, nouns string) string {
 	url := cmp.Or(g.URL, "an entry without a URL")
 	if g.Pages == 1 {

@@ -13,23 +13,22 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TermsRecord is the stored policy of an origin. Every pull that has read a
-// policy, or found it absent, writes the record, so that programs which pass
-// the pages on can pass on its terms. A site that was only pulled with its
-// policy ignored has no record.
+// TermsRecord is the stored usage policy of an origin. Every pull that has read the
+// policy, or found it absent, writes the record, so programs that pass the pages on can
+// pass on its terms. A site that was only pulled without its policy has no record.
 type TermsRecord struct {
-	Time  time.Time        `json:"time"`  // when it was read
-	Terms []protocol.Terms `json:"terms"` // of each document; none = the site has none
+	Time  time.Time        `json:"time"`  // when the policy was read
+	Terms []protocol.Terms `json:"terms"` // one for each document; empty = the site has no policy
 }
 
-// Terms is the value of the policy of an origin in the State of a store.
+// Terms is the stored value of an origin's usage policy.
 func Terms(st store.State, u *url.URL) state.JSON[TermsRecord] {
 	return state.JSON[TermsRecord]{State: st, Namespace: u.Scheme + "://" + u.Host, Key: "policy"}
 }
 
-// SiteTerms returns the documents in which a mirrored site says what its content
-// may be used for, as they were read last. There are none if the site has none,
-// if no pull has asked for them, and if the site is no URL, such as a folder.
+// SiteTerms returns the usage policy of a mirrored site as it was last read. The record
+// is empty if the site has no policy, if no pull has read it, and if the site has no URL
+// (a folder).
 func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecord, error) {
 	v, err := site.Head(ctx)
 	if err != nil {
@@ -37,13 +36,13 @@ func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecor
 	}
 	u, err := url.Parse(v.Site().Base)
 	if err != nil || u.Host == "" {
-		return TermsRecord{}, nil //nolint:nilerr // it is no site of the web
+		return TermsRecord{}, nil //nolint:nilerr // not a site on the web
 	}
 	return LoadTerms(ctx, st, u)
 }
 
-// LoadTerms returns the record of an origin, with a zero time if it has none. A
-// record that cannot be used is ErrInvalid.
+// LoadTerms returns the record of an origin, with a zero time if it has none. An invalid
+// record is ErrInvalid.
 func LoadTerms(ctx context.Context, st store.State, u *url.URL) (TermsRecord, error) {
 	r, err := Terms(st, u).Load(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// urlError is a text that is no URL of a site.
+// urlError is the error of a text that is not the URL of a site.
 type urlError struct{ code, text string }
 
 func (e *urlError) Error() string     { return e.text }
@@ -19,8 +19,8 @@ func (e *urlError) ErrorCode() string { return e.code }
 // Unwrap returns [millrace.ErrInvalid].
 func (e *urlError) Unwrap() error { return millrace.ErrInvalid }
 
-// URL returns a URL that a person has written in canonical form. Errors do not
-// repeat a user name or password.
+// URL returns a URL that a person has typed in canonical form. Its errors do not contain
+// user names or passwords.
 func URL(raw string) (string, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -38,14 +38,14 @@ func URL(raw string) (string, error) {
 	switch shown := rest[at+1:]; {
 	case strings.Contains(authority, "@"):
 		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched; leave them out", scheme, shown)}
-	case at >= 0: // a password with a slash makes the rest look like a path
+	case at >= 0: // with a slash in the password, the rest looks like a path
 		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
 	}
 	return "", err
 }
 
-// Folder returns the folder that a URL names, or that the file it names is in:
-// a last part without "." is a folder.
+// Folder returns the URL's folder: the URL itself if its last segment has no ".", else
+// the folder of the file.
 func Folder(raw string) (string, error) {
 	u, err := URL(raw)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// take200 asks the handler, and writes what it answers.
+// take200 requests an item from the handler and writes the response to a file.
 func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(it.Ask, b.prefix+it.Path), nil)
 	if err != nil {
@@ -20,7 +20,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	}
 	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
 	o := &output{build: b, name: name}
-	defer func() { _ = o.discard() }() // what is placed is not its any more
+	defer func() { _ = o.discard() }() // does nothing after the file is placed
 	a := &answer{header: make(http.Header), to: o}
 	_, ours := b.own[name]
 	if ours {
@@ -45,9 +45,9 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 		return nil
 	}
 	e := b.entryOf(it, a.header)
-	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // none is zero
+	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // absent = zero
 	if it.Protocol == "" {
-		modified = time.Time{} // its links can change when the file does not
+		modified = time.Time{} // the links of a file can change when the file does not
 	}
 	if err := o.finish(modified, e); err != nil {
 		return fmt.Errorf("build: %s: %w", name, err)
@@ -55,7 +55,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	return nil
 }
 
-// answer is a response on its way into a file.
+// answer is an [http.ResponseWriter] that writes to a file.
 type answer struct {
 	header http.Header
 	status int
@@ -63,17 +63,17 @@ type answer struct {
 	err    error
 }
 
-// Header gives the header.
+// Header implements [http.ResponseWriter].
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader notes the status.
+// WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
 		a.status = status
 	}
 }
 
-// Write writes to the file what is the answer of a 200.
+// Write implements [http.ResponseWriter]. It writes the body only of a 200 response.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.status != http.StatusOK {
@@ -87,8 +87,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, a.err
 }
 
-// entryOf gives what the header of an answer says that a server should say. Of
-// the site's own files that are the links alone: servers know the rest.
+// entryOf returns the header fields that a server should send with a file. For the site's
+// own files these are only the links: servers know the rest.
 func (b *Build) entryOf(it Item, h http.Header) *entry {
 	e := &entry{Path: it.Path, Protocol: it.Protocol, Link: strings.Join(h.Values("Link"), ", "), Immutable: it.Immutable}
 	if it.Protocol == "" {
@@ -109,13 +109,13 @@ func (b *Build) entryOf(it Item, h http.Header) *entry {
 	return e
 }
 
-// ofServers are the fields that a server makes itself, or that are in an entry.
+// ofServers are the fields that a server sets itself, or that are in an entry.
 var ofServers = map[string]bool{
 	"Content-Digest": true, "Content-Length": true, "Date": true, "Etag": true,
 	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,
 }
 
-// set gives the number of a header that files have in common.
+// set returns the number of a common header. It adds the header if it is new.
 func (b *Build) set(common []field, fixed bool) int {
 	text := fmt.Sprint(fixed, common)
 	n, known := b.sets[text]

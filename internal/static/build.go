@@ -21,74 +21,72 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options of [Open]. The zero value works.
+// Options are the options of [Open]. The zero value works.
 type Options struct {
-	// Force: a folder that is not empty and that no build has made is written
-	// to as well, and files in it that have the names of a build's are replaced.
+	// Force allows a folder that is not empty and that no build has made. Files of the build
+	// replace existing files of the same name.
 	Force bool
-	// HeadersFor is the host for which the _headers file is made: "netlify",
-	// which takes many rules, "cloudflare", which takes few but ones that say
-	// much, or "" for a file that both can read.
+	// HeadersFor is the host of the _headers file: "netlify" (many rules), "cloudflare" (few
+	// rules, with placeholders), or "" for a file that both can read.
 	HeadersFor string
 }
 
-// Build writes one state of a site into a folder. It is for one goroutine.
+// Build writes one state of a site into a folder. It is not safe for concurrent use.
 type Build struct {
 	Report Report // complete after Finish
 
 	root    *os.Root
 	dir     string
-	made    bool         // there was no such folder
-	lock    *flock.Flock // for as long as this build has the folder for itself
+	made    bool         // this build made the folder
+	lock    *flock.Flock // held until Close
 	handler http.Handler
 	base    *url.URL
 	prefix  string // path of base without the slash at its end, percent-encoded
 	force   bool
-	most    int  // rules of the _headers file
-	splats  bool // its values may name what a "*" stands for
+	most    int  // maximum number of rules in the _headers file
+	splats  bool // values may use ":splat" for what a "*" matches
 
-	found      bool         // an earlier build has made the folder
-	owned      map[key]bool // files that earlier builds or this one have written
+	found      bool         // the folder has the record of an earlier build
+	owned      map[key]bool // files written by earlier builds or this one
 	journalled map[key]bool
 	journal    *os.File
 
-	names  map[key]nameEntry // by keys of folded names
+	names  map[key]nameEntry // by folded name
 	rules  []rule            // of the _headers file
 	sets   map[string]int
-	lists  [][]field // the headers that files have in common
-	fixed  []bool    // of which files
-	said   int       // of them are in the record
+	lists  [][]field // headers that files have in common
+	fixed  []bool    // whether the files of a list are immutable
+	said   int       // number of lists that are in the record
 	record *os.File
-	temp   string                   // its name until it is complete
-	out    *bufio.Writer            // to record
-	at     int64                    // bytes in out
-	late   []*output                // what is in the way goes first
-	own    map[string]*bytes.Buffer // what the site itself says in files that are ours to complete
+	temp   string                   // name of the record until it is complete
+	out    *bufio.Writer            // writes to record
+	at     int64                    // number of bytes written to out
+	late   []*output                // files to place after Finish has removed what is in their way
+	own    map[string]*bytes.Buffer // the site's own text of files that the build extends
 }
 
-// nameEntry is what a name of the build is.
+// nameEntry describes a name in the folder.
 type nameEntry struct {
 	exact key
-	file  bool  // else a folder
-	at    int64 // of its line in the record; 0 = it is only reserved
+	file  bool  // false = folder
+	at    int64 // offset of its line in the record; 0 = reserved only
 }
 
-// Item is something to be written.
+// Item is a file to write.
 type Item struct {
-	Path     string // percent-encoded path of the request, from the root of base; with the query if it has one
-	Protocol string // the protocol; "" = the site's own
-	Name     string // the file; "" = as the path says
-	Ask      string // path to ask the handler for, from the root of the host; "" = Path below base
-	// Immutable: the file is never another one, since its name changes with its
-	// bytes.
+	Path     string // percent-encoded request path relative to the base, with its query
+	Protocol string // "" = the site's own file
+	Name     string // name of the file; "" = derived from Path
+	Ask      string // request path for the handler, from the root of the host; "" = Path below base
+	// Immutable says that the file never changes, because its name contains a hash.
 	Immutable bool
 }
 
-// Open starts to write what a handler answers, as the site with a base URL,
-// into a folder, which it makes if it has to. The folder is what the base URL
-// names. [millrace.ErrInvalid]: the folder is not empty, and no build has made
-// it. [millrace.ErrConflict]: another build is writing to it. Call Close in the
-// end: a folder to which nothing was added is then as it was.
+// Open opens a folder for the responses of a handler, and creates it if it is missing.
+// The folder stands for the base URL. If the folder is not empty and no build has made it,
+// Open returns [millrace.ErrInvalid]. If another build is writing to it, Open returns
+// [millrace.ErrConflict]. Call Close at the end. If nothing was added, Close leaves the
+// folder as it was.
 func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 	if o == nil {
 		o = new(Options)
@@ -146,8 +144,7 @@ func (b *Build) open(dir string) (err error) {
 	return b.write(&line{Format: recordFormat})
 }
 
-// Close gives the folder back. What was not finished is completed by the next
-// build.
+// Close unlocks the folder. If Finish was not called, the next build completes the work.
 func (b *Build) Close() error {
 	var errs []error
 	for _, o := range b.late {
@@ -160,7 +157,7 @@ func (b *Build) Close() error {
 		errs = append(errs, b.journal.Close())
 	}
 	if b.lock != nil {
-		if !b.found && len(b.journalled) == 0 { // nothing came of it
+		if !b.found && len(b.journalled) == 0 { // nothing was written
 			_ = b.root.Remove(journalName)
 			_ = b.root.Remove(lockName)
 			_ = b.root.Remove(hidden)
@@ -170,7 +167,7 @@ func (b *Build) Close() error {
 	if b.root != nil {
 		errs = append(errs, b.root.Close())
 		if b.made {
-			_ = os.Remove(b.dir) // if it is empty
+			_ = os.Remove(b.dir) // fails if the folder is not empty
 		}
 	}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })...)
@@ -183,13 +180,12 @@ func (b *Build) write(l *line) error {
 		return err
 	}
 	b.at += int64(len(text)) + 1
-	_, _ = b.out.Write(text) // an error stays until Flush
+	_, _ = b.out.Write(text) // the error is returned by Flush
 	return b.out.WriteByte('\n')
 }
 
-// Reserve keeps the name of a file of the site's own for it: documents that
-// would be in its way are put elsewhere or left out. It reports whether the
-// name can be had.
+// Reserve reserves the name of one of the site's own files. Documents in its way are put
+// elsewhere or left out. Reserve reports whether the name is free.
 func (b *Build) Reserve(it Item) bool {
 	if err := checkName(it.Name); err != nil {
 		b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
@@ -202,7 +198,7 @@ func (b *Build) Reserve(it Item) bool {
 	return true
 }
 
-// take gives a name to a file, or says why it cannot have it.
+// take assigns a name to a file. If it cannot, it returns the code of the reason.
 func (b *Build) take(name string, at int64) (why string) {
 	exact, folded := keyOf(name), keyOf(fold(name))
 	switch p, taken := b.names[folded]; {
@@ -231,22 +227,22 @@ const (
 	errForeign = "there is a file of its name that no build has written"
 )
 
-// there reports whether something but a folder has a name.
+// there reports whether a file has the name.
 func (b *Build) there(name string) bool {
 	info, err := b.root.Lstat(name)
 	return err == nil && !info.IsDir()
 }
 
-// Add writes what the handler answers for an item, if it has the status 200.
-// What a static host cannot have is left out and reported; an error is one of
-// the handler or the file system.
+// Add writes the handler's response for an item if its status is 200. It reports what a
+// static host cannot have as left out. Errors are those of the handler and the file
+// system.
 func (b *Build) Add(ctx context.Context, it Item) error {
 	name := it.Name
 	if name == "" {
 		named, err := fileOf(it.Path)
 		if err != nil {
 			b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
-			return nil //nolint:nilerr // it is reported
+			return nil //nolint:nilerr // reported as left out
 		}
 		name = named
 		if why := b.blocked(name); why != "" {
@@ -257,7 +253,7 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 		}
 	}
 	if p := b.names[keyOf(fold(name))]; p.at != 0 && p.exact == keyOf(name) {
-		if it.Protocol != "" { // a document of another protocol, or of this one, was first
+		if it.Protocol != "" { // another document has the name
 			b.Report.leave(it.Path, it.Protocol, "name-taken", "another document has the same name")
 		}
 		return nil
@@ -269,15 +265,14 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	if !b.force && !b.owned[keyOf(name)] {
 		if b.there(name) {
 			b.Report.leave(it.Path, it.Protocol, "foreign-file", errForeign)
-			b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true} // and it stays
+			b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true} // it stays in the folder
 			return nil
 		}
 	}
 	return b.take200(ctx, it, name)
 }
 
-// blocked says why a document's name cannot be had because of files and
-// folders of its path.
+// blocked returns the code of the reason why a file or folder prevents a name, else "".
 func (b *Build) blocked(name string) string {
 	if p, taken := b.names[keyOf(fold(name))]; taken && !p.file {
 		return errFolder
@@ -293,12 +288,11 @@ func (b *Build) blocked(name string) string {
 // free reports whether a document can have a name.
 func (b *Build) free(name string) bool { return checkName(name) == nil && b.blocked(name) == "" }
 
-// separateSuffix is that of the folder in which documents are that would be below
-// a file.
+// separateSuffix is the suffix of folders for documents whose path is below a file.
 const separateSuffix = ".docs"
 
-// separate gives another name to a document that would be below a file: servers
-// with rules of their own find it there.
+// separateName returns another name for a document whose path is below a file. Only
+// servers with rules find it there.
 func (b *Build) separateName(name string) string {
 	for _, dir := range parents(name) {
 		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {
@@ -308,8 +302,8 @@ func (b *Build) separateName(name string) string {
 	return name
 }
 
-// Finish writes the configuration of the hosts, removes what is gone, and
-// completes the record.
+// Finish writes the configuration of the hosts, removes old files, and completes the
+// record.
 func (b *Build) Finish(ctx context.Context) error {
 	if err := b.finish(ctx); err != nil {
 		return fmt.Errorf("build: %w", err)
@@ -351,7 +345,7 @@ func (b *Build) finish(ctx context.Context) error {
 	return b.root.Remove(journalName)
 }
 
-// each calls f for every file that was written, in order.
+// each calls f for every written file, in order.
 func (b *Build) each(f func(l *line) error) error {
 	return lines(io.NewSectionReader(b.record, 0, b.at), func(l *line) error {
 		if l.Name == "" {

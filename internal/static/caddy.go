@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// ticked gives a token of a Caddyfile without placeholders; false for one that
-// cannot be written.
+// ticked returns s as a token of a Caddyfile without placeholders. It returns false if
+// that is impossible.
 func ticked(s string) (string, bool) {
 	if strings.ContainsAny(s, "`{}\n\r") {
 		return "", false
 	}
 	if s == "" {
-		s = "-" // none
+		s = "-" // absent
 	}
 	return "`" + s + "`", true
 }
 
-// caddy writes what belongs into the site block of a Caddyfile.
+// caddy writes the snippet for the site block of a Caddyfile.
 func (b *Build) caddy(w *bufio.Writer) error {
 	fmt.Fprint(w, `# Made by millrace build, for Caddy 2.6 or later. Import this file in the block of
 # the site, beside its root and its file_server. It changes when documents do:
@@ -65,13 +65,13 @@ respond @millrace_hidden 404
 	return nil
 }
 
-// caddyRoute writes the route of the documents with one common header.
+// caddyRoute writes the route of documents with a common header.
 func caddyRoute(w *bufio.Writer, set int, fields []field, fixed bool) {
 	fmt.Fprintf(w, `
 @millrace_d%[1]d expression `+"`{millrace_kind} == \"d%[1]d\"`"+`
 route @millrace_d%[1]d {
 `, set)
-	coding := "" // said late: a file server that knew of it would send no length
+	coding := "" // set last, because the file server would otherwise send no Content-Length
 	for _, f := range fields {
 		if f.Name == acceptRanges {
 			continue
@@ -104,7 +104,7 @@ route @millrace_d%[1]d {
 		fmt.Fprintf(w, "\theader {\n\t\t%s %s\n\t\tdefer\n\t}\n", contentEncoding, coding)
 	}
 	if fixed {
-		// The file server knows another validator of the file.
+		// The file server has another validator for the file.
 		fmt.Fprintf(w, `	@millrace_rest%[1]d expression `+"`{millrace_tag} != \"\" && {http.request.header.If-Range} == {millrace_tag}`"+`
 	request_header @millrace_rest%[1]d -If-Range
 `, set)

@@ -15,8 +15,7 @@ const (
 	redirectsName = "_redirects"
 )
 
-// Limits of Cloudflare Pages. Netlify has none that is written down for
-// headers.
+// Limits of Cloudflare Pages. Netlify documents no limits for headers.
 const (
 	maxRules        = 100
 	maxRulesNetlify = 10_000
@@ -24,12 +23,11 @@ const (
 	maxRedirects    = 2000
 )
 
-// unsayable are the fields that the hosts do not let a _headers file decide:
-// Netlify lists Content-Encoding among them, and Cloudflare would code the
-// bytes once more.
+// unsayable are the fields that a _headers file must not set. Netlify ignores
+// Content-Encoding, and Cloudflare would compress the bytes again.
 var unsayable = map[string]bool{contentEncoding: true, acceptRanges: true}
 
-// sayable gives what a _headers file can say of a common header.
+// sayable returns the fields of a common header that a _headers file can set.
 func (b *Build) sayable(set int) (out []field) {
 	if set == 0 {
 		return nil
@@ -83,7 +81,7 @@ func (b *Build) hostFiles() ([]rule, error) {
 	return rules, b.ownFile(redirectsName, text.Bytes())
 }
 
-// theirs starts a file with what the site itself says in it.
+// theirs copies the site's own text to the start of a file.
 func theirs(to, own *bytes.Buffer) {
 	if own == nil || own.Len() == 0 {
 		return
@@ -95,7 +93,7 @@ func theirs(to, own *bytes.Buffer) {
 	to.WriteByte('\n')
 }
 
-// rulesOf counts the rules that the site itself has in a file.
+// rulesOf counts the site's own rules in a file.
 func (b *Build) rulesOf(name string) (n int) {
 	own := b.own[name]
 	if own == nil {
@@ -109,7 +107,7 @@ func (b *Build) rulesOf(name string) (n int) {
 	return n
 }
 
-// ownFile writes a file of the build's own, if there is anything to say in it.
+// ownFile writes a file of the build, if there is text for it.
 func (b *Build) ownFile(name string, text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -130,8 +128,8 @@ func (b *Build) ownFile(name string, text []byte) error {
 	return o.finish(time.Time{}, new(entry))
 }
 
-// headers finds the rules of the _headers file: patterns first, then what they
-// leave unsaid of each path, the root first, as far as there is place.
+// headers returns the rules of the _headers file: first patterns, then a rule for each
+// path that still lacks fields, the root first, up to the limit.
 func (b *Build) headers() ([]rule, error) {
 	place := b.most - b.rulesOf(headersName)
 	rules, err := b.wildcards()
@@ -156,10 +154,10 @@ func (b *Build) headers() ([]rule, error) {
 			}
 			switch {
 			case len(r.fields) == 0:
-			case len(rules) < place && !strings.Contains(r.path, ":"): // that would be a placeholder
+			case len(rules) < place && !strings.Contains(r.path, ":"): // a ":" starts a placeholder
 				rules = append(rules, r)
 			case l.Protocol != "":
-				b.Report.Unsaid++ // a page of the site says it in its head as well
+				b.Report.Unsaid++ // a page of the site has the links in its head, too
 			}
 			return nil
 		})
@@ -170,7 +168,7 @@ func (b *Build) headers() ([]rule, error) {
 	return rules, nil
 }
 
-// configure writes what the hosts read.
+// configure writes the configuration files of the hosts.
 func (b *Build) configure(ctx context.Context) error {
 	rules, err := b.hostFiles()
 	if err != nil {

@@ -16,28 +16,27 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Host answers as a static host would that is given the folder of a build, as
-// far as it is known how the host does it. It is an [http.RoundTripper] to that
-// host alone.
+// Host is an [http.RoundTripper] that simulates a static host with the folder of a build.
+// It answers requests to that host only.
 type Host struct {
 	Name   string // such as "netlify"
 	build  *Build
-	full   bool   // it says all that should be said
-	rules  []rule // else these fields
-	splat  bool   // it knows what ":splat" is
-	aside  bool   // it finds documents that are aside
-	dates  bool   // a 304 of a document has Last-Modified beside its ETag
-	strict bool   // every condition of a request has to hold for a 304, as with nginx as it comes
+	full   bool   // it sends all fields
+	rules  []rule // the fields it sends if full is false
+	splat  bool   // it replaces ":splat"
+	aside  bool   // it finds documents with a separate name
+	dates  bool   // a 304 of a document has Last-Modified in addition to ETag
+	strict bool   // a 304 needs every condition of the request, as with nginx by default
 }
 
-// The hosts that read a _headers file.
+// Hosts that read a _headers file.
 const (
 	netlify    = "netlify"
 	cloudflare = "cloudflare"
 )
 
-// Hosts gives the hosts for which a finished build has configuration, and one
-// that takes none. They answer as long as the build is not closed.
+// Hosts returns the hosts for which a finished build has configuration, and one that uses
+// none. Use them before Close.
 func (b *Build) Hosts() []*Host {
 	return []*Host{
 		{Name: netlify, build: b, rules: b.rules, aside: true},
@@ -48,7 +47,8 @@ func (b *Build) Hosts() []*Host {
 	}
 }
 
-// RoundTrip answers a request. Requests to other hosts are [millrace.ErrNotFound].
+// RoundTrip implements [http.RoundTripper]. For other hosts it returns
+// [millrace.ErrNotFound].
 func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
@@ -70,27 +70,27 @@ func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// maxReply is more than a checker reads of a body.
+// maxReply is the maximum size of a body in bytes. A checker reads less.
 const maxReply = 65 << 20
 
-// reply is a response in memory, as far as a checker reads it.
+// reply is a response in memory.
 type reply struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header gives the header.
+// Header implements [http.ResponseWriter].
 func (w *reply) Header() http.Header { return w.header }
 
-// WriteHeader notes the status.
+// WriteHeader implements [http.ResponseWriter].
 func (w *reply) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 }
 
-// Write keeps the body.
+// Write implements [http.ResponseWriter]. It drops what exceeds maxReply.
 func (w *reply) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.body.Len()+len(p) > maxReply {
@@ -99,7 +99,7 @@ func (w *reply) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// ServeHTTP answers a request of any host.
+// ServeHTTP answers a request whatever its host.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := h.build
 	p, ok := strings.CutPrefix(r.URL.EscapedPath(), b.prefix)
@@ -181,13 +181,13 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 	http.ServeContent(w, r, l.Name, info.ModTime(), f)
 }
 
-// dated says in a 304, too, when a file was modified.
+// dated adds Last-Modified to 304 responses.
 type dated struct {
 	http.ResponseWriter
 	modified time.Time
 }
 
-// WriteHeader adds the field.
+// WriteHeader implements [http.ResponseWriter].
 func (w dated) WriteHeader(status int) {
 	if status == http.StatusNotModified {
 		w.Header().Set("Last-Modified", w.modified.UTC().Format(http.TimeFormat))
@@ -195,13 +195,12 @@ func (w dated) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// find gives the line of the file that a host answers a path with, nil if there
-// is none.
+// find returns the record of the file for a path, nil if there is no file.
 func (h *Host) find(p string) (*line, error) {
 	b := h.build
 	name, err := fileOf(p)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no file has such a name
+		return nil, nil //nolint:nilerr // no file has the name
 	}
 	if b.blocked(name) == errFile && h.aside {
 		name = b.separateName(name)
@@ -214,7 +213,7 @@ func (h *Host) find(p string) (*line, error) {
 	stop := errors.New("found")
 	err = linesFrom(io.NewSectionReader(b.record, at.at, b.at-at.at), func(l *line) error {
 		if l.Name == "" {
-			return nil // the header that it has in common with others
+			return nil // the common header of the file
 		}
 		found = l
 		return stop
@@ -225,7 +224,7 @@ func (h *Host) find(p string) (*line, error) {
 	return found, nil
 }
 
-// folder reports whether a path is that of a folder with an index.
+// folder reports whether a path is a folder with an index.html.
 func (b *Build) folder(p string) bool {
 	name, err := fileOf(p + "/")
 	if err != nil {
@@ -235,7 +234,7 @@ func (b *Build) folder(p string) bool {
 	return ok && at.file && at.at > 0
 }
 
-// typeOf gives the media type that a host knows of a name.
+// typeOf returns the media type that hosts use for a name.
 func typeOf(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm":

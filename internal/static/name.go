@@ -16,8 +16,8 @@ const (
 	maxName    = 1024
 )
 
-// fileOf gives the name of the file for the path of a request, percent-encoded
-// and from the root of the folder. The path of a folder is its index.html.
+// fileOf returns the file name for a request path, which is percent-encoded and relative
+// to the root of the folder. The name for the path of a folder is its index.html.
 func fileOf(target string) (string, error) {
 	p, _, query := strings.Cut(target, "?")
 	if query {
@@ -49,7 +49,7 @@ func fileOf(target string) (string, error) {
 	return name, checkName(name)
 }
 
-// checkName says why a file cannot have a name on every host and file system.
+// checkName returns an error if a host or file system does not allow the name.
 func checkName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("its name has more than %d bytes", maxName)
@@ -78,8 +78,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// device reports whether Windows takes a name, whatever its extension, for a
-// device.
+// device reports whether name is a device name on Windows, with or without an extension.
 func device(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))
@@ -105,11 +104,10 @@ func cutAny(s string, prefixes ...string) (string, bool) {
 	return s, false
 }
 
-// fold gives what is the same for names that some file systems do not tell
-// apart.
+// fold returns a key that is equal for names that differ only in case.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// parents gives the folders that a file is in, the outermost first.
+// parents returns the folders of a file, the outermost first.
 func parents(name string) (dirs []string) {
 	for i, c := range name {
 		if c == '/' {
@@ -119,11 +117,11 @@ func parents(name string) (dirs []string) {
 	return dirs
 }
 
-// escaped gives a file's name as it stands in a URL.
+// escaped returns a file's name as it appears in a URL.
 func escaped(name string) string { return (&url.URL{Path: name}).EscapedPath() }
 
-// extensions gives what the last part of a path ends with, the longest first:
-// ".scp.zst" and ".zst".
+// extensions returns the extensions of a path, the longest first, such as ".scp.zst" and
+// ".zst".
 func extensions(p string) (out []string) {
 	base := path.Base(p)
 	for i := 1; i < len(base); i++ {

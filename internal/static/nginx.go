@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Content types are said by a location, all other fields by add_header.
+// A location sets the Content-Type; add_header sets all other fields.
 const (
 	contentType     = "Content-Type"
 	contentEncoding = "Content-Encoding"
@@ -16,8 +16,8 @@ const (
 	allowOrigin     = "Access-Control-Allow-Origin"
 )
 
-// quoted gives a string of nginx's configuration without its variables; false
-// for one that cannot be written, which has a dollar in it.
+// quoted returns s as a string of nginx's configuration without variables. It returns
+// false if s contains a dollar sign, which cannot be escaped.
 func quoted(s string) (string, bool) {
 	if strings.ContainsAny(s, "$\x00\n\r") {
 		return "", false
@@ -25,7 +25,7 @@ func quoted(s string) (string, bool) {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`, true
 }
 
-// uri gives the path of a request as servers compare it: decoded.
+// uri returns a request path as servers compare it: decoded.
 func (b *Build) uri(escapedPath string) string {
 	p, err := url.PathUnescape(b.prefix + escapedPath)
 	if err != nil {
@@ -34,12 +34,11 @@ func (b *Build) uri(escapedPath string) string {
 	return p
 }
 
-// nginxMaps writes what belongs into the http block: for each document, which
-// location it is served by, its file, its validator and its links.
+// nginxMaps writes the snippet for the http block. It maps each document to its location,
+// file, validator and links.
 //
-// A validator stands beside the date of the file that it is of, and is said of
-// no other: between a build and the next reload nobody gets new bytes under an
-// old tag.
+// A validator is only sent if the file has the date from the build. So new bytes never
+// get an old tag between a build and the next reload.
 func (b *Build) nginxMaps(w *bufio.Writer) error {
 	longest, n := 0, 0
 	err := b.each(func(l *line) error {
@@ -148,7 +147,7 @@ map "$request_method $millrace_same" $millrace_unmodified {
 	return nil
 }
 
-// nginxServer writes what belongs into the server block.
+// nginxServer writes the snippet for the server block.
 func (b *Build) nginxServer(w *bufio.Writer) error {
 	fmt.Fprintf(w, `# Made by millrace build. Include this file in the server block of nginx whose
 # root is the folder of the build, and nginx-http.conf in the http block. Both
@@ -183,7 +182,7 @@ location ^~ /.millrace/ {
 	return nil
 }
 
-// nginxLocation writes the location of the documents with one common header.
+// nginxLocation writes the location of documents with a common header.
 func (b *Build) nginxLocation(w *bufio.Writer, set int, fields []field) {
 	value := func(name string) string {
 		for _, f := range fields {
@@ -228,8 +227,8 @@ func (b *Build) nginxLocation(w *bufio.Writer, set int, fields []field) {
 	fmt.Fprint(w, "\tadd_header Last-Modified $millrace_modified;\n\tadd_header ETag $millrace_etag;\n\tadd_header Link $millrace_doclink;\n}\n")
 }
 
-// mustQuote quotes what protocols say of all their documents; a dollar, which none
-// has, becomes what a reader of a header can live with.
+// mustQuote quotes a value that protocols send with all documents. It replaces a dollar
+// sign, which no such value has.
 func mustQuote(s string) string {
 	q, ok := quoted(s)
 	if !ok {

@@ -16,25 +16,24 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What is in the hidden folder.
+// Files in the hidden folder.
 const (
 	hidden      = ".millrace"
-	recordName  = hidden + "/build.jsonl" // what the last build has written
-	journalName = hidden + "/journal"     // what this one has written so far, beside that
-	lockName    = hidden + "/lock"        // held by the build that is at work
+	recordName  = hidden + "/build.jsonl" // record of the last complete build
+	journalName = hidden + "/journal"     // files that the current build adds to the record
+	lockName    = hidden + "/lock"        // held by the running build
 	unfinished  = hidden + "/tmp-"
 )
 
-// recordFormat moves when a record is read in another way.
+// recordFormat is the version of the record's format.
 const recordFormat = 1
 
-// line is one line of a record, which has one for the format, then one for each
-// header that files have in common, before the first of them, and one for each
-// file.
+// line is one line of a record. The first line has the format. Then follow a line for each
+// file, and a line for each common header before its first file.
 type line struct {
 	Format int `json:"format,omitempty"` // on the first line
 
-	Header []field `json:"header,omitempty"` // the next header: they are counted from 1
+	Header []field `json:"header,omitempty"` // a common header; they are numbered from 1
 
 	Name string `json:"name,omitempty"`
 	Size int64  `json:"size,omitempty"`
@@ -42,19 +41,19 @@ type line struct {
 	entry
 }
 
-// entry is what a server should say of a file.
+// entry describes how a server should serve a file.
 type entry struct {
-	Path     string `json:"path,omitempty"`     // percent-encoded, as requests name it
+	Path     string `json:"path,omitempty"`     // percent-encoded request path
 	Protocol string `json:"protocol,omitempty"` // "" = the site's own file
-	Set      int    `json:"set,omitempty"`      // which header; 0 = none
-	Tag      string `json:"tag,omitempty"`      // ETag, with its quotes
-	Link     string `json:"link,omitempty"`     // all of the field, joined
-	Date     string `json:"date,omitempty"`     // Last-Modified, which is that of the file
-	// Immutable: no other bytes will ever have the name.
+	Set      int    `json:"set,omitempty"`      // number of the common header; 0 = none
+	Tag      string `json:"tag,omitempty"`      // ETag with quotes
+	Link     string `json:"link,omitempty"`     // value of the Link field
+	Date     string `json:"date,omitempty"`     // Last-Modified, equal to the file's modification time
+	// Immutable says that the bytes of the name never change.
 	Immutable bool `json:"immutable,omitempty"`
 }
 
-// separate reports whether a document is not where its path says.
+// separate reports whether the file's name does not follow from its path.
 func (l *line) separate() bool {
 	if l.Protocol == "" {
 		return false
@@ -63,13 +62,13 @@ func (l *line) separate() bool {
 	return err != nil || name != l.Name
 }
 
-// field is one field of a header.
+// field is a header field.
 type field struct {
 	Name  string `json:"n"`
 	Value string `json:"v"`
 }
 
-// key stands for a name.
+// key is the hash of a name.
 type key [8]byte
 
 func keyOf(name string) (k key) {
@@ -78,7 +77,7 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// lines calls f for every line of a record but the first.
+// lines calls f for every line of a record except the first.
 func lines(r io.Reader, f func(l *line) error) error {
 	first := true
 	return linesFrom(r, func(l *line) error {
@@ -93,7 +92,7 @@ func lines(r io.Reader, f func(l *line) error) error {
 	})
 }
 
-// linesFrom is lines in the middle of a record.
+// linesFrom calls f for every line that r still has.
 func linesFrom(r io.Reader, f func(l *line) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -118,7 +117,7 @@ func linesFrom(r io.Reader, f func(l *line) error) error {
 	}
 }
 
-// ours gives an error if the folder is not empty, and no build has made it.
+// ours returns an error if the folder is not empty and no build has made it.
 func (b *Build) ours() error {
 	for _, name := range []string{recordName, journalName} {
 		if _, err := b.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +141,7 @@ func (b *Build) ours() error {
 	return nil
 }
 
-// recall reads what earlier builds have written.
+// recall reads the names of the files that earlier builds have written.
 func (b *Build) recall() error {
 	f, err := b.root.Open(recordName)
 	switch {
@@ -175,7 +174,7 @@ func (b *Build) recall() error {
 	return err
 }
 
-// claim notes that a file is to become ours, before it is there.
+// claim adds a name to the journal before the file is created.
 func (b *Build) claim(name string) error {
 	k := keyOf(name)
 	if b.journalled[k] {
@@ -188,7 +187,7 @@ func (b *Build) claim(name string) error {
 	return nil
 }
 
-// sweep removes what earlier builds have written and this one has not.
+// sweep removes files of earlier builds that this build has not written.
 func (b *Build) sweep() error {
 	gone := func(name, sum string) error {
 		if at, ok := b.names[keyOf(fold(name))]; ok && at.exact == keyOf(name) && at.file {
@@ -200,7 +199,7 @@ func (b *Build) sweep() error {
 		if sum != "" && !b.journalled[keyOf(name)] {
 			if now, err := b.sumOf(name); err != nil || now != sum {
 				b.Report.leave(name, "", "foreign-file", "it is not removed: it is not what was written here any more")
-				return nil //nolint:nilerr // what cannot be read is not ours any more
+				return nil //nolint:nilerr // do not remove what cannot be read
 			}
 		}
 		if err := b.root.Remove(name); err != nil {
@@ -223,7 +222,7 @@ func (b *Build) sweep() error {
 			return err
 		}
 	}
-	// A build that was killed has left files that no record names.
+	// A build that crashed leaves files that only the journal names.
 	journal, err := b.root.ReadFile(journalName)
 	if err != nil {
 		return err
@@ -236,7 +235,7 @@ func (b *Build) sweep() error {
 	return nil
 }
 
-// prune removes the folders of a file as far as they are empty.
+// prune removes the folders of a file that are empty.
 func (b *Build) prune(name string) {
 	for _, dir := range slices.Backward(parents(name)) {
 		if b.root.Remove(dir) != nil {
@@ -245,7 +244,7 @@ func (b *Build) prune(name string) {
 	}
 }
 
-// sumOf gives the SHA-256 of a regular file in hex.
+// sumOf returns the SHA-256 of a regular file in hex.
 func (b *Build) sumOf(name string) (string, error) {
 	f, err := b.root.Open(name)
 	if err != nil {
@@ -259,7 +258,7 @@ func (b *Build) sumOf(name string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }
 
-// clear removes what a build that was killed had under way.
+// clear removes the temporary files of a build that crashed.
 func (b *Build) clear() error {
 	dir, err := b.root.Open(hidden)
 	if err != nil {
@@ -280,8 +279,8 @@ func (b *Build) clear() error {
 	return nil
 }
 
-// openJournal goes on with the journal of a build that was killed, but for a
-// line that was cut: it could be another name.
+// openJournal continues the journal of a build that crashed. It drops an incomplete last
+// line, which could be another name.
 func (b *Build) openJournal() (err error) {
 	b.journal, err = b.root.OpenFile(journalName, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {

@@ -2,7 +2,7 @@ package static
 
 import "github.com/millrace/millrace"
 
-// Report says what a build has done.
+// Report is the result of a build.
 type Report struct {
 	Written      int      `json:"written"`        // files that are new or have changed
 	Unchanged    int      `json:"unchanged"`      // files that have not changed
@@ -17,12 +17,12 @@ type Report struct {
 	Unsaid       int      `json:"headers_unsaid"` // documents for which the _headers file cannot set every field
 }
 
-// NewReport gives the report of a build that has done nothing.
+// NewReport returns an empty report.
 func NewReport() Report {
 	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []Left{}}
 }
 
-// Left is something that is not in the folder, or not as it should be.
+// Left is a path that has no file, or an incomplete one.
 type Left struct {
 	Path     string `json:"url"`                // path below the base URL
 	Protocol string `json:"protocol,omitempty"` // protocol of the document; absent for the site's own pages
@@ -30,7 +30,7 @@ type Left struct {
 	Reason   string `json:"reason"`
 }
 
-// most is how many names of one kind are in a report.
+// most is the maximum number of names of one kind in a report.
 const most = 1000
 
 func some(names []string, name string) []string {
@@ -40,7 +40,7 @@ func some(names []string, name string) []string {
 	return names
 }
 
-// Leave reports something of the site's own that is not to be added.
+// Leave reports one of the site's own files that is not added.
 func (r *Report) Leave(path string, err error) {
 	r.leave(path, "", millrace.ErrorCode(err), err.Error())
 }

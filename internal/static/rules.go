@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rule says fields of the header of every path that it matches, as a _headers
-// file does. Its path has one "*" at most, which stands for any characters.
+// rule is a rule of a _headers file: the fields of the paths that it matches. Its path has
+// at most one "*", which matches any characters.
 type rule struct {
 	path   string
 	fields []field
@@ -22,19 +22,18 @@ func (r *rule) matches(p string) bool {
 	return len(p) >= len(before)+len(after) && strings.HasPrefix(p, before) && strings.HasSuffix(p, after)
 }
 
-// tally is what is known of the paths that a pattern matches.
+// tally describes the paths that a pattern matches.
 type tally struct {
 	n      int
-	common []field // what all of them have
-	fixed  bool    // all of them are files of fixed bytes
+	common []field // fields that all of them have
+	fixed  bool    // all of them are immutable
 }
 
-// maxPatterns bounds the search for patterns.
+// maxPatterns is the maximum number of patterns to try.
 const maxPatterns = 4096
 
-// patterns gives the patterns below a prefix that match a path, without
-// knowledge of others: by extension, by extension in one folder, and by the
-// last part. What the host has elsewhere is not ours.
+// patterns returns the patterns below a prefix that match a path: by extension, by
+// extension in one folder, and by the last segment. None matches paths outside the prefix.
 func patterns(prefix, p string) (out []string) {
 	dir, base := path.Split(p)
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
@@ -50,8 +49,8 @@ func patterns(prefix, p string) (out []string) {
 	return out
 }
 
-// wildcards finds the patterns that say most of what documents have in common,
-// and nothing of any other file.
+// wildcards returns the patterns that set the most common fields of documents and match
+// no other file.
 func (b *Build) wildcards() ([]rule, error) {
 	known := make(map[string]*tally)
 	err := b.each(func(l *line) error {
@@ -90,8 +89,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	}
 	var found []rule
 	for p, t := range known {
-		// The name of a file of fixed bytes is another one after the next
-		// change, so that a rule of its own would be, too.
+		// An immutable file gets another name at the next change, and so would its rule.
 		if (t.n > 1 || t.fixed) && len(t.common) > 0 {
 			found = append(found, rule{p, t.common})
 		}
@@ -100,7 +98,7 @@ func (b *Build) wildcards() ([]rule, error) {
 		x, y := known[a.path], known[b.path]
 		switch {
 		case x.fixed != y.fixed:
-			return cmp.Compare(fixedLast(x), fixedLast(y)) // their number says nothing
+			return cmp.Compare(fixedLast(x), fixedLast(y)) // the number of such files is no measure
 		case x.fixed:
 			return cmp.Compare(a.path, b.path)
 		}
@@ -110,8 +108,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	for _, r := range found {
 		for _, other := range out {
 			if path.Ext(other.path) == path.Ext(r.path) {
-				// They may match the same path, and a field that two rules
-				// say is there twice.
+				// Both rules may match a path, which would get the field twice.
 				r.fields = without(r.fields, other.fields)
 			}
 		}
@@ -129,11 +126,11 @@ func fixedLast(t *tally) int {
 	return 0
 }
 
-// splat is how Cloudflare Pages writes, in a value, what a "*" stands for.
+// splat is the placeholder for what a "*" matches, in values of Cloudflare Pages.
 const splat = ":splat"
 
-// splatted gives the links of a file as a rule with that pattern says them of
-// all files of its kind, "" if none can.
+// splatted returns the Link field of a file in a form that fits all files of the pattern.
+// It returns "" if that is impossible.
 func (b *Build) splatted(pattern string, l *line) string {
 	if !b.splats || l.Link == "" || strings.Contains(l.Link, splat) {
 		return ""
@@ -147,7 +144,7 @@ func (b *Build) splatted(pattern string, l *line) string {
 	return link
 }
 
-// star gives what the "*" of a rule stands for in a path that it matches.
+// star returns what the "*" of a rule matches in a path.
 func (r *rule) star(p string) string {
 	before, after, wild := strings.Cut(r.path, "*")
 	if !wild {
@@ -156,7 +153,7 @@ func (r *rule) star(p string) string {
 	return p[len(before) : len(p)-len(after)]
 }
 
-// said gives the fields that a rule says of a path that it matches.
+// said returns the fields that a rule sets for a path that it matches.
 func (r *rule) said(p string, splats bool) []field {
 	if !splats {
 		return r.fields
@@ -168,7 +165,7 @@ func (r *rule) said(p string, splats bool) []field {
 	return out
 }
 
-// both gives the fields that are in a and in b.
+// both returns the fields that are in a and in b.
 func both(a, b []field) (out []field) {
 	for _, f := range a {
 		if slices.Contains(b, f) {
@@ -178,7 +175,7 @@ func both(a, b []field) (out []field) {
 	return out
 }
 
-// without gives the fields of a whose names are not in b.
+// without returns the fields of a whose names are not in b.
 func without(a, b []field) (out []field) {
 	for _, f := range a {
 		if !slices.ContainsFunc(b, func(g field) bool { return g.Name == f.Name }) {

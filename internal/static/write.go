@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// output is a file on its way. As long as its bytes are those that the file
-// has, nothing is written.
+// output is a file that is being written. It writes nothing as long as the bytes equal
+// those of the existing file.
 type output struct {
 	build *Build
 	name  string
 
 	begun bool
-	old   *os.File // what is there; nil = nothing, or other bytes
-	same  int64    // how many bytes are the same
+	old   *os.File // the existing file; nil = absent or different
+	same  int64    // number of equal bytes
 	tmp   *os.File
 	at    string // name of tmp
 	size  int64
@@ -32,7 +32,7 @@ type output struct {
 	mod   time.Time
 }
 
-// temporary makes a file that nobody sees.
+// temporary creates a file in the hidden folder.
 func (b *Build) temporary() (f *os.File, name string, err error) {
 	for i := 0; ; i++ {
 		name = fmt.Sprint(unfinished, i)
@@ -51,7 +51,7 @@ func (o *output) begin() error {
 	o.sum = sha256.New()
 	info, err := o.build.root.Lstat(o.name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // what is in the way shows when the file is placed
+		return nil //nolint:nilerr // placing the file reports what is in the way
 	}
 	o.mod = info.ModTime()
 	o.old, err = o.build.root.Open(o.name)
@@ -79,7 +79,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.tmp.Write(p)
 }
 
-// divert goes on in a temporary file, with the bytes that were the same.
+// divert switches to a temporary file, and copies the equal bytes to it.
 func (o *output) divert() (err error) {
 	if o.tmp != nil {
 		return nil
@@ -91,8 +91,8 @@ func (o *output) divert() (err error) {
 	return err
 }
 
-// commit puts the file under its name, unless it is there. modified is the time
-// that it gets; zero is that of the writing. It reports whether it was changed.
+// commit places the file unless it is unchanged. modified is its modification time; zero
+// is the current time. commit reports whether the file was changed.
 func (o *output) commit(modified time.Time) (bool, error) {
 	if err := o.begin(); err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (o *output) commit(modified time.Time) (bool, error) {
 	switch {
 	case !modified.IsZero():
 		if !o.mod.IsZero() && modified.Unix() <= o.mod.Unix() {
-			// Whoever goes by the date must see that the bytes are others.
+			// Clients that compare dates must see that the bytes have changed.
 			modified = o.mod.Truncate(time.Second).Add(time.Second)
 		}
 		o.mod = modified
@@ -126,8 +126,8 @@ func (o *output) commit(modified time.Time) (bool, error) {
 	return true, o.place()
 }
 
-// nameEntry renames the file, or keeps it for later when something is in its way
-// that will be removed.
+// place renames the file. If something that Finish will remove is in the way, place
+// postpones that.
 func (o *output) place() error {
 	b := o.build
 	if path.Dir(o.name) != hidden {
@@ -135,7 +135,7 @@ func (o *output) place() error {
 			return err
 		}
 	}
-	// Not every system renames what is open, or over what is.
+	// Some systems cannot rename open files, or replace them.
 	err := o.shut()
 	if err == nil {
 		err = b.root.MkdirAll(path.Dir(o.name), 0o755)
@@ -164,14 +164,14 @@ func (o *output) shut() error {
 	return errors.Join(errs...)
 }
 
-// finish commits a file and writes its line.
+// finish commits a file and writes its record.
 func (o *output) finish(modified time.Time, e *entry) error {
 	b := o.build
 	changed, err := o.commit(modified)
 	switch {
 	case err != nil && o.tmp != nil && b.inTheWay(o.name):
 		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at})
-		o.tmp = nil // not to be discarded
+		o.tmp = nil // discard keeps it
 		changed = true
 	case err != nil:
 		return err
@@ -193,7 +193,7 @@ func (o *output) finish(modified time.Time, e *entry) error {
 	return b.write(&line{Name: o.name, Size: o.size, Sum: hex.EncodeToString(o.sum.Sum(nil)), entry: *e})
 }
 
-// inTheWay reports whether a folder has the name of a file, or a file that of
+// inTheWay reports whether a folder has the name of the file, or a file has the name of
 // one of its folders.
 func (b *Build) inTheWay(name string) bool {
 	if info, err := b.root.Lstat(name); err == nil && info.IsDir() {
@@ -207,7 +207,7 @@ func (b *Build) inTheWay(name string) bool {
 	return false
 }
 
-// discard gives up what is not placed. It may be called at any time.
+// discard removes the file if it is not placed. It may be called several times.
 func (o *output) discard() error {
 	err := o.shut()
 	if o.tmp != nil {
