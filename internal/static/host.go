@@ -24,7 +24,7 @@ type Host struct {
 	full   bool   // it sends all fields
 	rules  []rule // the fields it sends if full is false
 	splat  bool   // it replaces ":splat"
-	aside  bool   // it finds documents with a separate name
+	separate  bool   // it finds documents with a separate name
 	dates  bool   // a 304 of a document has Last-Modified in addition to ETag
 	strict bool   // a 304 needs every condition of the request, as with nginx by default
 }
@@ -39,10 +39,10 @@ const (
 // none. Use them before Close.
 func (b *Build) Hosts() []*Host {
 	return []*Host{
-		{Name: netlify, build: b, rules: b.rules, aside: true},
-		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, aside: true},
-		{Name: "nginx", build: b, full: true, aside: true, dates: true},
-		{Name: "caddy", build: b, full: true, aside: true, dates: true},
+		{Name: netlify, build: b, rules: b.rules, separate: true},
+		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, separate: true},
+		{Name: "nginx", build: b, full: true, separate: true, dates: true},
+		{Name: "caddy", build: b, full: true, separate: true, dates: true},
 		{Name: "plain", build: b, strict: true},
 	}
 }
@@ -202,7 +202,7 @@ func (h *Host) find(p string) (*line, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // no file has the name
 	}
-	if b.blocked(name) == errFile && h.aside {
+	if b.blocked(name) == errFile && h.separate {
 		name = b.separateName(name)
 	}
 	at, ok := b.names[keyOf(fold(name))]
