@@ -71,7 +71,7 @@ type DiscoveredRobots struct {
 
 // NewDiscovery describes a site that was probed. The plan is that of a pull, which
 // does not look at a site as far.
-func NewDiscovery(site *discover.Site, purpose millrace.Purpose) *Discovery {
+func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discovery {
 	plan := site.Plan(nil)
 	if short := site.Short(all.Protocols()); short != nil {
 		will := short.Plan(nil)

@@ -29,7 +29,7 @@ const (
 
 // waysRecord is what a store has of the ways into a site.
 type waysRecord struct {
-	Site *discover.Site `json:"site"` // nil = nothing is remembered
+	Site *discover.SiteReport `json:"site"` // nil = nothing is remembered
 	// For whom they were looked for: another one may be let in elsewhere.
 	Purpose      millrace.Purpose `json:"purpose"`
 	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
@@ -64,7 +64,7 @@ type ways struct {
 	*sitePull
 	found  waysRecord
 	fresh  bool                  // found in this pull
-	was    *discover.Site        // what is remembered for too long to count, and has not failed
+	was    *discover.SiteReport  // what is remembered for too long to count, and has not failed
 	before map[string]wayFailure // as they were when the pull began
 }
 

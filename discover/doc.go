@@ -21,12 +21,12 @@
 // protocol that reports deletions if that saves more than it takes. It does not
 // measure a site without protocols.
 //
-// A [Site] is plain data and encodes as JSON. A program can store it, and plan
+// A [SiteReport] is plain data and encodes as JSON. A program can store it, and plan
 // again later without a request.
 //
 // # Choosing
 //
-// [Site.Plan] is pure. It compares the ways by bytes: those of bodies, and
+// [SiteReport.Plan] is pure. It compares the ways by bytes: those of bodies, and
 // [Model].Header for the header fields of each request and response. It ignores
 // delays between requests, which are the same for all ways. The cost of a refresh
 // assumes the share of changed pages that the model gives, and weighs in how

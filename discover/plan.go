@@ -108,7 +108,7 @@ func (l load) cost() protocol.Cost {
 // planner weighs the ways of one site.
 type planner struct {
 	Model
-	site  *Site
+	site  *SiteReport
 	page  load     // one page of HTML
 	open  []*quote // the ways that can be taken, in the order of the site
 	fills []string // see fill
@@ -129,7 +129,7 @@ type quote struct {
 
 // Plan chooses the ways to read a site by what they cost; nil is the zero
 // Model. See the package for how.
-func (s *Site) Plan(m *Model) *Plan {
+func (s *SiteReport) Plan(m *Model) *Plan {
 	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
 	plan := &Plan{Quotes: []Quote{}}
 	for i := range s.Ways {
@@ -168,7 +168,7 @@ func (p *planner) alone(w *Way) *quote {
 // pages returns how many pages a way is taken to have: those that it names, or
 // if that is not known those that the others name, or as many as it is asked
 // for in a first sync.
-func (s *Site) pages(w *Way) float64 {
+func (s *SiteReport) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
 		if o := s.Ways[i].Offer; w.Offer.Pages < 0 && o != nil {

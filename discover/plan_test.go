@@ -162,7 +162,7 @@ func TestPlan(t *testing.T) {
 		{"no way", []discover.Way{{Protocol: "crawl", Reason: "the root is no HTML: image/png", Allowed: true}}, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &discover.Site{Ways: c.ways, Page: cost(1, 12_000)}
+			s := &discover.SiteReport{Ways: c.ways, Page: cost(1, 12_000)}
 			p := s.Plan(c.model)
 			if got := line(p.First); got != c.first {
 				t.Errorf("first: %s; want %s\n%s", got, c.first, p.First.Why)
@@ -208,7 +208,7 @@ func line(r discover.Route) string {
 
 // What a plan costs is what its parts cost.
 func TestPlanCost(t *testing.T) {
-	s := &discover.Site{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
+	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(&discover.Model{Changed: 0.02})
 	moved := 1 - math.Pow(0.98, 1000) // something has changed, for sure
 	want := protocol.Cost{
@@ -231,7 +231,7 @@ func TestPlanCost(t *testing.T) {
 	if d := cmp.Diff(cost(1001, 240_000+20_000), p.Quotes[3].Refresh); d != "" {
 		t.Errorf("of the web (-want +got):\n%s", d)
 	}
-	arcs := (&discover.Site{Ways: []discover.Way{arc(), web()}, Page: cost(1, 12_000)}).Plan(nil)
+	arcs := (&discover.SiteReport{Ways: []discover.Way{arc(), web()}, Page: cost(1, 12_000)}).Plan(nil)
 	if d := cmp.Diff(cost(1001, 300_000+12_000_000), arcs.First.Cost); d != "" {
 		t.Errorf("of summaries and what fills them (-want +got):\n%s", d)
 	}
@@ -273,7 +273,7 @@ func TestPlanWhy(t *testing.T) {
 		},
 		{[]discover.Way{closed}, "no way is open: robots.txt disallows it", "no way is open: robots.txt disallows it"},
 	} {
-		p := (&discover.Site{Ways: c.ways, Page: cost(1, 12_000)}).Plan(nil)
+		p := (&discover.SiteReport{Ways: c.ways, Page: cost(1, 12_000)}).Plan(nil)
 		if d := cmp.Diff([]string{c.first, c.refresh}, []string{p.First.Why, p.Refresh.Why}); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
@@ -283,7 +283,7 @@ func TestPlanWhy(t *testing.T) {
 // A small site that seldom changes is probed and not read.
 func TestPlanQuiet(t *testing.T) {
 	few := func(w *discover.Way) { w.Offer.Pages = 10 }
-	s := &discover.Site{Ways: []discover.Way{but(tct(), few)}, Page: cost(1, 12_000)}
+	s := &discover.SiteReport{Ways: []discover.Way{but(tct(), few)}, Page: cost(1, 12_000)}
 	p := s.Plan(&discover.Model{Changed: 0.0001})
 	if c := p.Refresh.Cost; c.Bytes > 100 {
 		t.Errorf("a refresh that is mostly a 304: %v", c)
@@ -292,7 +292,7 @@ func TestPlanQuiet(t *testing.T) {
 
 // A site comes back from a store as it was.
 func TestSiteJSON(t *testing.T) {
-	s := &discover.Site{
+	s := &discover.SiteReport{
 		URL: "https://example.com/", Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000), Absent: []string{"arc"},
 		Licenses: []discover.License{{URL: "https://example.com/license", From: "Link"}},
 	}
@@ -300,7 +300,7 @@ func TestSiteJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back discover.Site
+	var back discover.SiteReport
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestSiteJSON(t *testing.T) {
 // Whatever a site claims, there is a plan and no panic.
 func FuzzPlan(f *testing.F) {
 	for _, w := range []discover.Way{scp(), openfeeder(), arc(), web()} {
-		b, err := json.Marshal(&discover.Site{Ways: []discover.Way{w, tct()}, Page: cost(1, 12_000)})
+		b, err := json.Marshal(&discover.SiteReport{Ways: []discover.Way{w, tct()}, Page: cost(1, 12_000)})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(b, math.NaN())
 	}
 	f.Fuzz(func(t *testing.T, data []byte, changed float64) {
-		var s discover.Site
+		var s discover.SiteReport
 		if json.Unmarshal(data, &s) != nil {
 			return
 		}
@@ -340,8 +340,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-func ExampleSite_Plan() {
-	s := &discover.Site{Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000)}
+func ExampleSiteReport_Plan() {
+	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(nil)
 	fmt.Println(p.First.Primary + ": " + p.First.Why)
 	fmt.Println(p.Refresh.Primary + ": " + p.Refresh.Why)

@@ -28,7 +28,7 @@ type prober struct {
 	root   *url.URL
 	robots *fetch.Robots
 	home   *document // what is at the root; nil: homeErr says why there is nothing
-	site   *Site
+	site   *SiteReport
 
 	homeErr error
 
@@ -44,7 +44,7 @@ type prober struct {
 // A way that something is wrong with is in the result, with the reason. The
 // error is about the whole site: an address that is none, or is refused, a
 // network or a server that does not answer, a robots.txt that is out of reach.
-func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*Site, error) {
+func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*SiteReport, error) {
 	l := &prober{}
 	if o != nil {
 		l.Options = *o
@@ -64,7 +64,7 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 	if l.root, err = url.Parse(canon.Origin(at) + "/"); err != nil {
 		return nil, fmt.Errorf("discover: %w: %w", err, millrace.ErrInvalid)
 	}
-	l.site = &Site{URL: l.root.String(), Time: l.Now().UTC().Truncate(time.Second), Ways: []Way{}}
+	l.site = &SiteReport{URL: l.root.String(), Time: l.Now().UTC().Truncate(time.Second), Ways: []Way{}}
 	l.site.Measured = l.site.Time
 	if client == nil {
 		client = fetch.New(nil).HTTP()

@@ -143,7 +143,7 @@ func publish(t testing.TB, n int, o protocol.PublisherOptions, protocols ...prot
 	return s
 }
 
-func probe(t *testing.T, url string, o *discover.Options) *discover.Site {
+func probe(t *testing.T, url string, o *discover.Options) *discover.SiteReport {
 	t.Helper()
 	if o == nil {
 		o = &discover.Options{}

@@ -123,7 +123,7 @@ func (w *Way) silent() bool {
 // Short returns the site as a quick look would have left it, with the ways that
 // it chooses from, or nil if a quick look would have looked everywhere. protocols
 // are the protocols of the look.
-func (s *Site) Short(protocols []protocol.Protocol) *Site {
+func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	web := s.Way(Web)
 	if web == nil || web.Offer == nil {
 		return nil
@@ -156,7 +156,7 @@ func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 // first way names the pages of the sitemaps. It brings them for less than a probe,
 // or for less than any way that fetches each page. And the overhead of its
 // refreshes costs less than a probe.
-func (s *Site) enough() bool {
+func (s *SiteReport) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {
 		if s.Ways[i].Open() {

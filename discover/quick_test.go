@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-func primaries(s *discover.Site) (names []string) {
+func primaries(s *discover.SiteReport) (names []string) {
 	for _, w := range s.Ways {
 		names = append(names, w.Protocol)
 	}

@@ -24,7 +24,7 @@ type Options struct {
 
 	// Previous is the result of an earlier probe of the same site, or nil. Probe
 	// checks each of its ways by one HEAD request and keeps their figures.
-	Previous *Site
+	Previous *SiteReport
 
 	MaxRequests int   // the most requests, without robots.txt; 0 = 60
 	MaxBytes    int64 // the most bytes of bodies, as sent; 0 = 16 MiB
@@ -33,7 +33,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// Quick ends the probe at the first way that brings every page, if further
-	// probing would probably cost more than other ways could save. Then Site.Quick
+	// probing would probably cost more than other ways could save. Then SiteReport.Quick
 	// is set.
 	Quick bool
 	// PolicyKnown says that the caller has read the policy documents and obeys
@@ -47,9 +47,9 @@ type Options struct {
 	Now      func() time.Time // nil = time.Now
 }
 
-// Site is the result of a probe. It is plain data and encodes as JSON; a decoded
-// Site has the same plans.
-type Site struct {
+// SiteReport is the result of a probe. It is plain data and encodes as JSON; a decoded
+// SiteReport has the same plans.
+type SiteReport struct {
 	URL  string    `json:"url"`  // of the root
 	Time time.Time `json:"time"` // of the probe
 	// Measured is the time of the oldest figures. It is before Time if figures of an
@@ -104,7 +104,7 @@ type Way struct {
 }
 
 // label returns the name of a way for people.
-func (s *Site) label(name string) string {
+func (s *SiteReport) label(name string) string {
 	if w := s.Way(name); w != nil {
 		return cmp.Or(w.Label, name)
 	}
@@ -135,7 +135,7 @@ type License struct {
 }
 
 // Way returns a way by its name, or nil if the site does not have it.
-func (s *Site) Way(name string) *Way {
+func (s *SiteReport) Way(name string) *Way {
 	for i := range s.Ways {
 		if s.Ways[i].Protocol == name {
 			return &s.Ways[i]

@@ -71,7 +71,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 }
 
 // closed says why no way is open, each reason once.
-func (s *Site) closed() string {
+func (s *SiteReport) closed() string {
 	var reasons []string
 	ways := map[string][]string{}
 	for _, w := range s.Ways {

@@ -49,7 +49,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	if c.Dashboard == "" {
 		return nil
 	}
-	site := &dashboard.Site{
+	site := &dashboard.SiteOptions{
 		Name: from.Name, Base: from.Base, Docs: s.docs, ExternalPages: o.Origin == nil && from.Files == nil, Pages: s.site, Server: s.Server,
 		LastScan: from.lastScan, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{

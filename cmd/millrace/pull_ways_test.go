@@ -25,9 +25,9 @@ func wayNames(r agent.Report) (names []string) {
 
 // waysRecord is the record of a site's ways in a mirror.
 type waysRecord struct {
-	Site         *discover.Site   `json:"site"`
-	Purpose      millrace.Purpose `json:"purpose"`
-	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
+	Site         *discover.SiteReport `json:"site"`
+	Purpose      millrace.Purpose     `json:"purpose"`
+	IgnorePolicy bool                 `json:"ignore_policy,omitempty"`
 	Failed       map[string]struct {
 		Why   string    `json:"why"`
 		Time  time.Time `json:"time"`

@@ -37,8 +37,8 @@ func (a *alone) Site() millrace.Site { return a.site }
 // Scan implements [millrace.View].
 func (a *alone) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
-		identity, after := canon.Relative(a.site.Base, a.page.URL), canon.Relative(a.site.Base, s.After)
-		if s.Section != "" && s.Section != a.page.Section || after != "" && (s.Order != millrace.ByURL || identity <= after) {
+		pagePath, after := canon.Relative(a.site.Base, a.page.URL), canon.Relative(a.site.Base, s.After)
+		if s.Section != "" && s.Section != a.page.Section || after != "" && (s.Order != millrace.ByURL || pagePath <= after) {
 			return
 		}
 		p := a.page.Clone()
@@ -151,13 +151,13 @@ type filer interface {
 // of this page alone. If there are none, it returns the page's part of a document
 // of many pages.
 func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
-	identity := canon.Relative(a.site.Base, a.page.URL)
+	pagePath := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document
 	for doc, err := range proto.All(ctx, a) {
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case doc.Page == identity && doc.Variant == "":
+		case doc.Page == pagePath && doc.Variant == "":
 			paths = append(paths, doc.Path)
 		case doc.Large && large == nil:
 			large = doc

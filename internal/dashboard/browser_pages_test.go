@@ -12,7 +12,7 @@ func TestRealBrowserContent(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
 	seed(t, o.handbook, 20)
-	b := newBoard(t, o.Site, seedTime)
+	b := newBoard(t, o.SiteOptions, seedTime)
 	open := chromium(t)
 	for _, view := range []struct {
 		name, theme string

@@ -17,7 +17,7 @@ import (
 )
 
 // gated is the site of seed with a policy, rules, and a protocol that is off.
-func gated(t *testing.T, s *Site) *Site {
+func gated(t *testing.T, s *SiteOptions) *SiteOptions {
 	t.Helper()
 	table, err := bots.New(nil)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestRealBrowserService(t *testing.T) {
 			whole.ServeHTTP(w, r)
 		})
 	}
-	b := newBoard(t, gated(t, h.Site), time.Time{})
+	b := newBoard(t, gated(t, h.SiteOptions), time.Time{})
 	open := chromium(t)
 	for _, view := range []struct {
 		name, theme string

@@ -56,7 +56,7 @@ type board struct {
 }
 
 // newBoard starts a dashboard of a site. If now is zero, its clock is the real one.
-func newBoard(t testing.TB, s *Site, now time.Time) *board {
+func newBoard(t testing.TB, s *SiteOptions, now time.Time) *board {
 	t.Helper()
 	hash, err := HashPassword(boardPassword)
 	if err != nil {
@@ -290,7 +290,7 @@ func (w *window) dress(width int64, theme string) {
 }
 
 // seeded is the handbook after some weeks with machines.
-func seeded(t *testing.T) *Site {
+func seeded(t *testing.T) *SiteOptions {
 	t.Helper()
 	h := newHandbook(t, "https://handbook.test/", false)
 	seed(t, h, 35)
@@ -300,5 +300,5 @@ func seeded(t *testing.T) *Site {
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
 		}
 	}
-	return h.Site
+	return h.SiteOptions
 }

@@ -69,7 +69,7 @@ func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 // run checks protocols in the background, one after the other, except those with a
 // running check. It closes the channel at the end. Checks continue if the request
 // is canceled.
-func (v *CheckResults) run(ctx context.Context, config int, s *Site, protocols []protocol.Protocol) <-chan struct{} {
+func (v *CheckResults) run(ctx context.Context, config int, s *SiteOptions, protocols []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
 	v.mu.Lock()
@@ -98,7 +98,7 @@ func (v *CheckResults) run(ctx context.Context, config int, s *Site, protocols [
 }
 
 // runCheck checks one protocol of the current edition, without the network.
-func runCheck(ctx context.Context, s *Site, proto protocol.Protocol) (is *checkResult) {
+func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is *checkResult) {
 	is = &checkResult{At: time.Now()}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -31,7 +31,7 @@ import (
 
 // handbook is a site of a folder in a real store, published in every protocol.
 type handbook struct {
-	*Site
+	*SiteOptions
 	dir   string
 	store *memory.Store
 	from  edition.Source
@@ -110,7 +110,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
+	h.SiteOptions = &SiteOptions{Name: "handbook", Base: base, Docs: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
@@ -147,7 +147,7 @@ func TestVerdicts(t *testing.T) {
 			h := newHandbook(t, tt.base, tt.guarded)
 			v := NewCheckResults()
 			start := time.Now()
-			<-v.run(t.Context(), 0, h.Site, h.Protocols)
+			<-v.run(t.Context(), 0, h.SiteOptions, h.Protocols)
 			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
 			for _, proto := range h.Protocols {
 				is, running := v.of(proto.Name)
@@ -182,7 +182,7 @@ func TestVerdictsBeside(t *testing.T) {
 	h.Gateway = func() http.Handler { return inside }
 	for _, h.ExternalPages = range []bool{false, true} {
 		v := NewCheckResults()
-		<-v.run(t.Context(), 0, h.Site, h.Protocols)
+		<-v.run(t.Context(), 0, h.SiteOptions, h.Protocols)
 		for _, proto := range h.Protocols {
 			is, _ := v.of(proto.Name)
 			if is == nil || is.Err != nil || !is.Result.Found || is.Result.Must.Pass == 0 {
@@ -211,13 +211,13 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 		"fails":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		"is busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
 	} {
-		s := *h.Site
+		s := *h.SiteOptions
 		s.Gateway = func() http.Handler { return broken }
 		if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil || is.Result != nil {
 			t.Errorf("a site that %s: %+v", name, is)
 		}
 	}
-	s := *h.Site
+	s := *h.SiteOptions
 	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.Gateway = func() http.Handler { return hangs }
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -226,7 +226,7 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 		t.Error("a site that hangs has a verdict")
 	}
 	bare := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
-	s = *h.Site
+	s = *h.SiteOptions
 	s.Server = bare
 	if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil {
 		t.Error("what is not published has a verdict")

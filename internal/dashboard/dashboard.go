@@ -39,7 +39,7 @@ type Options struct {
 // Dashboard serves the pages. It is an [http.Handler]. It trusts the address in
 // [http.Request.RemoteAddr].
 type Dashboard struct {
-	site         *Site
+	site         *SiteOptions
 	path         string
 	password     password
 	sessions     *Sessions
@@ -57,7 +57,7 @@ type Dashboard struct {
 }
 
 // New returns a dashboard. The error is [millrace.ErrInvalid].
-func New(site *Site, o *Options) (*Dashboard, error) {
+func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Log, now: o.Now,
 		crossing: http.NewCrossOriginProtection(), checks: o.CheckResults,

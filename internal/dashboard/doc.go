@@ -4,5 +4,5 @@
 // nothing from other servers.
 //
 // A page is a handler in page_NAME.go and a template in templates/NAME.html.
-// routes.go lists all of them. The data comes from [Site].
+// routes.go lists all of them. The data comes from [SiteOptions].
 package dashboard

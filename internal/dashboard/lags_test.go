@@ -20,7 +20,7 @@ func TestTold(t *testing.T) {
 		{Exporter: "webhook https://hooks.example", Events: 678, Since: seedTime.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: 500 <b>Internal</b>\x1b Server Error", Refused: 3, Lost: 4},
 	}
 	h.Lags = func(context.Context) []analytics.Lag { return told }
-	v := owner(t, h.Site)
+	v := owner(t, h.SiteOptions)
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
 	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="lags"`} {
 		if !strings.Contains(body, want) {
@@ -49,7 +49,7 @@ func TestRealBrowserTold(t *testing.T) {
 			{Exporter: "webhook https://hooks.example", Events: 678_901, Since: now.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: hooks.example is resting after 15 failures in a row; next try in 4m30s", Refused: 3, Lost: 4},
 		}
 	}
-	b := newBoard(t, h.Site, now)
+	b := newBoard(t, h.SiteOptions, now)
 	open := chromium(t)
 	for _, view := range []struct {
 		name, theme string

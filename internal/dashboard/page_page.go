@@ -25,12 +25,12 @@ const (
 // onePage is one page of the site.
 type onePage struct {
 	Page     *millrace.Page
-	Identity string
+	Path     string
 	URL      string // its public URL
 	As       string
 	HasHTML  bool // the source has HTML
 	Words    int
-	Weight   millrace.HTMLSize
+	HTMLSize millrace.HTMLSize
 	Asked    []store.Event // the last requests for it
 	Slow     bool          // the search for them timed out
 
@@ -118,14 +118,14 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 		return nil, nil, err
 	}
 	p := &onePage{
-		Page: page, Identity: canon.Relative(v.Site().Base, page.URL), URL: page.URL,
+		Page: page, Path: canon.Relative(v.Site().Base, page.URL), URL: page.URL,
 		HasHTML: d.site.Original != nil, Words: len(strings.Fields(page.Text())),
 	}
-	weights, err := d.site.Pages.HTMLSizes(ctx, []string{p.Identity})
+	weights, err := d.site.Pages.HTMLSizes(ctx, []string{p.Path})
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Weight = weights[0]
+	p.HTMLSize = weights[0]
 	return v, p, nil
 }
 
@@ -137,7 +137,7 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	q := store.EventQuery{Newest: true, Path: p.Identity, From: d.now().Add(-trafficTime), Limit: 12}
+	q := store.EventQuery{Newest: true, Path: p.Path, From: d.now().Add(-trafficTime), Limit: 12}
 	for e, err := range d.site.Usage.Events(limited, d.site.Name, q) {
 		switch {
 		case err == nil:

@@ -54,7 +54,7 @@ type pagesOrder struct{ Order, Label string }
 
 // pageRow is one page of the list.
 type pageRow struct {
-	Identity   string
+	Path       string
 	Title      string
 	Kind       millrace.PageKind
 	Section    string
@@ -107,7 +107,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reply{Data: p}, d.weighRows(r.Context(), p.Rows, top)
+	return &reply{Data: p}, d.completeRows(r.Context(), p.Rows, top)
 }
 
 // mostRead returns the pages with most requests.
@@ -123,12 +123,12 @@ func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
 	return top, nil
 }
 
-// weighRows adds the HTML size and the traffic of pages.
-func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.TopItem) error {
+// completeRows adds the HTML size and the traffic of pages.
+func (d *Dashboard) completeRows(ctx context.Context, rows []pageRow, top []store.TopItem) error {
 	at := make(map[string]int, len(rows))
 	urls := make([]string, len(rows))
 	for i, row := range rows {
-		at[row.Identity], urls[i] = i, row.Identity
+		at[row.Path], urls[i] = i, row.Path
 	}
 	for _, item := range top {
 		if i, ok := at[item.Name]; ok {
@@ -148,7 +148,7 @@ func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.T
 // add adds a page.
 func (p *pagesPage) add(page *millrace.Page) {
 	p.Rows = append(p.Rows, pageRow{
-		Identity: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified,
+		Path: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified,
 	})
 }
 
@@ -184,11 +184,11 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 		if err != nil {
 			return err
 		}
-		identity := canon.Relative(p.Site.Base, page.URL)
-		if prefix != "" && !strings.HasPrefix(identity, prefix) {
+		pagePath := canon.Relative(p.Site.Base, page.URL)
+		if prefix != "" && !strings.HasPrefix(pagePath, prefix) {
 			return nil
 		}
-		if prefix == "" && !hasAll(strings.ToLower(page.Title)+" "+strings.ToLower(identity), words) {
+		if prefix == "" && !hasAll(strings.ToLower(page.Title)+" "+strings.ToLower(pagePath), words) {
 			continue
 		}
 		if len(p.Rows) == pagesShown {
@@ -196,7 +196,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 			return nil
 		}
 		p.add(page)
-		last = identity
+		last = pagePath
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopIt
 		page, err := v.Page(ctx, millrace.Ref{URL: item.Name})
 		switch {
 		case errors.Is(err, millrace.ErrNotFound):
-			p.Rows = append(p.Rows, pageRow{Identity: item.Name, Gone: true})
+			p.Rows = append(p.Rows, pageRow{Path: item.Name, Gone: true})
 		case err != nil:
 			return err
 		default:

@@ -74,7 +74,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	case d.site.SaveRules == nil:
 		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: the server has no configuration file.")}, nil
 	case f.InForce:
-		return &reply{To: withQuery("/page", "url", p.Identity, "as", asRules), Message: done("Nothing to save: these rules are in use.")}, nil
+		return &reply{To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Nothing to save: these rules are in use.")}, nil
 	}
 	keep, err := selectors(q.Get("keep"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}
 	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))
 	return &reply{
-		To: withQuery("/page", "url", p.Identity, "as", asRules), Message: done("Saved in the configuration file. The pages are made again by these rules; machines see them as soon as that is done."),
+		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The pages are made again by these rules; machines see them as soon as that is done."),
 	}, nil
 }
 

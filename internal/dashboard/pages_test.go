@@ -153,7 +153,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed(t, o.handbook, 3)
-	v := newSurfer(t, newBoard(t, o.Site, seedTime))
+	v := newSurfer(t, newBoard(t, o.SiteOptions, seedTime))
 	rows := func(body string) []string {
 		var out []string
 		for _, m := range regexp.MustCompile(`<span class="address">([^<]*)</span>`).FindAllStringSubmatch(body, -1) {
@@ -195,7 +195,7 @@ func TestPageForms(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{false, true} {
 		h := newHandbook(t, "https://handbook.test/", guarded)
-		b := newBoard(t, h.Site, seedTime)
+		b := newBoard(t, h.SiteOptions, seedTime)
 		view := h.Server.Current().View
 		page, err := view.Page(t.Context(), millrace.Ref{URL: "/about/"})
 		if err != nil {
@@ -231,7 +231,7 @@ func TestPageForms(t *testing.T) {
 func TestPageRules(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
-	v := newSurfer(t, newBoard(t, o.Site, seedTime))
+	v := newSurfer(t, newBoard(t, o.SiteOptions, seedTime))
 	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Origin of the fields")
 	v.holds(v.get("page", "url", "/about/", "as", asHTML), "site-footer", "tag footer", "Try to keep")
 	tried := v.get("page", "url", "/promo.html", "as", asRules, "keep", "", "drop", ".promo\n\n .nowhere ")

@@ -18,7 +18,7 @@ import (
 )
 
 // owner is somebody who is logged in to the dashboard of a site.
-func owner(t *testing.T, s *Site) *guest {
+func owner(t *testing.T, s *SiteOptions) *guest {
 	t.Helper()
 	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	server := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
-	s := &Site{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Server: server, Gateway: h.Gateway, Key: h.Key}
+	s := &SiteOptions{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Server: server, Gateway: h.Gateway, Key: h.Key}
 	v := owner(t, s)
 	for path, want := range map[string]string{
 		"/changes": "added", "/searches": emptyList, "/protocols": "<h1>", "/policy": emptyList,
@@ -95,7 +95,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}) != nil {
 		t.Fatal("no key")
 	}
-	v := owner(t, h.Site)
+	v := owner(t, h.SiteOptions)
 	pages := []string{
 		"/changes?what=%3Cscript%3E&before=5", "/searches?days=-1", "/searches?days=zzz", "/protocols?days=99999999999999999999",
 		"/errors?reason=" + url.QueryEscape("<script>"), "/errors?part=999999", "/errors?part=3", "/unusual?days=30", "/policy",
@@ -160,7 +160,7 @@ func TestHashedSearches(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Usage = h.store
-	v := owner(t, h.Site)
+	v := owner(t, h.SiteOptions)
 	record := func(queries ...string) {
 		t.Helper()
 		for _, q := range queries {
@@ -202,9 +202,9 @@ func TestCheckGoesOn(t *testing.T) {
 			whole.ServeHTTP(w, r)
 		})
 	}
-	v := owner(t, h.Site)
+	v := owner(t, h.SiteOptions)
 	token := v.token("/protocols")
-	first := v.d.checks.run(t.Context(), v.d.config, h.Site, h.Protocols)
+	first := v.d.checks.run(t.Context(), v.d.config, h.SiteOptions, h.Protocols)
 	<-come
 	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
 	if w.Code != http.StatusSeeOther {
@@ -226,8 +226,8 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Protocols = h.Protocols[:2]
-	v := owner(t, h.Site)
-	<-v.d.checks.run(t.Context(), v.d.config, h.Site, h.Protocols)
+	v := owner(t, h.SiteOptions)
+	<-v.d.checks.run(t.Context(), v.d.config, h.SiteOptions, h.Protocols)
 	before := func(want int) {
 		t.Helper()
 		reply, err := v.d.protocols(httptest.NewRequest(http.MethodGet, "/protocols", http.NoBody))
@@ -248,7 +248,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 		}
 	}
 	before(0)
-	next, err := New(h.Site, &Options{
+	next, err := New(h.SiteOptions, &Options{
 		Path: boardPath, Password: cheap(), Sessions: v.d.sessions, CheckResults: v.d.checks,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})

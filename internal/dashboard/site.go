@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Site is the data of the dashboard, and what it may change. Pages omit nil values,
+// SiteOptions is the data of the dashboard, and what it may change. Pages omit nil values,
 // or say so.
-type Site struct {
+type SiteOptions struct {
 	Name string // of the site in the store
 	Base string // base URL of the site's pages
 	Docs string // base URL of the machine documents

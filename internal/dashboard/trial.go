@@ -24,7 +24,7 @@ const (
 
 // original returns the HTML of a page, and its extraction options without rules.
 // ErrNotFound: no HTML is stored.
-func (s *Site) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
+func (s *SiteOptions) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
 	if s.Original == nil {
 		return nil, nil, "", millrace.ErrNotFound
 	}
@@ -52,12 +52,12 @@ type trial struct {
 
 // compared is one page by the rules in use and by other rules.
 type compared struct {
-	Identity, Title string
-	Now, Then       int // words of the content
-	Same            bool
-	Reason          error // why there is no content by the other rules; nil = there is some
-	Before, After   []diffLine
-	Result          *extract.Result // by the other rules
+	Path, Title   string
+	Now, Then     int // words of the content
+	Same          bool
+	Reason        error // why there is no content by the other rules; nil = there is some
+	Before, After []diffLine
+	Result        *extract.Result // by the other rules
 
 	now, then []string // lines of Markdown
 }
@@ -90,7 +90,7 @@ func (t *trial) Emptied() (n int) {
 
 // try compares the rules in use with other rules, on a page and on a sample of the
 // site.
-func (s *Site) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
+func (s *SiteOptions) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
 	other := *now
 	other.Keep, other.Drop = keep, drop
 	is, err := extract.NewRules(now)
@@ -134,12 +134,12 @@ func (s *Site) try(ctx context.Context, v millrace.View, page *millrace.Page, no
 			break
 		}
 	}
-	slices.SortStableFunc(t.Others, func(a, b *compared) int { return b.weight() - a.weight() })
+	slices.SortStableFunc(t.Others, func(a, b *compared) int { return b.difference() - a.difference() })
 	return t, nil
 }
 
-// weight is the difference in words.
-func (c *compared) weight() int {
+// difference is the difference in words.
+func (c *compared) difference() int {
 	n := c.Now - c.Then
 	if n < 0 {
 		n = -n
@@ -151,12 +151,12 @@ func (c *compared) weight() int {
 }
 
 // compare extracts a page by both rules.
-func (s *Site) compare(ctx context.Context, page *millrace.Page, now, then *extract.Rules) (*compared, error) {
+func (s *SiteOptions) compare(ctx context.Context, page *millrace.Page, now, then *extract.Rules) (*compared, error) {
 	data, o, name, err := s.original(ctx, page)
 	if err != nil {
 		return nil, err
 	}
-	c := &compared{Identity: canon.Relative(s.Base, canon.Absolute(s.Base, page.URL)), Title: page.Title}
+	c := &compared{Path: canon.Relative(s.Base, canon.Absolute(s.Base, page.URL)), Title: page.Title}
 	for i, rules := range []*extract.Rules{now, then} {
 		o.Rules = rules
 		res, err := extract.HTML(ctx, data, name, o)

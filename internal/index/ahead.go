@@ -12,33 +12,33 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// item is a page that the index takes in.
+// item is a page to index.
 type item struct {
 	url, version string
 	gone         bool
-	page         *millrace.Page // nil = it is fetched if its version differs
+	page         *millrace.Page // nil = fetch it if its version differs
 	list         []leaf
-	texts        []byte // of the passages, as they are stored
+	texts        []byte // the stored texts of the passages
 	err          error
 	once         sync.Once
 	weight       int // in units of aheadUnit
 }
 
-// leaf is a passage of it.
+// leaf is a passage of an item.
 type leaf struct {
 	chunk.Passage
 	hash int64
-	// What is written, once it is ready: of a page that the index has, only for
-	// passages that differ.
+	// What is written, once ready is set. For a page in the index, only changed passages
+	// are analysed.
 	ready bool
 	entry search.Entry
 	print int64
 }
 
-// cut divides the page.
+// cut divides the page into passages.
 func (it *item) cut() {
 	if it.page.Kind == millrace.Archive {
-		return // which only points at other pages
+		return // the page only points at other pages
 	}
 	list := chunk.Passages(it.page)
 	it.list = make([]leaf, len(list))
@@ -50,17 +50,17 @@ func (it *item) cut() {
 	}
 }
 
-// text returns what is searched of a passage.
+// text returns the searchable text of a passage.
 func (it *item) text(l *leaf) search.Text {
 	return search.Text{Title: it.page.Title, Language: it.page.Language, Headings: slices.Concat(l.Headings, l.Inside), Text: l.Text}
 }
 
-// analyse makes what is written of a passage.
+// analyse computes what is written of a passage.
 func (l *leaf) analyse(x *search.Indexer, t search.Text) {
 	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
 
-// whole cuts the page and analyses all of it, once.
+// whole divides the page and analyses all passages, once.
 func (it *item) whole(x *search.Indexer) {
 	it.once.Do(func() {
 		it.cut()
@@ -73,17 +73,16 @@ func (it *item) whole(x *search.Indexer) {
 	})
 }
 
-// Bounds of what waits to be written.
+// Limits of the items that wait to be written.
 const (
 	aheadPages   = 64
 	aheadUnit    = 16 << 10 // bytes; there are as many units as pages
-	aheadWorkers = 3        // processors beside the one that writes
+	aheadWorkers = 3        // goroutines besides the writer
 )
 
-// ahead reads pages and analyses them on the other processors while one writes:
-// analysing takes as long as writing. It goes on between two transactions. The
-// result depends on the page alone, so that the index does not depend on who
-// analysed it.
+// ahead reads and analyses pages on other processors while one writes, because analysis
+// takes as long as writing. It continues between transactions. The result depends only on
+// the page, not on who analysed it.
 func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -129,7 +128,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 			if !yield(it, it.err) {
 				return
 			}
-			it.page, it.list, it.texts = nil, nil, nil // it may still be among the jobs
+			it.page, it.list, it.texts = nil, nil, nil // the item may still be among the jobs
 			for range it.weight {
 				<-units
 			}
@@ -140,7 +139,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 	}
 }
 
-// size returns the bytes of the text of blocks.
+// size returns the size of the text of blocks in bytes.
 func size(blocks []millrace.Block) (n int) {
 	for i := range blocks {
 		b := &blocks[i]

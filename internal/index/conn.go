@@ -6,18 +6,18 @@ import (
 	"errors"
 )
 
-// scanner copies the columns of one row.
+// scanner copies the columns of a row.
 type scanner func(dest ...any) error
 
-// conn is one connection with its prepared statements. Statements run without
-// the caller's context, for which the driver would start a goroutine each:
-// callers look at their contexts between two statements.
+// conn is a connection with its prepared statements. Statements run without the caller's
+// context, because the driver would start a goroutine for each. Callers check their
+// contexts between statements.
 type conn struct {
 	c     *sql.Conn
 	stmts map[string]*sql.Stmt
 }
 
-// connect opens a connection with the given pragmas.
+// connect opens a connection with the pragmas.
 func connect(ctx context.Context, db *sql.DB, pragmas ...string) (*conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -38,8 +38,7 @@ func (c *conn) close() error {
 	return c.c.Close()
 }
 
-// within runs f in a transaction that begin opens. It keeps everything that f
-// did, or nothing.
+// within runs f in a transaction, which begin opens. If f fails, within undoes all changes.
 func (c *conn) within(ctx context.Context, begin string, f func() error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,7 +48,7 @@ func (c *conn) within(ctx context.Context, begin string, f func() error) (err er
 	}
 	defer func() {
 		if err != nil {
-			// SQLite may have rolled back already, on a full disk for example.
+			// SQLite may have rolled back already, for example if the disk is full.
 			_, _ = c.exec("ROLLBACK")
 		}
 	}()
@@ -63,7 +62,7 @@ func (c *conn) within(ctx context.Context, begin string, f func() error) (err er
 	return err
 }
 
-// stmt prepares a statement once.
+// stmt returns the prepared statement of a query.
 func (c *conn) stmt(query string) (*sql.Stmt, error) {
 	if st := c.stmts[query]; st != nil {
 		return st, nil
@@ -84,7 +83,7 @@ func (c *conn) exec(query string, args ...any) (sql.Result, error) {
 	return st.ExecContext(context.Background(), args...)
 }
 
-// run runs statements that need the same arguments.
+// run runs statements that have the same arguments.
 func (c *conn) run(args []any, queries ...string) error {
 	for _, q := range queries {
 		if _, err := c.exec(q, args...); err != nil {
@@ -94,7 +93,7 @@ func (c *conn) run(args []any, queries ...string) error {
 	return nil
 }
 
-// row reads one row. If there is no row, the error is sql.ErrNoRows.
+// row reads one row. If there is no row, row returns sql.ErrNoRows.
 func (c *conn) row(query string, args []any, dest ...any) error {
 	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
 	if err != nil {
@@ -103,10 +102,10 @@ func (c *conn) row(query string, args []any, dest ...any) error {
 	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// errEnough ends the reading of rows early, without an error.
+// errEnough stops rows without an error.
 var errEnough = errors.New("enough rows")
 
-// rows reads rows. f must not use the connection: the rows are open.
+// rows calls f for each row. f must not use the connection, because the rows are open.
 func (c *conn) rows(query string, args []any, f func(scan scanner) error) error {
 	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
 	if err != nil {
@@ -127,7 +126,7 @@ func (c *conn) rows(query string, args []any, f func(scan scanner) error) error 
 	return rows.Err()
 }
 
-// set sets an option of the table of words, or has it do something.
+// set sets an option of the words table, or runs one of its commands.
 func (c *conn) set(name string, value int) error {
 	_, err := c.exec("INSERT INTO words (words, rank) VALUES (?, ?)", name, value)
 	return err

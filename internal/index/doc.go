@@ -1,22 +1,20 @@
 // Package index is the search index of a site: a [millrace.Searcher] over any
 // [millrace.View].
 //
-// An [Index] is one SQLite file. It follows the log of a view ([Index.Update])
-// and holds one state of the site: the passages of each page, the words of the
-// passages, and vectors of their meaning ([Index.Fit]). It may be behind the
-// view that is searched, or ahead of it. [Index.Search] therefore looks up the
-// page of each hit in that view and leaves out pages that are absent or have
-// another version, so that no answer shows what the view does not.
+// An [Index] is one SQLite file. [Index.Update] follows the log of a view. The index holds
+// one state of the site: the passages of each page, their words, and vectors of their
+// meaning ([Index.Fit]). It may be older or newer than the view that is searched.
+// [Index.Search] therefore looks up the page of each hit in the view. It leaves out pages
+// that are absent or have another version, so it returns nothing that the view lacks.
 //
-// The file can always be made again from a view. [Open] deletes one of another
-// format, and a damaged one.
+// The file can always be rebuilt from a view. [Open] deletes a damaged file and one of
+// another format.
 //
-// The first Update sweeps over the pages in the order of their URLs, then counts
-// the terms, then replays what was logged meanwhile. Each later Update replays
-// the log from the index's cursor. If the view refuses the cursor, Update sweeps
-// again and replaces only the pages whose version differs. All of it is done in
-// small transactions and goes on after a crash where it was.
+// The first Update reads the pages in the order of their URLs, counts the terms, and then
+// replays the changes logged meanwhile. Later calls replay the log from the index's
+// cursor. If the view rejects the cursor, Update reads all pages again and replaces those
+// whose version differs. It works in small transactions and continues after a crash.
 //
-// Several processes may use one file. Readers never wait. Of two that update it,
-// each notices the transactions of the other and goes on from there.
+// Several processes may use one file. Readers never wait. If two processes update the
+// index, each notices the other's transactions and continues after them.
 package index

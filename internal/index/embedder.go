@@ -6,20 +6,18 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// Embedder turns texts into vectors by a model outside of the process: texts
-// that mean nearly the same get vectors with nearly the same direction.
-// All methods are safe for concurrent use.
+// Embedder computes vectors of texts with a model outside the process. Texts of similar
+// meaning get vectors of similar direction. All methods are safe for concurrent use.
 type Embedder interface {
-	// Model names the model and all that its vectors depend on, such as the
-	// prefixes that it wants. Vectors of different names are never compared.
+	// Model returns a name of the model and of all that its vectors depend on, such as
+	// prefixes. Vectors of different names are never compared.
 	Model() string
-	// Embed returns one vector for each text, in their order, all of one size,
-	// with finite numbers and length 1. query reports whether the texts are
-	// questions; else they are passages: some models treat the two
-	// differently. The number of texts is not bounded: Embed divides them as
-	// the model requires. ErrUnavailable: the model does not answer now.
-	// ErrInvalid, ErrForbidden: its answer is wrong, or it refuses, and will do
-	// so again.
+	// Embed returns one vector for each text, in order. All vectors have the same size,
+	// finite numbers and length 1. query says that the texts are questions, not passages:
+	// some models treat them differently. There may be any number of texts; Embed divides
+	// them into requests. If the model does not answer now, Embed returns ErrUnavailable. If
+	// it refuses or its answer is wrong, and a retry will not help, Embed returns
+	// ErrForbidden or ErrInvalid.
 	Embed(ctx context.Context, query bool, texts []string) ([][]float32, error)
 }
 

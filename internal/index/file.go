@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/internal/zdict"
 )
 
-// applicationID marks a file as an index ("milx").
+// applicationID identifies a file as an index ("milx").
 const applicationID = 0x6D696C78
 
-// format changes with the tables and with what they keep of a passage.
+// format is the version of the tables and of their content.
 const format = 1000*4 + search.Format
 
 var schema = []string{
@@ -58,10 +58,10 @@ var schema = []string{
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
-	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // of the passages of a page, a frame of zdict
+	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // of the passages of a page, a zdict frame
 	zdict.Schema,
 	"CREATE VIRTUAL TABLE words USING fts5(body, headings, title, content = '', contentless_delete = 1, tokenize = 'ascii')",
-	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // how many passages have it
+	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // number of passages with the term
 	`CREATE TABLE model (
 		id    INTEGER PRIMARY KEY AUTOINCREMENT,
 		name  TEXT NOT NULL,               -- of the embedder's, '' = fitted here
@@ -74,18 +74,18 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", format),
 }
 
-// The errors of a file that is not an index of this format, of one whose texts
-// cannot be decoded, and of one that has taken the place of the open one.
+// Errors of a file of another format, with texts that cannot be decoded, or that is not
+// the open one any more.
 var (
-	errFormat  = errors.New("a file of another format")
-	errDamaged = errors.New("a text is damaged")
+	errFormat  = errors.New("the file has another format")
+	errDamaged = errors.New("the text is damaged")
 	errAnother = errors.New("the file was deleted or replaced")
 )
 
-// wait is how long to wait for another process that writes.
+// wait is the time to wait for another process that writes.
 const wait = 5 * time.Second
 
-// open opens the file, and makes it again if it has to be.
+// open opens the file. It rebuilds the file if it has another format or is damaged.
 func (x *Index) open(ctx context.Context) error {
 	err := x.connect(ctx)
 	if damaged(err) {
@@ -105,7 +105,7 @@ func (x *Index) connect(ctx context.Context) error {
 	if x.db, err = sqlitefile.Open(x.path, fmt.Sprintf("_pragma=busy_timeout(%d)", wait.Milliseconds())); err != nil {
 		return err
 	}
-	// Only a file without a table that is not yet in WAL mode takes the first one.
+	// SQLite ignores auto_vacuum if the file has a table or is in WAL mode.
 	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "synchronous = NORMAL", "cache_size = -2000",
 		"journal_size_limit = 67108864", "wal_autocheckpoint = 8000")
 	if err == nil {
@@ -123,7 +123,7 @@ func (x *Index) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the file, which nothing uses.
+// disconnect closes the file. The caller makes sure that it is not in use.
 func (x *Index) disconnect() error {
 	var errs []error
 	for range x.opened.Swap(0) {
@@ -137,8 +137,9 @@ func (x *Index) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// rebuild replaces a damaged file by an empty one, or opens the file that is in
-// its place: the same one, if it was only out of reach. If it fails, the index stays broken.
+// rebuild replaces a damaged file with an empty one. If another file is in its place, or
+// the file was only inaccessible, rebuild opens it. If rebuild fails, the index stays
+// broken.
 func (x *Index) rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -148,12 +149,12 @@ func (x *Index) rebuild(ctx context.Context) error {
 	x.broken.Store(true)
 	made := x.file
 	if x.db != nil {
-		_ = x.disconnect() // nothing of it is needed
+		_ = x.disconnect() // the content is not needed
 	}
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {
 		x.log.Warn("index is damaged and is built again", "path", x.path)
-		_ = x.disconnect() // it is deleted
+		_ = x.disconnect() // the file is deleted
 		if err = remove(x.path); err == nil {
 			err = x.open(ctx)
 		}
@@ -164,7 +165,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	return err
 }
 
-// prepare makes the tables in an empty file.
+// prepare creates the tables in an empty file.
 func (c *conn) prepare(fillBytes int) error {
 	var app, version, tables int
 	err := c.row("SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version",
@@ -181,7 +182,7 @@ func (c *conn) prepare(fillBytes int) error {
 	return c.tune(fillBytes)
 }
 
-// remove deletes a file with what SQLite keeps beside it.
+// remove deletes a file and SQLite's files next to it.
 func remove(path string) error {
 	var errs []error
 	for _, end := range []string{"", "-wal", "-shm"} {
@@ -192,15 +193,15 @@ func remove(path string) error {
 	return errors.Join(errs...)
 }
 
-// unused is how long an index stays that nothing uses: that of a configuration
-// of before, for example.
+// unused is the time after which Tidy deletes an unused index, for example that of an
+// earlier configuration.
 const unused = 7 * 24 * time.Hour
 
-// touch notes that the index is in use.
+// touch records that the index is in use.
 func (x *Index) touch() error { return os.Chtimes(x.path, time.Time{}, time.Now()) }
 
-// Tidy deletes the indexes in the folder of this one that were not in use for a
-// week. Open notes that an index is in use, and so does Tidy.
+// Tidy deletes the indexes in the folder of this one that were not used for a week. Open
+// and Tidy record that an index is in use.
 func (x *Index) Tidy() error {
 	errs := []error{x.touch()}
 	files, err := os.ReadDir(filepath.Dir(x.path))
@@ -211,14 +212,14 @@ func (x *Index) Tidy() error {
 		if err != nil || filepath.Ext(path) != ".db" || time.Since(info.ModTime()) < unused {
 			continue
 		}
-		if _, err := os.Stat(path + "-shm"); errors.Is(err, fs.ErrNotExist) { // else a process has it open
+		if _, err := os.Stat(path + "-shm"); errors.Is(err, fs.ErrNotExist) { // with this file, a process has the index open
 			errs = append(errs, remove(path))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// read runs f on a connection that sees one state of the file.
+// read runs do on a connection that sees one state of the file.
 func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -247,8 +248,8 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	return c.within(ctx, "BEGIN", func() error { return do(c) })
 }
 
-// reader opens a connection that reads. The file may be another one by now: a
-// connection that is open stays with the one that it has.
+// reader opens a connection for reading. If the file was replaced, connections that are
+// open keep the old one.
 func (x *Index) reader(ctx context.Context) (*conn, error) {
 	c, err := connect(ctx, x.db, "query_only = 1", "cache_size = -2000")
 	if err == nil {
@@ -261,13 +262,13 @@ func (x *Index) reader(ctx context.Context) (*conn, error) {
 	switch code := sqlitefile.Code(err); {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // it has no such table
+	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // the table is missing
 		return nil, errors.Join(errAnother, err)
 	}
-	return nil, err // which says nothing of the file, or that it is damaged
+	return nil, err // an error that is not about the file, or says that it is damaged
 }
 
-// change runs f in a transaction and writes the state back.
+// change runs do in a transaction and writes the state back.
 func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -301,7 +302,7 @@ func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 	})
 }
 
-// rest releases the memory of the writer's cache, which is idle most of the time.
+// rest releases the memory of the writer's cache. The writer is idle most of the time.
 func (x *Index) rest() {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -312,11 +313,11 @@ func (x *Index) rest() {
 	case x.writing <- struct{}{}:
 		_, _ = x.writer.exec("PRAGMA shrink_memory")
 		<-x.writing
-	default: // it writes again
+	default: // the writer is in use
 	}
 }
 
-// damaged reports whether the file has to be made again.
+// damaged reports whether the file must be rebuilt.
 func damaged(err error) bool {
 	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || errors.Is(err, errAnother) || sqlitefile.Code(err) == sqlite3.SQLITE_CORRUPT || sqlitefile.Code(err) == sqlite3.SQLITE_NOTADB
 }
@@ -327,8 +328,7 @@ func readOnly(err error) bool {
 	return ok || sqlitefile.Code(err) == sqlite3.SQLITE_READONLY || sqlitefile.Code(err) == sqlite3.SQLITE_CANTOPEN || sqlitefile.Code(err) == sqlite3.SQLITE_PERM
 }
 
-// explain wraps an error with what was done, and SQLite's errors with what they
-// mean.
+// explain adds the operation to an error, and the meaning to an error of SQLite.
 func explain(what string, err error) error {
 	if errors.Is(err, errAnother) {
 		return millrace.Coded("index-damaged", fmt.Errorf("%s: %w: %w", what, millrace.ErrUnavailable, err))

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// fitAgain is the share of the passages that have to come or go until a
-	// new model is fitted.
+	// fitAgain: a new model is fitted after 1/fitAgain of the passages have changed.
 	fitAgain = 5
-	// fitBatch is how many passages get their vectors in one transaction.
+	// fitBatch is the number of passages that get vectors in one transaction.
 	fitBatch = 500
 )
 
-// vectorID is where a model keeps the vector of a passage.
+// vectorID returns the key of the vector that a model has for a passage.
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
-// Fit learns from the passages which words mean alike, or asks the embedder for
-// their vectors, so that a search finds by meaning beside words. It does nothing
-// if less than a fifth of the passages have changed since; passages that come in
-// between are placed by what was learned. The same passages give the same
-// result. Searches use the last result until it is done. After a crash, the next
-// Fit goes on where this one was. progress may be nil; it counts passages.
-// ErrUnavailable: the index is not built yet, or the embedder does not answer.
+// Fit learns from the passages which words have similar meanings, or gets the vectors of
+// the passages from the embedder. Searches then also find passages by meaning. Fit does
+// nothing if less than a fifth of the passages have changed since the last call; new
+// passages get vectors of the old model meanwhile. The same passages give the same result.
+// Searches use the last result until Fit is done. After a crash, the next Fit continues.
+//
+// progress receives the number of passages; it may be nil. If the index is not complete
+// yet, or the embedder does not answer, Fit returns ErrUnavailable.
 func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	err := x.fit(ctx, progress)
 	x.rest()
@@ -37,8 +37,8 @@ func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	return nil
 }
 
-// Wanted reports whether Fit is worth its cost, which is that of the index itself:
-// the index has been searched since it was opened, or it has an embedder.
+// Wanted reports whether Fit is worth its cost, which is that of building the index: the
+// index was searched since Open, or it has an embedder.
 func (x *Index) Wanted() bool { return x.used.Load() || x.embedder != nil }
 
 func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
@@ -66,8 +66,8 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	if f.id != 0 && f.name == name && f.id == f.model && name == "" && f.moved*fitAgain < f.passages {
 		return nil
 	}
-	// A model that is not in use yet has no vectors; one of the embedder's has
-	// none of what came in between.
+	// A model that is not in use yet has no vectors. The embedder's model has none for new
+	// passages.
 	if f.id == 0 || f.name != name || f.id == f.model && name == "" {
 		if err := f.begin(ctx, name); err != nil || f.id == 0 {
 			return err
@@ -79,7 +79,7 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	return f.dropOld(ctx)
 }
 
-// fitting is one call of Fit: the index as it was, and the newest model.
+// fitting is one call of Fit. It holds the state of the index and the newest model.
 type fitting struct {
 	*Index
 	state
@@ -88,7 +88,7 @@ type fitting struct {
 	size      int
 }
 
-// step runs f in a transaction, unless the index has been built again.
+// step runs do in a transaction, unless the index was rebuilt.
 func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
 	return f.change(ctx, func(w *work) error {
 		if w.made != f.made {
@@ -98,8 +98,8 @@ func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
 	})
 }
 
-// begin begins another model, which it fits if there is no embedder. Its id is
-// 0 if the site is too small for one.
+// begin creates a model. Without an embedder it fits the model. If the site is too small
+// for a model, the id is 0.
 func (f *fitting) begin(ctx context.Context, name string) error {
 	f.id, f.after, f.name, f.size = 0, 0, name, 0
 	var data []byte
@@ -125,13 +125,13 @@ func (f *fitting) begin(ctx context.Context, name string) error {
 	})
 }
 
-// indexedText is a passage to be given a vector.
+// indexedText is a passage that needs a vector.
 type indexedText struct {
 	id int64
 	search.Text
 }
 
-// textsAfter reads the passages after one, in the order of their ids.
+// textsAfter reads the passages after an id, in the order of their ids.
 func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error) {
 	var pages []int64
 	var ords []int
@@ -159,7 +159,7 @@ func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error)
 	return list, err
 }
 
-// next reads the next passages in a transaction of its own.
+// next reads the next passages in its own transaction.
 func (f *fitting) next(ctx context.Context, after int64) (list []indexedText, err error) {
 	err = f.read(ctx, func(c *conn) (err error) {
 		list, err = f.textsAfter(c, after)
@@ -191,8 +191,8 @@ func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
 	}
 }
 
-// assignVectors gives the passages that have none yet vectors of the model, and then
-// takes it into use.
+// assignVectors computes vectors of the model for passages that have none. Then it makes
+// the model the one in use.
 func (f *fitting) assignVectors(ctx context.Context, progress func(done, total int)) error {
 	var model *search.Model
 	if f.name == "" {
@@ -221,8 +221,8 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 		finished := false
 		err = f.step(ctx, func(w *work) error {
 			if len(list) == 0 {
-				// Unless something has come since; from here on what comes is
-				// given its vector then.
+				// Repeat if passages were added meanwhile. From here on, new passages get vectors when
+				// they are added.
 				some, err := f.textsAfter(w.conn, f.after)
 				if finished = len(some) == 0; finished {
 					w.model = max(w.model, f.id) // another process may have been faster
@@ -233,7 +233,7 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 				if vectors[i] == nil {
 					continue
 				}
-				// The passage may have gone meanwhile.
+				// The passage may have been deleted meanwhile.
 				_, err := w.exec("INSERT OR IGNORE INTO vector (id, data) SELECT ?, ? FROM passage WHERE id = ?",
 					vectorID(f.id, t.id), []byte(vectors[i]), t.id)
 				if err != nil {
@@ -254,7 +254,7 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 	}
 }
 
-// embed asks the embedder for the vectors of passages.
+// embed gets the vectors of passages from the embedder.
 func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vector, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -284,7 +284,7 @@ func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vecto
 	return vectors, nil
 }
 
-// dropOld deletes the models that are no longer used, with their vectors.
+// dropOld deletes models that are not in use, with their vectors.
 func (f *fitting) dropOld(ctx context.Context) error {
 	for more := true; more; {
 		err := f.step(ctx, func(w *work) error {

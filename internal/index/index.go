@@ -23,40 +23,39 @@ import (
 // Options configure an [Index]. The zero value works.
 type Options struct {
 	Logger *slog.Logger // nil = discard
-	// Embedder gives passages and questions their vectors. If nil, Fit learns
-	// from the site's own words.
+	// Embedder computes vectors of passages and questions. If nil, Fit learns from the
+	// words of the site.
 	Embedder Embedder
 
-	fillBytes int // of words, gathered before they are written; 0 = 4 MB
+	fillBytes int // memory for words before they are written; 0 = 4 MB
 }
 
-// Index is the search index of one site. Its methods are safe for concurrent
-// use.
+// Index is the search index of one site. It is safe for concurrent use.
 type Index struct {
 	path     string
-	temp     string // a folder that Close removes; "" = none
+	temp     string // folder that Close removes; "" = none
 	log      *slog.Logger
 	embedder Embedder
 	fill     int
 	coder    zdict.Coder
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
-	db      *sql.DB      // nil = closed, or broken
-	file    string       // made of the open file's state
+	db      *sql.DB      // nil = closed or broken
+	file    string       // identifies the open file
 	closed  bool
 	writer  *conn
-	writing chan struct{} // holds a token while writer is used
-	idle    chan *conn    // that read
-	opened  atomic.Int32  // of these, idle or not
-	another atomic.Bool   // a search could not open it, or has opened another one
-	broken  atomic.Bool   // the file was found damaged, or is not open
+	writing chan struct{} // holds a token while writer is in use
+	idle    chan *conn    // connections for reading
+	opened  atomic.Int32  // number of connections for reading
+	another atomic.Bool   // a search could not open the file, or has opened another one
+	broken  atomic.Bool   // the file is damaged or not open
 	used    atomic.Bool   // Search was called
 
 	updating chan struct{} // holds a token during an update
 	searches
 }
 
-// File returns the path of the index of a site: a file in the folder STORE.index.
+// File returns the path of a site's index: a file in the folder STORE.index.
 func File(store, site string) string {
 	sum := sha256.Sum256([]byte(site))
 	_, name, _ := strings.Cut(site, "://")
@@ -69,11 +68,11 @@ func File(store, site string) string {
 	return filepath.Join(store+".index", strings.Trim(name[:min(len(name), 40)], "-.")+"-"+hex.EncodeToString(sum[:6])+".db")
 }
 
-// Open opens the index in a file, and makes the file and its folder if they are
-// absent. It deletes a file of another format or a damaged one, and begins
-// again. If the file cannot be written, Open logs that and makes the index in a
-// temporary folder, which Close removes. ErrUnavailable: another process keeps
-// the file locked, or the disk is full. nil options are the zero value.
+// Open opens the index in a file. It creates the file and its folder if they are absent,
+// and replaces a damaged file or one of another format. If the file cannot be written,
+// Open logs that and creates the index in a temporary folder, which Close removes. If
+// another process keeps the file locked, or the disk is full, Open returns ErrUnavailable.
+// If o is nil, Open uses the zero value.
 func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if o == nil {
 		o = new(Options)
@@ -93,14 +92,14 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if err != nil {
 		return nil, errors.Join(explain("index "+path, err), os.RemoveAll(x.temp))
 	}
-	_ = x.touch() // Tidy of another process only deletes it after a week
+	_ = x.touch() // tells Tidy of other processes that the index is in use
 	return x, nil
 }
 
 var errClosed = fmt.Errorf("%w: the index is not open", millrace.ErrUnavailable)
 
-// Close waits for the searches under way and closes the file. Later searches
-// fail with ErrUnavailable.
+// Close waits for running searches and closes the file. Later searches return
+// ErrUnavailable.
 func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,15 +127,15 @@ func (s searchable) Search(ctx context.Context, q millrace.Query) (*millrace.Fou
 	return s.index.Search(ctx, s.View, q)
 }
 
-// The stages of an index. It answers from comparing on.
+// Stages of an index. It can be searched from comparing on.
 const (
-	filling   = iota // a sweep takes in every page
-	counting         // the terms are counted
-	comparing        // a sweep looks for pages that differ
-	following        // the log
+	filling   = iota // Update reads all pages
+	counting         // Update counts the terms
+	comparing        // Update reads the pages that differ
+	following        // Update follows the log
 )
 
-// state is the only row of the table of that name.
+// state is the row of the table state.
 type state struct {
 	made                                 string
 	turn                                 int64
@@ -154,7 +153,7 @@ func (c *conn) state() (s state, err error) {
 	return s, err
 }
 
-// covers reports whether the index has come to a view, or beyond.
+// covers reports whether the index is as new as a view.
 func (s *state) covers(v *millrace.Site) bool { return s.epoch == v.Epoch && uint64(s.seq) >= v.Seq }
 
 // work is a write transaction.

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// expression writes what FTS5 is asked for; "" if words are not asked for.
-// Terms are letters and digits, so that quoting them is enough.
+// expression returns the FTS5 expression of m, "" if m has no words. Terms consist of
+// letters and digits, so it only needs to quote them.
 func expression(m search.Match) string {
 	var b strings.Builder
 	for i, group := range m.All {
@@ -70,7 +70,7 @@ func (x *searching) match(m search.Match, limit int, best bool) (ids []int64, er
 	switch matched {
 	case "":
 		id = "p.id"
-		from = []string{"page s", "passage p"} // the pages decide
+		from = []string{"page s", "passage p"} // select pages first
 		if len(m.Not) > 0 {
 			where = append(where, "p.id NOT IN (SELECT rowid FROM words WHERE words MATCH ?)")
 			args = append(args, anyOf(m.Not))
@@ -143,7 +143,7 @@ func (x *searching) Details(ids []int64, f func(d search.Detail) error) error {
 func list[T any](values []T) string {
 	b, err := json.Marshal(values)
 	if err != nil || values == nil {
-		return "[]" // numbers and strings can be encoded
+		return "[]" // not reached: numbers and strings can be encoded
 	}
 	return string(b)
 }

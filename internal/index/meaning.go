@@ -10,23 +10,22 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// How much meaning counts beside words: less if it was only learned from the
-// site's own words.
+// Weight of meaning in the relevance: lower if it was learned from the site's own words.
 const (
 	fittedWeight   = 0.3
 	embeddedWeight = 0.5
-	// fittedShort is how many words a passage needs for its direction to count.
+	// fittedShort is the minimum number of words of a passage with a vector.
 	fittedShort = 30
 )
 
-// question is what the embedder says of a question.
+// question is the embedder's result for a question.
 type question struct {
 	model  string
 	vector []float32
 	err    error
 }
 
-// ask has a question embedded, before a connection is taken: the embedder may
+// ask embeds a question. It runs before a connection is taken, because the embedder may
 // be slow.
 func (x *Index) ask(ctx context.Context, text string) (q question) {
 	e := x.embedder
@@ -45,7 +44,7 @@ func (x *Index) ask(ctx context.Context, text string) (q question) {
 	return q
 }
 
-// load returns a model that was fitted, the last one from memory.
+// load returns a fitted model. It caches the last one.
 func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	s.mu.Lock()
 	last := s.model
@@ -67,8 +66,8 @@ func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	return last.model, nil
 }
 
-// fold gives a new passage the vector that the model in use has for it. A model
-// of the embedder's is asked by Fit.
+// fold adds the vector of a new passage by the model in use. For the embedder's model,
+// Fit adds it.
 func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	if w.model == 0 {
 		return nil
@@ -119,8 +118,7 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 	return m, nil
 }
 
-// nearestPassages is how many passages a site may have for all of their
-// vectors to be compared.
+// nearestPassages is the maximum number of passages for which all vectors are compared.
 const nearestPassages = 20_000
 
 // Nearest implements [search.Index].

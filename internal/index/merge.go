@@ -7,34 +7,34 @@ import (
 	"math"
 )
 
-// FTS5 writes the words of each transaction as a segment, and looks for a word
-// in all segments. By default it merges them during a write, hundreds of pages at
-// once. Here it does not: they are merged in transactions of their own.
+// FTS5 writes the words of each transaction as a segment, and a search reads all segments.
+// By default, FTS5 merges them during a write, hundreds of pages at once. Here it merges
+// them in separate transactions.
 const (
-	// mergePages is how many pages of 4 kB one transaction merges.
+	// mergePages is the number of 4 kB pages that one transaction merges.
 	mergePages = 64
 	// fillPages is the same while an index is filled.
 	fillPages = 1000
-	// crisisSegments of a level are merged by FTS5 all the same: when so many
-	// updates had no time to merge.
+	// crisisSegments is the number of segments of a level from which FTS5 merges during
+	// writes, because many updates had no time to merge.
 	crisisSegments = 64
-	// manySegments are merged by FTS5 while an index is filled, fillMerge of
-	// about one size at a time: of more than 2,000 it says that the disk is full.
+	// manySegments is the number of segments from which FTS5 merges fillMerge segments of
+	// similar size while an index is filled. With more than 2,000 it reports a full disk.
 	manySegments = 500
 	fillMerge    = 16
 )
 
-// tune stops FTS5 from merging by itself.
+// tune turns automatic merging off.
 func (c *conn) tune(fillBytes int) error {
 	return errors.Join(c.set("automerge", 0), c.set("crisismerge", 1999), c.set("hashsize", fillBytes))
 }
 
-// raise has what fills the table of words end some levels above what edits it
-// later. FTS5 merges four segments of a level whatever their size, so that a few
-// edits would write the whole index again. Each merging of all segments ends two
-// levels higher if they are not of one level: so it is done a few times while
-// there is little, but more than any transaction brings, since FTS5 takes what is
-// smaller down again. before is the next passage when the transaction began.
+// raise moves the segments of the first fill a few levels up. FTS5 merges four segments of
+// a level whatever their size, so without this a few edits would write the whole index
+// again. Each merge of all segments ends two levels higher if they are not of one level.
+// So raise merges a few times while there is little data, but more than one transaction
+// writes: FTS5 moves smaller segments down again. before is the id of the next passage
+// when the transaction began.
 func (w *work) raise(before int64) error {
 	const from, to = 4, 7 // transactions
 	if n := w.next / indexPassages; n == before/indexPassages || n < from || n > to {
@@ -47,19 +47,18 @@ func (w *work) raise(before int64) error {
 	return err
 }
 
-// limitSegments has FTS5 merge as it writes once there are many segments. Without it,
-// filling an index of a hundred thousand passages takes a quarter less time.
+// limitSegments makes FTS5 merge during writes once there are many segments. Below that
+// number, filling an index of 100,000 passages takes a quarter less time without merging.
 func (w *work) limitSegments() error {
-	var segments int // the highest number; the lowest that is free is taken
+	var segments int // the highest number; FTS5 takes the lowest free one
 	if err := w.row("SELECT coalesce(max(segid), 0) FROM words_idx", nil, &segments); err != nil || segments < manySegments {
 		return err
 	}
 	return w.set("automerge", fillMerge)
 }
 
-// mergeWords merges so many pages of words, if there are four segments of
-// about one size; a negative number merges them into one. more: it has not
-// come to an end.
+// mergeWords merges up to the number of pages, if there are four segments of similar size.
+// A negative number merges all segments into one. more reports whether work is left.
 func (c *conn) mergeWords(pages int) (more bool, err error) {
 	var before, after int
 	if err := c.row("SELECT total_changes()", nil, &before); err != nil {
@@ -72,7 +71,7 @@ func (c *conn) mergeWords(pages int) (more bool, err error) {
 	return after-before >= 2, err
 }
 
-// merge merges what there is to merge, in at most so many transactions.
+// merge runs mergeWords in at most steps transactions.
 func (x *Index) merge(ctx context.Context, steps int) error {
 	for more := true; more && steps > 0; steps-- {
 		err := x.change(ctx, func(w *work) (err error) {
@@ -86,12 +85,11 @@ func (x *Index) merge(ctx context.Context, steps int) error {
 	return nil
 }
 
-// shrinkPages is how many pages of 4 kB one transaction gives back.
+// shrinkPages is the maximum number of 4 kB pages that one transaction frees.
 const shrinkPages = 1000
 
-// shrink gives free pages back to the file system once they are more than a
-// sixteenth of the file. Fewer are there for the next merging. A file that was not
-// made with auto_vacuum keeps its pages.
+// shrink returns free pages to the file system if they are more than a sixteenth of the
+// file. It leaves fewer for the next merge. A file without auto_vacuum keeps its pages.
 func (x *Index) shrink(ctx context.Context) error {
 	before := math.MaxInt
 	for more := true; more; {

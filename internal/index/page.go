@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// kept is a passage that the index has of a page.
+// kept is an indexed passage of a page.
 type kept struct{ id, hash, ord, length int64 }
 
-// take brings the index in line with a page. Passages that stay as they were
-// keep their rows, so that the work grows with what has changed.
+// take updates the index with a page. Unchanged passages keep their rows, so the cost
+// depends on what has changed.
 func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 			}
 		}
 	}
-	if err := u.drop(w, page, before); err != nil { // with the title that they have
+	if err := u.drop(w, page, before); err != nil { // needs the old title
 		return err
 	}
 	switch {
@@ -84,7 +84,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	case page != 0:
 		_, err = w.exec("UPDATE page SET title = ?, language = ?, version = ? WHERE id = ?", it.page.Title, it.page.Language, it.page.Version, page)
 	default:
-		page = w.next // RETURNING would make FTS5 write what it has gathered
+		page = w.next // RETURNING would make FTS5 flush its words
 		w.next++
 		_, err = w.exec("INSERT INTO page (id, url, title, language, version) VALUES (?, ?, ?, ?, ?)",
 			page, it.url, it.page.Title, it.page.Language, it.page.Version)
@@ -100,7 +100,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	return err
 }
 
-// passagesOf returns the passages of a page by their ids in the page.
+// passagesOf returns the passages of a page, by their ids in the page.
 func (w *work) passagesOf(page int64) (map[string]kept, error) {
 	all := make(map[string]kept)
 	if page == 0 {
@@ -115,7 +115,7 @@ func (w *work) passagesOf(page int64) (map[string]kept, error) {
 	})
 }
 
-// remove removes a page.
+// remove removes a page from the index.
 func (u *update) remove(w *work, page int64) error {
 	all, err := w.passagesOf(page)
 	if err != nil {
@@ -127,7 +127,7 @@ func (u *update) remove(w *work, page int64) error {
 	return w.run([]any{page}, "DELETE FROM page WHERE id = ?", "DELETE FROM texts WHERE id = ?")
 }
 
-// removeBetween removes the pages whose URLs are between two others.
+// removeBetween removes the pages whose URLs are between two URLs.
 func (u *update) removeBetween(w *work, after, before string) error {
 	var pages []int64
 	err := w.rows("SELECT id FROM page WHERE url > ? AND url < ?", []any{after, before}, func(scan scanner) error {
@@ -144,7 +144,7 @@ func (u *update) removeBetween(w *work, after, before string) error {
 	return err
 }
 
-// hashOf changes with everything that is kept of a passage.
+// hashOf returns a hash of all that is stored of a passage.
 func hashOf(t search.Text, kind string) int64 {
 	h := sha256.New()
 	var size [4]byte
@@ -156,8 +156,8 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage. After the filling it is never ready, since the terms of
-// the last entry are counted here.
+// add writes a passage. After the first fill, passages are not analysed before, because
+// add counts the terms of the last entry.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
 		l.analyse(u.entries, it.text(l))
@@ -214,14 +214,14 @@ func (u *update) drop(w *work, page int64, passages map[string]kept) error {
 	return nil
 }
 
-// tally counts passages that have come or gone, and their length.
+// tally adds to the number of passages and to their length.
 func (w *work) tally(n, length int64) {
 	w.passages += n
 	w.length += length
 	w.moved++
 }
 
-// recount writes down by how much the terms have grown.
+// recount updates the number of passages of each term.
 func (w *work) recount(counts map[string]int) error {
 	for _, term := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[term]

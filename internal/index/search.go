@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// searches is what searches share.
+// searches is the state shared by all searches.
 type searches struct {
 	analyzers sync.Pool // of *search.Analyzer
 	mu        sync.Mutex
@@ -30,15 +30,15 @@ type searches struct {
 
 var errBuilding = fmt.Errorf("%w: the index is still being built", millrace.ErrUnavailable)
 
-// Search answers a question about a view. It finds only pages that the view
-// has, and has in the version that is indexed. If the index is behind the view,
-// Found.Note says so. ErrUnavailable: the index is still being built.
+// Search answers a question about a view. It finds only pages that the view has in the
+// indexed version. If the index is older than the view, Found.Note says so. If the index
+// is not complete yet, Search returns ErrUnavailable.
 func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (*millrace.Found, error) {
 	x.used.Store(true)
 	found, err := x.search(ctx, v, q)
 	if damaged(err) {
 		x.another.Store(errors.Is(err, errAnother))
-		x.broken.Store(true) // the next Update makes it again
+		x.broken.Store(true) // the next Update rebuilds the file
 	}
 	if err != nil {
 		return nil, explain("search index "+x.path, err)
@@ -85,14 +85,14 @@ type searching struct {
 	query      millrace.Query
 	question   question
 	statistics search.Statistics
-	shown      map[int64]bool // pages that were looked up in the view
-	texts      texts          // of the last hit's page
+	shown      map[int64]bool // pages looked up in the view
+	texts      texts          // of the page of the last hit
 }
 
 var _ search.Index = (*searching)(nil)
 
-// maxLanguages is how many languages of a site a word is read in. A page is
-// only found by words that are read in its language.
+// maxLanguages is the maximum number of languages in which a word is read. A page is found
+// only by words read in its language.
 const maxLanguages = 40
 
 func (x *searching) open() (err error) {

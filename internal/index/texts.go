@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
-// texts are what hits show of the passages of a page, in their order: for each
-// its type, its headings, those inside of it, and its text. A list begins with its
-// length, and so does a string.
+// texts are the texts of a page's passages for hits, in order. Each passage has its type,
+// its headings, the headings inside it, and its text. Lists and strings start with their
+// length.
 type texts struct {
 	page int64
 	data []byte
@@ -56,7 +56,7 @@ func (x *Index) textsOf(c *conn, page int64) (texts, error) {
 	return texts{page, data}, err
 }
 
-// at returns the passage at a place of the page.
+// at returns the passage at a position of the page.
 func (t texts) at(ord int) (p chunk.Passage, err error) {
 	b := t.data
 	number := func() int {
@@ -87,7 +87,7 @@ func (t texts) at(ord int) (p chunk.Passage, err error) {
 	return p, err
 }
 
-// fill sets what is searched of the passage at a place.
+// fill sets the searchable text of the passage at a position.
 func (t texts) fill(s *search.Text, ord int) error {
 	p, err := t.at(ord)
 	s.Headings, s.Text = slices.Concat(p.Headings, p.Inside), p.Text

@@ -15,20 +15,20 @@ import (
 	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
-// Bounds of one transaction.
+// Limits of one transaction.
 const (
 	indexPassages = 1000
 	indexPages    = 200
 	indexTerms    = 20_000
 )
 
-// last is after every URL.
+// last sorts after every URL.
 const last = "\xff"
 
-// Update brings the index as far as a view. It does nothing if the index has
-// come farther. Searches go on meanwhile. After a crash, the next Update goes on
-// where this one was. progress may be nil; it counts pages. ErrUnavailable:
-// another process keeps the file locked, or the disk is full.
+// Update brings the index up to date with a view. It does nothing if the index is newer.
+// Searches continue meanwhile. After a crash, the next Update continues. progress receives
+// the number of pages; it may be nil. If another process keeps the file locked, or the
+// disk is full, Update returns ErrUnavailable.
 func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done, total int)) error {
 	select {
 	case x.updating <- struct{}{}:
@@ -47,7 +47,7 @@ func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done,
 		}
 	}
 	if err == nil && u.taken > 0 {
-		// The more has come, the more there is to merge.
+		// The more was added, the more there is to merge.
 		if err = x.merge(ctx, u.taken); err == nil {
 			err = x.shrink(ctx)
 		}
@@ -65,16 +65,16 @@ type update struct {
 	view     millrace.View
 	site     millrace.Site
 	progress func(done, total int)
-	turn     int64 // of the index as this update knows it
+	turn     int64 // turn of the index that this update has read
 	entries  *search.Indexer
-	counts   map[string]int // by how much the terms have grown in this transaction
-	taken    int            // pages
+	counts   map[string]int // change in the number of passages of each term, in this transaction
+	taken    int            // number of pages
 }
 
-// errMoved reports that another process has updated the index meanwhile.
+// errMoved reports that another process has updated the index.
 var errMoved = errors.New("another process updates the index")
 
-// run does one part after another until the index covers the view.
+// run runs one stage after the other until the index covers the view.
 func (u *update) run(ctx context.Context) error {
 	if u.entries == nil {
 		u.entries = search.NewIndexer()
@@ -103,15 +103,15 @@ func (u *update) run(ctx context.Context) error {
 		switch {
 		case err == nil, errors.Is(err, errMoved):
 		case sqlitefile.Code(err) == sqlite3.SQLITE_BUSY && others:
-			u.progress(min(s.done, u.site.Pages), u.site.Pages) // by the other process
+			u.progress(min(s.done, u.site.Pages), u.site.Pages) // as another process reports it
 		default:
 			return err
 		}
 	}
 }
 
-// step runs f in a transaction, unless another process has updated the index
-// since this one looked.
+// step runs do in a transaction. If another process has updated the index, step returns
+// errMoved.
 func (u *update) step(ctx context.Context, do func(w *work) error) error {
 	err := u.change(ctx, func(w *work) error {
 		if w.turn != u.turn {
@@ -130,8 +130,8 @@ func (u *update) step(ctx context.Context, do func(w *work) error) error {
 	return err
 }
 
-// sweep compares the index with the pages of the view, in the order of their
-// URLs, from where the last sweep ended.
+// sweep compares the index with the pages of the view in the order of their URLs. It
+// starts where the last sweep ended.
 func (u *update) sweep(ctx context.Context, s state) error {
 	pages := u.changes(ctx, "", s.after)
 	if s.stage == filling {
@@ -148,7 +148,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 		})
 	}
 	err := u.step(ctx, func(w *work) error {
-		// Whatever changes during the sweep is replayed after it, from here.
+		// follow replays changes made during the sweep, from this cursor.
 		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
 			w.come(&u.site)
 		}
@@ -185,9 +185,8 @@ func (u *update) follow(ctx context.Context, s state) error {
 	})
 }
 
-// changes yields the changes of the view since a cursor. From the start they are
-// the pages in the order of their URLs; those up to after are left out. A page is
-// read only if its version differs from that in the index.
+// changes yields the changes of the view since a cursor. Without a cursor it yields all
+// pages after the URL after. It reads a page only if its version differs from the index.
 func (u *update) changes(ctx context.Context, since millrace.Cursor, after string) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		for c, err := range u.view.Changes(ctx, since) {
@@ -203,13 +202,12 @@ func (u *update) changes(ctx context.Context, since millrace.Cursor, after strin
 	}
 }
 
-// come notes how far the index has come.
+// come sets the position of the index to that of a view.
 func (w *work) come(s *millrace.Site) {
 	w.epoch, w.seq, w.time = s.Epoch, int64(s.Seq), s.Time.UnixMilli()
 }
 
-// write takes pages in, in one transaction after another, and runs finish in
-// the last one.
+// write indexes items in several transactions, and runs finish in the last one.
 func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finish func(w *work) error) error {
 	next, stop := iter.Pull2(items)
 	defer stop()
@@ -251,7 +249,7 @@ func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finis
 	return nil
 }
 
-// count counts in how many passages each term is, once all passages are there.
+// count counts the passages of each term after all passages were added.
 func (w *work) count() error {
 	if w.after == "" {
 		if more, err := w.mergeWords(-fillPages); err != nil || more {
@@ -278,7 +276,7 @@ func (w *work) count() error {
 	return nil
 }
 
-// when says how far the index has come.
+// when returns an error that says how far the index is.
 func (s *state) when() error {
 	return millrace.Coded("index-behind", fmt.Errorf("the search index is of %s: what has changed since is not found yet",
 		time.UnixMilli(s.time).UTC().Format(time.RFC3339)))

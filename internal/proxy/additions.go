@@ -178,9 +178,9 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 
 // pageLinks returns the links of the page with its query, then without: a file is
 // the same page under any query. A page of a server is not.
-func pageLinks(ctx context.Context, n millrace.Advertisement, identity, query string, made bool) ([]millrace.Link, error) {
+func pageLinks(ctx context.Context, n millrace.Advertisement, pagePath, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
-		links, err := n.Page(ctx, identity+"?"+query)
+		links, err := n.Page(ctx, pagePath+"?"+query)
 		if len(links) > 0 || err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return links, err
 		}
@@ -188,7 +188,7 @@ func pageLinks(ctx context.Context, n millrace.Advertisement, identity, query st
 			return nil, nil
 		}
 	}
-	links, err := n.Page(ctx, identity)
+	links, err := n.Page(ctx, pagePath)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil, nil
 	}

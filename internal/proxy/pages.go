@@ -86,7 +86,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 		adds := p.additions(ed, at, inner)
 		if done, err := files.page(w, inner, q, p.server, adds); done || err != nil {
 			if done && adds != nothing {
-				q.Of.Page = p.identity(inner, false)
+				q.Of.Page = p.pagePath(inner, false)
 			}
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 		}
 		q.SitePage = false
 	} else if lw.adds != nil && lw.adds != nothing {
-		q.Of.Page = p.identity(inner, p.front != nil)
+		q.Of.Page = p.pagePath(inner, p.front != nil)
 	}
 	if err := lw.close(); err != nil {
 		return fmt.Errorf("%w: %w", edition.ErrBroken, err)
@@ -139,9 +139,9 @@ func MayBePage(p string) bool {
 	return true
 }
 
-// identity returns the path of a page in the store for a request, relative to the
+// pagePath returns the path of a page in the store for a request, relative to the
 // base.
-func (p *Pages) identity(r *http.Request, query bool) string {
+func (p *Pages) pagePath(r *http.Request, query bool) string {
 	name := r.URL.EscapedPath()
 	if query && r.URL.RawQuery != "" {
 		name += "?" + r.URL.RawQuery

@@ -5,36 +5,34 @@ import (
 	"strings"
 )
 
-// Token is one term at one place of a text.
+// Token is a term at a position of a text.
 type Token struct {
-	// Term is the form that is compared: letters, digits and marks only, at most
-	// MaxTerm bytes.
+	// Term is the normalised form: letters, digits and marks only, at most MaxTerm bytes.
 	Term string
-	// Stop: the word is so common in its language that it says nothing alone.
+	// Stop says that the word is a stop word of its language.
 	Stop bool
-	// Extra: the term is another form of what the tokens before it stand for, so
-	// that it can be found in that form too: the whole of a compound such as
-	// max_connections, or the last character of a run of Chinese. An index keeps
-	// it; a question does not need it to be there.
+	// Extra says that the term is another form of the tokens before it: the whole of a
+	// compound such as max_connections, or the last character of a run of Chinese. An
+	// index stores it; a question does not require it.
 	Extra      bool
 	Start, End int // byte offsets in the text
 }
 
-// MaxTerm is the length of the longest term, in bytes. A longer word is cut and
-// ends in a hash of the whole.
+// MaxTerm is the maximum length of a term in bytes. A longer word is cut and ends in a hash
+// of the whole.
 const MaxTerm = 64
 
-// Analyzer makes terms of texts. It is cheap to make, and remembers the words
-// that it has seen, up to a bound; one Analyzer is for one goroutine at a time.
+// Analyzer extracts terms from texts. It caches a limited number of words. It is not safe
+// for concurrent use.
 type Analyzer struct {
 	lexicons map[string]*lexicon
 }
 
-// NewAnalyzer returns an Analyzer that has seen nothing.
+// NewAnalyzer returns an Analyzer with an empty cache.
 func NewAnalyzer() *Analyzer { return &Analyzer{lexicons: map[string]*lexicon{}} }
 
-// Tokens yields the terms of a text in a language, a BCP 47 tag of which the
-// first subtag counts, in the order of the text. "" is read as English.
+// Tokens yields the terms of a text in order. lang is a BCP 47 tag, of which the first
+// subtag counts; "" is English.
 func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		s := segmenter{text: text, lex: a.lexicon(lang), yield: yield}
@@ -42,8 +40,7 @@ func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	}
 }
 
-// lexicon returns what is known of a language; those without a stemmer of their
-// own share one.
+// lexicon returns the lexicon of a language. Languages without a stemmer share one.
 func (a *Analyzer) lexicon(lang string) *lexicon {
 	lang, _, _ = strings.Cut(lang, "-")
 	lang, _, _ = strings.Cut(lang, "_")
@@ -56,8 +53,7 @@ func (a *Analyzer) lexicon(lang string) *lexicon {
 	return l
 }
 
-// distinct leaves out the languages whose words are read as those of another
-// one before are.
+// distinct drops languages that share their lexicon with an earlier one.
 func (a *Analyzer) distinct(languages []string) []string {
 	var out []string
 	seen := make(map[*lexicon]bool)

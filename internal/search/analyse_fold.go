@@ -19,8 +19,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// fold returns a word in NFKC and folded, with nothing in it but letters,
-// digits and marks.
+// fold returns a word in NFKC with case folding, reduced to letters, digits and marks.
 func (l *lexicon) fold(raw string) string {
 	if l.lang == "tr" {
 		raw = strings.ReplaceAll(strings.ReplaceAll(raw, "I", "ı"), "İ", "i")
@@ -46,9 +45,9 @@ func (l *lexicon) fold(raw string) string {
 
 func isVariation(r rune) bool { return 0xFE00 <= r && r <= 0xFE0F || 0xE0100 <= r && r <= 0xE01EF }
 
-// plain takes off the marks that people leave out when they type: accents of
-// Latin and Greek letters, stress and the dots of ё in Cyrillic, the vowel
-// signs of Hebrew and Arabic. Elsewhere marks are part of the spelling.
+// plain removes marks that people omit when they type: accents of Latin and Greek letters,
+// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps
+// others, which are part of the spelling.
 func plain(s string) string {
 	if isASCII(s) {
 		return s
@@ -75,7 +74,7 @@ func plain(s string) string {
 	return s
 }
 
-// dropped reports whether a mark on a letter does not tell words apart.
+// dropped reports whether plain removes a mark on a letter.
 func dropped(base, mark rune) bool {
 	switch {
 	case 0x0300 <= mark && mark <= 0x036F:
@@ -91,7 +90,7 @@ func dropped(base, mark rune) bool {
 	return false
 }
 
-// letters returns what a letter counts as that has no accent to take off.
+// letters returns the replacement of a letter that no accent distinguishes.
 func letters(r rune) (string, bool) {
 	switch r {
 	case 'ø':
@@ -116,14 +115,14 @@ func letters(r rune) (string, bool) {
 		return "ي", true
 	case 'ک':
 		return "ك", true
-	case 'ـ': // a stroke that only stretches a word
+	case 'ـ': // only stretches a word
 		return "", true
 	}
 	return "", false
 }
 
-// isDense reports whether a letter belongs to a script that writes words
-// without spaces between them, or with spaces between phrases only.
+// isDense reports whether a letter's script writes words without spaces, or uses spaces
+// only between phrases.
 func isDense(r rune) bool {
 	switch {
 	case r < 0x0E00:

@@ -2,9 +2,9 @@ package search
 
 import "strings"
 
-// sign returns the word for the signs at the end of names such as C++ and C#.
+// sign returns the word for the signs that end names such as C++ and C#.
 func (s *segmenter) sign(start, end int) (word string, n int) {
-	const most = 10 // letters of a name; longer words have signs for other reasons
+	const most = 10 // longer words have signs for other reasons
 	switch {
 	case end-start > most || s.isDigit(start):
 	case s.hasPrefix(end, "++") && !s.hasPrefix(end, "+++"):
@@ -17,7 +17,7 @@ func (s *segmenter) sign(start, end int) (word string, n int) {
 	return "", 0
 }
 
-// url yields the words of an address, from after its scheme, and the whole.
+// url yields the words of a URL after its scheme, and the whole.
 func (s *segmenter) url(start int) int {
 	end := start
 	for end < len(s.text) {
@@ -44,9 +44,9 @@ func (s *segmenter) url(start int) int {
 	return end
 }
 
-// camel yields the words of a name such as getElementById, and reports whether
-// it is one. A name of two words that starts with a capital is one word, such
-// as JavaScript, and so is one like iPhone.
+// camel yields the words of a name such as getElementById, and reports whether it is one.
+// Names of two words with a capital at the start, such as JavaScript, are one word, and so
+// are names like iPhone.
 func (s *segmenter) camel(start, end int) bool {
 	const longest = 64
 	if end-start > longest || end-start < 4 {

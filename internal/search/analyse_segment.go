@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// segmenter finds the words of a text.
+// segmenter splits a text into words.
 type segmenter struct {
 	text  string
 	lex   *lexicon
 	yield func(Token) bool
 	done  bool
-	whole []byte // room for the whole of a compound
+	whole []byte // buffer for the whole of a compound
 }
 
 func (s *segmenter) run() {
@@ -50,9 +50,8 @@ func (s *segmenter) put(w analysed, start, end int, extra bool) {
 	}
 }
 
-// dense yields overlapping pairs of letters of a run in a script without
-// spaces, and the last letter again, so that each letter begins a term. A
-// letter goes with its marks.
+// dense yields overlapping pairs of letters of a run in a script without spaces. It also
+// yields the last letter, so that each letter begins a term. Marks belong to their letter.
 func (s *segmenter) dense(i int) int {
 	last, pairs := -1, false
 	for !s.done {
@@ -72,8 +71,8 @@ func (s *segmenter) dense(i int) int {
 	return i
 }
 
-// isLetter reports whether a text is one letter of a script without spaces,
-// with what is written on it.
+// isLetter reports whether a text is one letter of a script without spaces, with its
+// marks.
 func isLetter(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	if !isDense(r) || !isStart(r) {
@@ -83,8 +82,8 @@ func isLetter(text string) bool {
 	return s.cluster(0) == len(text)
 }
 
-// cluster returns the end of the letter at i with what is written on it. A sign
-// that stacks letters takes the next one in.
+// cluster returns the end of the letter at i with its marks. A sign that stacks letters
+// joins the next one.
 func (s *segmenter) cluster(i int) int {
 	r, n := s.runeAt(i)
 	for i += n; ; i += n {
@@ -95,14 +94,14 @@ func (s *segmenter) cluster(i int) int {
 	}
 }
 
-// The bounds of a compound; a longer one is several.
+// Limits of a compound. A longer one is split.
 const (
 	maxParts = 32
 	maxWhole = 1024 // bytes
 )
 
-// compound yields the words of a compound such as max_connections, v1.2.3 or
-// foo.Bar, and then the whole of it. A single word is a compound of one.
+// compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and
+// then the whole. A single word is a compound of one.
 func (s *segmenter) compound(start int) int {
 	parts, hyphens := 0, 0
 	whole := s.whole[:0]
@@ -137,8 +136,8 @@ func (s *segmenter) compound(start int) int {
 	}
 }
 
-// atom returns the end of the word at i: of what its term is made of, and of
-// what belongs to it in the text.
+// atom returns two ends of the word at i: of the part that its term contains, and of the
+// part that belongs to it in the text.
 func (s *segmenter) atom(i int) (raw, end int) {
 	start, digits := i, true
 	for i < len(s.text) {
@@ -177,8 +176,8 @@ func (s *segmenter) atom(i int) (raw, end int) {
 	return i, i
 }
 
-// apostrophe ends a word that has one after it: 's is no part of the term,
-// the end of a contraction is.
+// apostrophe ends a word before an apostrophe. A final 's is not part of the term, but the
+// end of a contraction is.
 func (s *segmenter) apostrophe(start, i, n int) (raw, end int) {
 	tail := i + n
 	for tail < len(s.text) && isAlnum(s.text[tail]) {
@@ -196,8 +195,8 @@ func (s *segmenter) apostrophe(start, i, n int) (raw, end int) {
 	return i, i
 }
 
-// elides reports whether a word before an apostrophe is one of its own, such
-// as an article.
+// elides reports whether the part before an apostrophe is a separate word, such as an
+// article.
 func (s *segmenter) elides(start, end int) bool {
 	switch s.lex.lang {
 	case "fr", "it", "ca", "ga":
@@ -206,10 +205,9 @@ func (s *segmenter) elides(start, end int) bool {
 	return false
 }
 
-// joint returns where the next word of the same compound starts, 0 if this one
-// is the last, and what stands for the joint in the term of the whole: nothing,
-// a letter that looks like a point between numbers, since 1.23 is not 12.3, or
-// "-" for a hyphen, which is nothing too.
+// joint returns the start of the compound's next word, 0 if there is none. It also returns
+// the joint's form in the term of the whole: nothing, "-" for a hyphen, or a letter for
+// the point between numbers, because 1.23 is not 12.3.
 func (s *segmenter) joint(start, end int) (next int, as string) {
 	r, n := s.runeAt(end)
 	next = end + n
@@ -254,7 +252,7 @@ func (s *segmenter) isDigit(i int) bool {
 	return 0 <= i && i < len(s.text) && isDigit(s.text[i])
 }
 
-// isGroup reports whether a comma and a group of three digits is at i.
+// isGroup reports whether a comma and a group of three digits are at i.
 func (s *segmenter) isGroup(i int) bool {
 	return s.hasPrefix(i, ",") && s.isDigit(i+1) && s.isDigit(i+2) && s.isDigit(i+3) && !s.isDigit(i+4)
 }
@@ -274,8 +272,8 @@ func isStart(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// isIgnored reports whether a character inside of a word is no part of it: the
-// soft hyphen, joiners, and marks of direction.
+// isIgnored reports whether to skip a character inside a word: soft hyphens, joiners, and
+// direction marks.
 func isIgnored(r rune) bool {
 	return r == 0x00AD || r == 0x200C || r == 0x200D || r == 0x200E || r == 0x200F || r == 0x2060 || r == 0xFEFF
 }

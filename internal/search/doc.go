@@ -1,69 +1,60 @@
-// Package search is what finding passages takes, beside a place to keep them:
-// it makes terms of texts, reads questions, gathers and ranks candidates, and
-// shows why a passage was found. A store keeps the index and gives it as an
-// [Index]; [Run] answers a question from it. The package knows no store, and
-// but for the client of an embedder it does no I/O.
+// Package search implements full-text search except for storage. It extracts terms from
+// texts, parses questions, gathers and ranks candidates, and renders snippets. A store
+// keeps the index and provides it as an [Index]; [Run] answers a question from it. The
+// package does no I/O, except for the client of an embedder.
 //
 // # Terms
 //
-// An [Analyzer] makes terms of a text: it finds the words, brings them into one
-// form of Unicode and one case, cuts them to their stem in the language of the
-// text, and takes off the accents. So "Häuser" is found by "haus", and "café" by
-// "cafe". A name such as max_connections is found whole and by its parts; in
-// scripts without spaces, pairs of letters stand for words. Stop words are
-// marked and stay, for the sake of phrases.
+// An [Analyzer] extracts terms from a text. It finds the words, normalises Unicode and
+// case, stems them in the language of the text, and removes accents. So "Häuser" is found
+// by "haus", and "café" by "cafe". A name such as max_connections is found as a whole and
+// by its parts. In scripts without spaces, pairs of letters are the terms. Stop words are
+// marked but kept, because phrases need them.
 //
-// Terms are made of letters, digits and marks only. Separated by spaces they can
-// be given to any full-text index that splits at what ASCII does not call a
-// letter or digit. What decides about them has a version, [Format]: an index of
-// another one is made again.
+// Terms consist of letters, digits and marks. Joined by spaces, they suit any full-text
+// index that splits at ASCII characters other than letters and digits. [Format] is the
+// version of the analysis; an index of another version is rebuilt.
 //
 // # Questions
 //
-// [Parse] reads what a person types. It knows words, "phrases", -without, title:
-// and url:, and has no errors: what means nothing in this little language is
-// words. A question without a letter or digit finds nothing.
+// [Parse] reads what a person types: words, "phrases", -without, title: and url:. It has
+// no errors; other syntax is read as words. A question without a letter or digit finds
+// nothing.
 //
-// A question is looked for as a whole first: passages with every word that is no
-// stop word. Where these are few, passages with some of the words follow.
-// Phrases, exclusions and fields always hold. On a site of several languages, a
-// word stands for its stems in each of them. The whole of a name that the site
-// has counts as one more word, and a single Chinese letter stands for the pairs
-// that it begins. Only if nothing is found, words
-// that the site does not have are replaced by some that are spelled nearly
-// alike, and the answer says so.
+// Run first looks for passages with every word except stop words. If these are few,
+// passages with some of the words follow. Phrases, exclusions and fields always apply. On
+// a site of several languages, Run looks for the stems of a word in each of them. The whole
+// of a name that the site contains counts as another word. A single Chinese letter also
+// finds the pairs that start with it. If nothing is found, Run replaces words that the
+// site does not contain by words with a similar spelling, and the answer says so.
 //
 // # Relevance
 //
-// A hit's relevance is from 0 to 1: how much of what the question asks for
-// stands in the passage,
+// A hit's relevance is from 0 to 1. It measures how much of the question the passage
+// contains:
 //
 //	lexical   = Σ w·f/(f+k) / Σ w     over the words of the question
 //	k         = 1.2·(0.25 + 0.75·length/average length)
 //	w         = times in the question · ln(1 + (N-n+0.5)/(n+0.5))
 //
-// where N passages are on the site and n of them have the word, and f is how
-// often the passage has it, three times for the title and twice for the
-// headings. This is BM25 over the most that it can become; so 0.8 means the same
-// on every site, and for questions of any length. With vectors it becomes
+// N is the number of passages of the site, n the number that contain the word. f is the
+// number of times that the passage contains it; the title counts three times, headings
+// twice. This is BM25 divided by its maximum, so 0.8 means the same on every site and for
+// questions of any length. With vectors the relevance is
 //
 //	relevance = (1-v)·lexical + v·max(0, cosine of question and passage)
 //
-// where v is 0 without vectors, and for passages of under 30 words. It is given
-// with four decimals. Hits of the same relevance are in the order of their URLs,
-// then of the page.
+// v is 0 without vectors and for passages of under 30 words. Relevance has four decimals.
+// Hits of equal relevance are sorted by URL, then by their order in the page.
 //
 // # Meaning
 //
-// [Fit] makes a [Model] of the texts of a site themselves, without any knowledge
-// from outside: words that stand in like passages get like directions (latent
-// semantic analysis). The same texts always give the same model. An [Embedder]
-// asks a model of somebody else's choice, over the interface that most servers
-// of such models have.
+// [Fit] learns a [Model] from the texts of a site: words in similar passages get similar
+// directions (latent semantic analysis). The same texts always give the same model. An
+// [Embedder] uses an external model over the API that most model servers have.
 //
-// # What is shown
+// # Output
 //
-// [Analyzer.Snippet] cuts the part of a passage that has most of the terms,
-// with the words marked. [Fingerprint] and [Near] recognise passages that say
-// nearly the same, of which one hit is enough.
+// [Analyzer.Snippet] returns the part of a passage with most of the terms, and marks them.
+// [Fingerprint] and [Near] detect near-duplicate passages, of which Run returns one.
 package search

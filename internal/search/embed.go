@@ -15,51 +15,49 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// EmbedderOptions are what [NewEmbedder] may be told. The zero value works.
+// EmbedderOptions are the options of [NewEmbedder]. The zero value works.
 type EmbedderOptions struct {
-	Key string // sent as a bearer token; "" = none. No error and no log shows it
-	// DocumentPrefix and QueryPrefix stand before every passage and every
-	// question, as some models want it, such as "search_query: ".
+	Key string // bearer token; "" = none. Errors and logs never contain it
+	// DocumentPrefix and QueryPrefix are put before passages and questions. Some models
+	// need them, such as "search_query: ".
 	DocumentPrefix, QueryPrefix string
-	// Dimensions asks the model for vectors of this size, and refuses others;
-	// 0 = whatever the model gives.
+	// Dimensions is the size of vectors to request. Other sizes are errors. If zero, the
+	// model decides.
 	Dimensions int
-	Batch      int           // the most texts of one request; 0 = 32
-	Timeout    time.Duration // of one request for passages; 0 = 60 s
-	// QueryTimeout is for one request for questions: somebody waits for it,
-	// so it is not repeated either. 0 = 3 s.
+	Batch      int           // maximum number of texts in a request; 0 = 32
+	Timeout    time.Duration // of a request for passages; 0 = 60 s
+	// QueryTimeout is the timeout of a request for questions, which is not retried because
+	// a user waits. If zero, 3 s.
 	QueryTimeout time.Duration
-	Retries      int           // of a request for passages that may do better later; 0 = 3, -1 = none
-	Backoff      time.Duration // before the first of them, doubled each time; 0 = 1 s
+	Retries      int           // maximum number of retries of a request for passages; 0 = 3, -1 = none
+	Backoff      time.Duration // before the first retry, doubled each time; 0 = 1 s
 }
 
-// Embedder asks a server for vectors by the API that OpenAI, Ollama, vLLM and
-// Text Embeddings Inference have in common (POST /v1/embeddings). It is safe
-// for concurrent use.
+// Embedder is a client of the embeddings API of OpenAI, Ollama, vLLM and Text Embeddings
+// Inference (POST /v1/embeddings). It is safe for concurrent use.
 type Embedder struct {
 	client    http.Client
 	endpoint  string
-	shown     string // the endpoint without what may be secret
+	shown     string // the endpoint without secrets
 	model     string
 	name      string
 	o         EmbedderOptions                                  // without Key
-	authorize func(*http.Request)                              // a closure, so that no print of the struct shows the key
-	hide      func(string) string                              // takes the key out of a text
+	authorize func(*http.Request)                              // a closure, so printing the struct does not show the key
+	hide      func(string) string                              // removes the key from a text
 	wait      func(ctx context.Context, d time.Duration) error // between attempts
 }
 
-// NewEmbedder returns the client of one model. endpoint is the API's base, such
-// as "http://localhost:11434/v1", or the whole URL, which ends with
-// "/embeddings". client may be nil, for one of its own; redirects are not
-// followed in any case. ErrInvalid: the endpoint is no absolute HTTP URL, or
-// there is no model.
+// NewEmbedder returns a client for one model. endpoint is the base of the API, such as
+// "http://localhost:11434/v1", or its URL that ends with "/embeddings". If client is nil,
+// NewEmbedder makes one. Redirects are never followed. If the endpoint is not an absolute
+// HTTP URL, or model is empty, NewEmbedder returns ErrInvalid.
 func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions) (*Embedder, error) {
 	if o == nil {
 		o = &EmbedderOptions{}
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// The text is not repeated: it may hold a password.
+		// Do not repeat the text, which may contain a password.
 		return nil, fmt.Errorf("embedder: the endpoint is no absolute URL of http or https: %w", millrace.ErrInvalid)
 	}
 	if model == "" {
@@ -105,13 +103,13 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	return e, nil
 }
 
-// shownURL returns what of a URL can be shown.
+// shownURL returns a URL without secrets.
 func shownURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// embedderName tells apart what is not to be compared: vectors of passages
-// depend on the prefix and the size too. The prefix of questions may change.
+// embedderName returns a name that differs if vectors cannot be compared. Vectors of
+// passages depend on their prefix and the size too. The prefix of questions may change.
 func embedderName(model string, o *EmbedderOptions) string {
 	name := model
 	if o.Dimensions > 0 {
@@ -124,13 +122,12 @@ func embedderName(model string, o *EmbedderOptions) string {
 	return name
 }
 
-// Model names the model, the size asked for and the prefix of documents.
+// Model returns the name of the model, with the size and the prefix of documents.
 func (e *Embedder) Model() string { return e.name }
 
-// Embed returns the vectors of texts, in their order; see index.Embedder. A
-// text of white space only gets nil and is not sent. A batch that the server
-// finds too large is sent in halves, and a single text that it finds too long
-// is cut.
+// Embed returns the vectors of texts in order; see index.Embedder. A text of white space
+// gets nil and is not sent. If the server finds a batch too large, Embed sends halves. It
+// cuts a single text that the server finds too long.
 func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {
 	prefix := e.o.DocumentPrefix
 	if query {
@@ -138,7 +135,7 @@ func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]f
 	}
 	out := make([][]float32, len(texts))
 	job := job{query: query, size: e.o.Dimensions}
-	var at []int // in texts, of each of input
+	var at []int // index in texts of each input
 	var input []string
 	for i, t := range texts {
 		if strings.TrimSpace(t) != "" {
@@ -161,5 +158,5 @@ func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]f
 // job is one call of Embed.
 type job struct {
 	query bool
-	size  int // of all its vectors; 0 = not known yet
+	size  int // of all vectors; 0 = unknown
 }

@@ -19,21 +19,20 @@ import (
 )
 
 const (
-	// maxCuts is how often a text that is too long is halved: an eighth of
-	// the longest passage fits every model.
+	// maxCuts is the maximum number of times that a long text is halved: an eighth of the
+	// longest passage fits every model.
 	maxCuts = 3
-	// maxEmbedRetryAfter is the longest wait that a server is granted.
+	// maxEmbedRetryAfter is the maximum wait that a server can request.
 	maxEmbedRetryAfter = time.Minute
-	// maxVectorJSON bounds an answer: 8,192 dimensions, 32 characters each.
+	// maxVectorJSON limits a response: 8,192 dimensions of 32 characters.
 	maxVectorJSON = 256 << 10
-	maxComplaint  = 300 // bytes of a refusal's text that an error repeats
+	maxComplaint  = 300 // maximum size of a server's error text in an error
 )
 
-// refused is an answer that another attempt at the same request will not
-// change.
+// refused is a response that a retry will not change.
 type refused struct {
 	status    int
-	complaint string // of the server
+	complaint string // the server's error text
 	err       error  // a sentinel
 }
 
@@ -45,18 +44,18 @@ func (r *refused) Error() string {
 	return text + ": " + r.err.Error()
 }
 
-// ErrorCode returns the status, as that of fetch.StatusError.
+// ErrorCode returns the code of the status, as fetch.StatusError does.
 func (r *refused) ErrorCode() string { return "http-" + strconv.Itoa(r.status) }
 func (r *refused) Unwrap() error     { return r.err }
 
-// tooLarge says whether less input may help. Servers say 413, 400 or 422 for
-// a text over their context as well as for too many texts.
+// tooLarge reports whether a smaller input may help. Servers send 413, 400 or 422 for a
+// text that is too long and for too many texts.
 func (r *refused) tooLarge() bool {
 	return r.status == http.StatusRequestEntityTooLarge || r.status == http.StatusBadRequest ||
 		r.status == http.StatusUnprocessableEntity
 }
 
-// batch returns the vectors of input, one batch.
+// batch returns the vectors of one batch.
 func (e *Embedder) batch(ctx context.Context, j *job, input []string) ([][]float32, error) {
 	for cuts := 0; ; cuts++ {
 		vectors, err := e.attempts(ctx, j, input)
@@ -80,7 +79,7 @@ func (e *Embedder) batch(ctx context.Context, j *job, input []string) ([][]float
 	}
 }
 
-// shorten returns at most n bytes of s, in whole characters.
+// shorten returns at most n bytes of s, cut between characters.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -91,7 +90,7 @@ func shorten(s string, n int) string {
 	return s[:n]
 }
 
-// attempts asks until there is an answer, or no hope for one.
+// attempts sends a request until it succeeds or a retry would not help.
 func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]float32, error) {
 	wait := e.o.Backoff
 	for attempt := 0; ; attempt++ {
@@ -108,7 +107,7 @@ func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]fl
 		if after > maxEmbedRetryAfter {
 			return nil, millrace.Coded("retry-after", fmt.Errorf("it wants to be left alone for %s: %w", after, err))
 		}
-		// Less up to a half, so that several clients do not come back at once.
+		// Jitter of up to a half keeps clients from returning at the same time.
 		pause := wait - time.Duration(rand.Int64N(int64(wait/2)+1))
 		if err := e.wait(ctx, max(after, pause)); err != nil {
 			return nil, err
@@ -128,7 +127,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ask makes one request. after is what the server wants to be waited.
+// ask sends one request. after is the wait that the server requests.
 func (e *Embedder) ask(ctx context.Context, j *job, input []string) (_ [][]float32, after time.Duration, _ error) {
 	body, err := json.Marshal(embeddingsRequest{Model: e.model, Input: input, Format: "float", Dimensions: e.o.Dimensions})
 	if err != nil {
@@ -162,7 +161,7 @@ func (e *Embedder) ask(ctx context.Context, j *job, input []string) (_ [][]float
 	return vectors, 0, err
 }
 
-// lost is for a failure of the connection.
+// lost returns the error of a failed connection.
 func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -171,7 +170,7 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 		if u.Timeout() {
 			return fmt.Errorf("no answer in %s: %w", timeout, millrace.Coded("timeout-answer", millrace.ErrUnavailable))
 		}
-		err = u.Err // it repeats the URL, with all that is secret in it
+		err = u.Err // u contains the URL with its secrets
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no whole answer in %s: %w", timeout, millrace.Coded("timeout-whole", millrace.ErrUnavailable))
@@ -179,7 +178,7 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 	return fmt.Errorf("%s: %w", e.hide(err.Error()), millrace.ErrUnavailable)
 }
 
-// refusal says why there is no answer, in the server's words.
+// refusal returns the error of a response that is not a success.
 func (e *Embedder) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	var said struct {
@@ -200,13 +199,13 @@ func (e *Embedder) refusal(resp *http.Response) error {
 	case resp.StatusCode == http.StatusRequestEntityTooLarge:
 		err = millrace.ErrTooLarge
 	case err == nil, errors.Is(err, millrace.ErrUnmodified):
-		err = millrace.ErrInvalid // such as 204: no answer to this request
+		err = millrace.ErrInvalid // for example, 204 is not a response to this request
 	}
 	return &refused{resp.StatusCode, shorten(complaint, maxComplaint), err}
 }
 
-// retryAfter reads the header of that name (RFC 9110, section 10.2.3), seconds
-// only: servers of models send no dates.
+// retryAfter parses the Retry-After header (RFC 9110, section 10.2.3). It reads seconds
+// only: model servers send no dates.
 func retryAfter(h http.Header) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(h.Get("Retry-After")), 10, 31)
 	if err != nil {

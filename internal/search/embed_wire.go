@@ -18,7 +18,7 @@ type embeddingsRequest struct {
 	Dimensions int      `json:"dimensions,omitempty"`
 }
 
-// embeddingsAnswer is what comes back.
+// embeddingsAnswer is the body of the response.
 type embeddingsAnswer struct {
 	Data []struct {
 		Index     *int     `json:"index"`
@@ -26,10 +26,10 @@ type embeddingsAnswer struct {
 	} `json:"data"`
 }
 
-// finite is a number that is one: servers write what is not as null.
+// finite is a finite number. Servers encode others as null.
 type finite float32
 
-// UnmarshalJSON refuses null and what a float32 cannot hold.
+// UnmarshalJSON rejects null and numbers that a float32 cannot hold.
 func (f *finite) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseFloat(string(b), 32)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -39,8 +39,8 @@ func (f *finite) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decodeEmbeddings reads the answer to n texts. The vectors come out in the
-// order of the texts, 1 long. size is that of all vectors so far, 0 = none.
+// decodeEmbeddings decodes the response for n texts. The vectors are in the order of the
+// texts and have length 1. size is the size of all vectors so far; 0 = unknown.
 func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	var a embeddingsAnswer
 	limits := &jsonio.Limits{Size: int64(n)*maxVectorJSON + 64<<10}
@@ -77,7 +77,7 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	return out, nil
 }
 
-// unitVector returns x with length 1, nil if it has none.
+// unitVector returns x scaled to length 1, nil if that is impossible.
 func unitVector(x []finite) []float32 {
 	sum := 0.0
 	for _, f := range x {

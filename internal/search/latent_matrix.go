@@ -10,35 +10,34 @@ import (
 type matrix struct {
 	terms  []uint64  // hashes of the columns' terms, ascending
 	global []float32 // weights of the columns
-	rows   []line    // by the hash of the passage
+	rows   []line    // sorted by the hash of the passage
 	parts  []entries
 	local  [math.MaxUint8 + 1]float32
 }
 
-// line is a row: some entries of a part.
+// line is a row: a range of entries of a part.
 type line struct {
 	hash             uint64
 	part, from, till uint32
-	norm             float32 // what makes the row's length 1
+	norm             float32 // factor that makes the row's length 1
 }
 
-// entries are those of a part of the passages.
+// entries are the entries of a part of the passages.
 type entries struct {
 	column []uint16 // ascending in a row
 	counts []uint8
 }
 
-// minPassages must have a term: what one passage alone has goes with nothing.
+// minPassages is the number of passages that must have a term.
 const minPassages = 2
 
-// localWeights returns the weight of a term that stands n times in a text: the
-// second time says less than the first. With the entropies of the columns this
-// is the log-entropy weighting, which Dumais found best for latent semantics
-// ("Improving the retrieval of information from external sources", 1991). On
-// the Cranfield collection, too, either half of the questions chose it in each
-// of four random splits, over binary, plain and saturating counts, with idf,
-// its root and its square, and over rows that keep their length; the other half
-// then gained .049 of nDCG@10 over bm25 alone (mean of 20 splits).
+// localWeights returns the weight of a term that occurs n times in a text. Each further
+// occurrence adds less. With the entropies of the columns this is log-entropy weighting,
+// which Dumais found best for latent semantics ("Improving the retrieval of information
+// from external sources", 1991). It was also best on the Cranfield collection, where each
+// half of the questions chose it in four random splits. The alternatives were binary,
+// plain and saturating counts, with idf, its root and its square, and rows that keep their
+// length. The other half then gained .049 of nDCG@10 over bm25 alone (mean of 20 splits).
 func localWeights() (l [math.MaxUint8 + 1]float32) {
 	for n := range l {
 		l[n] = float32(math.Log2(float64(1 + n)))
@@ -46,8 +45,8 @@ func localWeights() (l [math.MaxUint8 + 1]float32) {
 	return l
 }
 
-// matrix makes the matrix of the sample, with the most useful terms, and
-// empties the sample.
+// matrix returns the matrix of the sample with the most useful terms. It empties the
+// sample.
 func (s *sample) matrix(vocabulary int) *matrix {
 	a := &matrix{local: localWeights()}
 	passages := 0
@@ -65,7 +64,7 @@ func (s *sample) matrix(vocabulary int) *matrix {
 			seen[t].surprise += surprise[n]
 		}
 	}
-	s.ids.slots, s.seen = nil, idMap{} // their memory is needed
+	s.ids.slots, s.seen = nil, idMap{} // frees memory
 	columns := s.choose(a, seen, passages, vocabulary)
 	s.ids = idMap{}
 	a.rows, a.parts = make([]line, 0, passages), make([]entries, len(s.parts))
@@ -77,13 +76,13 @@ func (s *sample) matrix(vocabulary int) *matrix {
 	return a
 }
 
-// take makes rows of a part of the sample, whose counts it keeps.
+// take adds the rows of a part of the sample. It reuses the part's counts.
 func (a *matrix) take(i uint32, p *part, columns []int32) {
 	column, counts := make([]uint16, 0, len(p.terms)), p.counts[:0]
 	start := uint32(0)
 	for j, end := range p.end {
 		from, sum := len(column), 0.0
-		// The entries of a part's row ascend by hash, and so do columns.
+		// The entries of a row ascend by hash, and so do the columns.
 		for e := start; e < end; e++ {
 			if c := columns[p.terms[e]]; c >= 0 {
 				w := float64(a.local[p.counts[e]] * a.global[c])
@@ -92,7 +91,7 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 			}
 		}
 		start = end
-		if len(column) < from+2 { // a row of one term says nothing about what it goes with
+		if len(column) < from+2 { // a row of one term relates it to no other
 			column, counts = column[:from], counts[:from]
 			continue
 		}
@@ -101,25 +100,25 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 	a.parts[i] = entries{column, counts}
 }
 
-// usage is how a term stands in the passages.
+// usage describes how the passages use a term.
 type usage struct {
-	passages uint32 // that have it
+	passages uint32 // number with the term
 	times    uint32
-	surprise int64 // sum of n·log(n) over the passages, n times each, in units of 1/fixed
+	surprise int64 // sum of n·log(n) over the passages with n occurrences, in units of 1/fixed
 }
 
-// fixed makes whole numbers of sums, which do not depend on the order.
+// fixed converts sums to integers, whose sum does not depend on the order.
 const fixed = 1 << 20
 
-// entropy returns the weight of a term: 1 for one that stands in a single
-// passage, 0 for one that is spread evenly over all.
+// entropy returns the weight of a term: 1 if it occurs in a single passage, 0 if it is
+// spread evenly over all.
 func (u usage) entropy(passages int) float64 {
 	times := float64(u.times)
 	return 1 - (math.Log(times)-float64(u.surprise)/fixed/times)/math.Log(float64(passages))
 }
 
-// choose decides which terms become columns. It returns the column of each id,
-// -1 for none.
+// choose selects the terms that become columns. It returns the column of each id, -1 for
+// none.
 func (s *sample) choose(a *matrix, seen []usage, passages, most int) []int32 {
 	type term struct {
 		hash   uint64
@@ -130,7 +129,7 @@ func (s *sample) choose(a *matrix, seen []usage, passages, most int) []int32 {
 	for id, u := range seen {
 		if u.passages >= minPassages && int(u.passages) <= passages/2 {
 			w := u.entropy(passages)
-			// How much of the matrix the term is: the sum of its squares.
+			// The term's part of the matrix: the sum of its squares.
 			terms = append(terms, term{s.ids.hash[id], uint32(id), float64(u.passages) * w * w})
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Model knows which terms mean alike, as [Fit] has learnt it. It does not
-// change, and is safe for concurrent use.
+// Model knows which terms have similar meanings; [Fit] makes it. It is immutable and safe
+// for concurrent use.
 type Model struct {
 	width  int
 	terms  []uint64  // hashes of the terms, ascending
-	scale  []float32 // of each term's meaning
+	scale  []float32 // of each term's vector
 	matrix []int8    // terms x width
 	local  [math.MaxUint8 + 1]float32
 }
@@ -39,7 +39,7 @@ func newModel(a *matrix, basis *block, sigma []float64) *Model {
 	return m
 }
 
-// Dimensions returns the number of them in the vectors of m.
+// Dimensions returns the size of the vectors of m.
 func (m *Model) Dimensions() int { return m.width }
 
 // Known reports whether the term has a vector in m.
@@ -48,10 +48,9 @@ func (m *Model) Known(term string) bool {
 	return ok
 }
 
-// Vector returns the direction of a text by its terms, those of a passage or of
-// a question, repeats included and in any order, without stop words. known is
-// how many of the different terms have a meaning; the vector is nil if that is
-// none.
+// Vector returns the direction of a passage or a question. terms are its terms in any
+// order, with repeats and without stop words. known is the number of different terms that m
+// knows. If it is 0, the vector is nil.
 func (m *Model) Vector(terms []string) (v Vector, known int) {
 	sum := make([]float32, m.width)
 	for _, o := range countTerms(terms, nil) {
@@ -68,8 +67,7 @@ func (m *Model) Vector(terms []string) (v Vector, known int) {
 	return NewVector(sum), known
 }
 
-// modelFormat is the first byte of a Model that is kept. It changes with all
-// that makes the same bytes mean something else.
+// modelFormat is the first byte of an encoded Model: the version of its format.
 const modelFormat = 1
 
 const (
@@ -77,7 +75,7 @@ const (
 	termSize  = 8 + 4     // hash and scale
 )
 
-// MarshalBinary returns m as it is kept: about Dimensions bytes for each term.
+// MarshalBinary encodes m with about Dimensions bytes for each term.
 func (m *Model) MarshalBinary() ([]byte, error) {
 	b := make([]byte, 0, modelHead+len(m.terms)*(termSize+m.width))
 	b = append(b, modelFormat)
@@ -95,9 +93,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary makes m the model that was kept as data. It is a
-// *[millrace.FormatError] when data is none, or one of another version of
-// millrace: fit again.
+// UnmarshalBinary decodes a Model. If data is no Model, or has another version, it returns
+// a *[millrace.FormatError]; fit again.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	broken := func(format string, args ...any) error {
 		return &millrace.FormatError{Reason: "latent model: " + fmt.Sprintf(format, args...)}

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// sample holds as many passages as it has room for. Which ones is decided by
-// their terms alone, so that it is the same whatever the order they come in:
-// whenever there is no room, half of the range of hashes is given up.
+// sample holds a limited number of passages. Their terms alone decide which ones, so the
+// order of passages does not matter: if the sample is full, it drops half of the range of
+// hashes.
 type sample struct {
-	entries int    // the most of them
-	level   uint   // only passages whose hash starts with so many zero bits are held
-	ids     idMap  // of the terms that are held
-	seen    idMap  // hashes of the passages that are held
+	entries int    // maximum number
+	level   uint   // number of zero bits at the start of a held passage's hash
+	ids     idMap  // of the held terms
+	seen    idMap  // hashes of the held passages
 	parts   []part // of the passages
-	held    int    // entries in parts
+	held    int    // number of entries in parts
 
 	scratch []occurrence
 }
 
-// part is a few thousand passages; parts spare the copying of one long array.
+// part is a few thousand passages. Parts avoid the copying of one long array.
 type part struct {
 	hash   []uint64 // of each passage
 	end    []uint32 // of each passage's entries
@@ -39,9 +39,8 @@ func newSample(entries int) *sample {
 	return &sample{entries: entries, ids: newIDMap(), seen: newIDMap()}
 }
 
-// termHash is what a term is known by: with 64 bits, no two terms of a site
-// meet. It is FNV-1a with a finish that spreads it, since it must be the same
-// in every process.
+// termHash identifies a term: with 64 bits, terms of a site do not collide in practice. It
+// is FNV-1a followed by spread, and is the same in every process.
 func termHash(term string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := 0; i < len(term); i++ {
@@ -50,8 +49,8 @@ func termHash(term string) uint64 {
 	return spread(h)
 }
 
-// spread is a bijection that spreads every bit over all (the finish of
-// splitmix64).
+// spread is a bijection that makes every bit of the result depend on all bits (the last
+// step of splitmix64).
 func spread(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -59,8 +58,7 @@ func spread(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// countTerms returns the different terms, sorted by hash, and how often they
-// occur.
+// countTerms returns the different terms, sorted by hash, with their counts.
 func countTerms(terms []string, to []occurrence) []occurrence {
 	to = to[:0]
 	for _, t := range terms {
@@ -109,7 +107,7 @@ func (s *sample) add(terms []string) {
 
 func (s *sample) holds(hash uint64) bool { return hash>>(64-s.level) == 0 }
 
-// room returns the part that takes n more entries.
+// room returns a part with space for n more entries.
 func (s *sample) room(n int) *part {
 	if len(s.parts) == 0 || len(s.parts[len(s.parts)-1].terms)+n > partSize {
 		s.parts = append(s.parts, part{terms: make([]uint32, 0, partSize), counts: make([]uint8, 0, partSize)})
@@ -117,8 +115,7 @@ func (s *sample) room(n int) *part {
 	return &s.parts[len(s.parts)-1]
 }
 
-// halve keeps the passages in the lower half of the range of hashes, and the
-// terms that they have.
+// halve keeps the passages in the lower half of the range of hashes, and their terms.
 func (s *sample) halve() {
 	old, ids := s.parts, s.ids.keys()
 	s.level++
@@ -141,11 +138,11 @@ func (s *sample) halve() {
 			q.end = append(q.end, uint32(len(q.terms)))
 			s.held += int(end - from)
 		}
-		old[i] = part{} // its memory is needed
+		old[i] = part{} // frees memory
 	}
 }
 
-// idMap numbers hashes of terms in the order they come.
+// idMap numbers hashes in the order of their first use.
 type idMap struct {
 	slots []uint32 // id+1; 0 = free
 	hash  []uint64 // of each id
@@ -171,7 +168,7 @@ func (m *idMap) put(h uint64) uint32 {
 	return m.slots[i] - 1
 }
 
-// find returns the slot of h, or the free one where it belongs.
+// find returns the slot of h, or the free slot for it.
 func (m *idMap) find(h uint64) int {
 	mask := len(m.slots) - 1
 	for i := int(h) & mask; ; i = (i + 1) & mask {

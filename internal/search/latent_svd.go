@@ -9,18 +9,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// decompose returns the k right singular vectors of a with the largest singular
-// values, as the rows of a matrix (terms x width, the first k of each row), and
-// these values. It iterates on a random subspace (Halko, Martinsson and Tropp,
-// "Finding structure with randomness", 2011, algorithm 4.4, on
-// transposed(a)·a), which reads the matrix once a round. k may come out smaller
-// than asked for.
+// decompose returns the k right singular vectors of a with the largest singular values, and
+// these values. The vectors are the first k of each row of a matrix (terms x width). It
+// iterates on a random subspace (Halko, Martinsson and Tropp, "Finding structure with
+// randomness", 2011, algorithm 4.4, on transposed(a)·a), which reads the matrix once a
+// round. The returned k may be smaller.
 func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error) {
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
 	for r, h := range a.terms {
-		// Signs by chance, which are the same every time and belong to the
-		// term, whatever its column.
+		// Random signs that are the same every time and depend on the term, not its column.
 		row := q.row(r)
 		for j := range row {
 			row[j] = float32(1 - 2*int(spread(h+uint64(j))>>63))
@@ -41,7 +39,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	if err := a.gram(ctx, q, z); err != nil {
 		return nil, nil, err
 	}
-	// The best that this subspace holds (Rayleigh and Ritz).
+	// The best vectors of this subspace (Rayleigh and Ritz).
 	values, vectors, err := eigen(q.inner(z), q.width)
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +47,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	var sigma []float64
 	turn := make([]float32, q.width*q.width)
 	for j := range min(k, q.width) {
-		from := q.width - 1 - j // ascending
+		from := q.width - 1 - j // values ascend
 		if values[from] <= values[q.width-1]*1e-7 {
 			break
 		}
@@ -89,7 +87,7 @@ func (a *matrix) gram(ctx context.Context, q, z *block) error {
 	return nil
 }
 
-// block is a tall matrix, row by row.
+// block is a tall matrix in row order.
 type block struct {
 	width int
 	data  []float32
@@ -118,7 +116,7 @@ func (b *block) inner(c *block) *mat.SymDense {
 	return mat.NewSymDense(n, sum)
 }
 
-// turn multiplies b with m, a square matrix, from the right.
+// turn multiplies b from the right by the square matrix m.
 func (b *block) turn(m []float32) {
 	n := b.width
 	old := make([]float32, n)
@@ -133,10 +131,9 @@ func (b *block) turn(m []float32) {
 	}
 }
 
-// orthonormalise makes the columns of b orthogonal and 1 long, in the same
-// subspace; a column that is nearly a sum of others becomes zero. It goes by
-// the eigenvectors of the inner products, twice, since once is not exact where
-// the columns are nearly parallel.
+// orthonormalise makes the columns of b orthonormal in the same subspace. A column that is
+// nearly a sum of others becomes zero. It uses the eigenvectors of the inner products, and
+// runs twice because once is inexact if columns are nearly parallel.
 func (b *block) orthonormalise() error {
 	n := b.width
 	for range 2 {
@@ -159,8 +156,7 @@ func (b *block) orthonormalise() error {
 	return nil
 }
 
-// eigen returns the eigenvalues, ascending, and the eigenvectors of them, as
-// columns.
+// eigen returns the eigenvalues, ascending, and their eigenvectors as columns.
 func eigen(s *mat.SymDense, n int) ([]float64, *mat.Dense, error) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) { //nolint:misspell // gonum's spelling

@@ -6,26 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// A fingerprint is a simhash: every three words in a row vote on each of its 64
-// bits. Texts that share most of these have most of the bits in common: of two
-// long texts in which one word in a hundred differs, five bits differ on the
-// average; of two that have nothing to do with each other, half of them.
+// A fingerprint is a simhash: every three consecutive words vote on each of its 64 bits.
+// Texts that share most of these have most of the bits in common. If one word in a hundred
+// differs in long texts, five bits differ on average; in unrelated texts, half of them do.
 const (
 	shingle   = 3 // words that vote together
-	fewWords  = 8 // a shorter text is only like itself: one word is too much of it
-	nearBits  = 6 // as many bits may differ
+	fewWords  = 8 // shorter texts are near only if equal
+	nearBits  = 6 // maximum number of different bits
 	laneLimit = 255
 )
 
-// Fingerprint returns a number that texts with nearly the same words in nearly
-// the same order have nearly in common, whatever their capitals, punctuation
-// and white space; see [Near]. 0 is for a text without words.
+// Fingerprint returns a number with which [Near] compares texts by their words and their
+// order. It ignores capitals, punctuation and white space. It is 0 for a text without
+// words.
 func Fingerprint(text string) uint64 {
 	var (
 		v     votes
 		last  [shingle]uint64
 		words int
-		order = uint64(offset64) // of all words, for a text of a few
+		order = uint64(offset64) // of all words, for a short text
 	)
 	for i := 0; i < len(text); {
 		h, end := wordHash(text, i)
@@ -55,20 +54,19 @@ func Fingerprint(text string) uint64 {
 	return max(v.sum(), 1)
 }
 
-// Near reports whether two texts with these fingerprints say nearly the same.
+// Near reports whether texts with these fingerprints are nearly the same.
 func Near(a, b uint64) bool {
 	return a != 0 && b != 0 && bits.OnesCount64(a^b) <= nearBits
 }
 
-// FNV-1a.
+// Constants of FNV-1a.
 const (
 	offset64 = 14695981039346656037
 	prime64  = 1099511628211
 )
 
-// wordHash returns a hash of the word at i without regard to capitals, and
-// where it ends; 0 for what is no word. A letter of a script without spaces is
-// a word.
+// wordHash returns a hash of the word at i, without regard to capitals, and the end of the
+// word. The hash is 0 if there is no word. A letter of a script without spaces is a word.
 func wordHash(text string, i int) (hash uint64, end int) {
 	start := i
 	hash = offset64
@@ -103,8 +101,8 @@ func wordHash(text string, i int) (hash uint64, end int) {
 	return 0, i + n
 }
 
-// votes counts, for each bit, how often it was set: in lanes of eight bits at
-// first, since that takes eight additions instead of 64.
+// votes counts how often each bit was set. It first counts in lanes of eight bits, which
+// takes 8 additions instead of 64.
 type votes struct {
 	lanes [8]uint64
 	n     int // additions since the lanes were emptied

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Phrase is terms that stand one after the other.
+// Phrase is a sequence of consecutive terms.
 type Phrase struct {
 	Field Field // AnyField or TitleField
 	Terms []string
@@ -18,31 +18,31 @@ type Phrase struct {
 
 // Match is a condition on passages.
 type Match struct {
-	All    [][]Phrase // of each of them at least one
-	Head   bool       // those of All that are in any field have to be in the title or a heading
+	All    [][]Phrase // at least one of each list
+	Head   bool       // those of All with AnyField must be in the title or a heading
 	Not    []Phrase   // none of them
-	URL    []string   // each is part of the page's identity, in lower case
-	NotURL []string   // none is
+	URL    []string   // each is part of the page's URL path, in lower case
+	NotURL []string   // none is part of it
 }
 
-// none reports whether nothing is asked for.
+// none reports whether the match has no condition to look up.
 func (m Match) none() bool { return len(m.All) == 0 && len(m.URL) == 0 }
 
-// wanted is one word of a question.
+// wanted is a word of a question.
 type wanted struct {
-	text   string   // as it was typed
-	terms  []string // its forms in the languages of the site
+	text   string   // as typed
+	terms  []string // forms in the languages of the site
 	hashes []uint32
-	times  int     // how often the question has it
-	n      int     // how many passages have it
-	weight float64 // of its rarity, and of how often it is asked for
-	filter bool    // a filter holds for it: it counts, but is not looked for
-	whole  bool    // it is a compound, whose words are looked for; likewise
-	letter string  // the term of a single letter that stands for pairs, else ""
+	times  int     // number of times in the question
+	n      int     // number of passages with the word
+	weight float64 // from rarity and times
+	filter bool    // a filter already requires the word: rank by it, but do not look it up
+	whole  bool    // the whole of a compound, whose words are looked up
+	letter string  // the term of a single letter that has been replaced by pairs, else ""
 }
 
-// count looks up how many passages have a word, and leaves out the forms that
-// none has, such as those of most languages of a site of many; one stays.
+// count looks up the number of passages with a word. It drops forms that none has, but
+// keeps at least one.
 func (w *wanted) count(ix Index, passages int) error {
 	terms, hashes := w.terms[:0:0], w.hashes[:0:0]
 	for i, t := range w.terms {
@@ -70,23 +70,23 @@ func (w *wanted) phrases() []Phrase {
 	return p
 }
 
-// plan is what is done for a question.
+// plan is how to answer a question.
 type plan struct {
-	words  []*wanted // each once; those that say something, or all if none does
-	filter Match     // holds for every passage that is found
+	words  []*wanted // without repeats; stop words only if there is nothing else
+	filter Match     // required of every passage
 	terms  []string
-	total  float64 // of the weights
+	total  float64 // sum of the weights
 	trial  Trial
-	note   error // a part of the question that is not looked for; nil = all is
+	note   error // a part of the question that is ignored; nil = none
 }
 
-// maxAsked is how many words of a question are looked for: the rarest of those
-// that the site has, where a word counts as often as the question repeats it.
+// maxAsked is the maximum number of words of a question. The rarest words that the site
+// has are kept; a repeated word counts more.
 const maxAsked = 64
 
-// common is the share of the passages from which a word on the stop list of a
-// language that is not the most common one is a stop word on this site: "die" is
-// one in German, and a word in English.
+// common is the share of passages from which a stop word of another language than the
+// site's main one is a stop word on this site. "die" is a stop word in German, but not in
+// English.
 const common = 0.02
 
 // newPlan returns a plan of a question for a site.
@@ -110,7 +110,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 		if err := w.count(ix, st.Passages); err != nil {
 			return nil, err
 		}
-		if w.n > 0 { // else the site writes it in another way
+		if w.n > 0 { // else the site spells it in another way
 			p.words = append(p.words, w)
 		}
 	}
@@ -130,7 +130,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	for _, w := range p.words {
 		w.weight = float64(w.times) * rarity(w.n, st.Passages)
 		p.total += w.weight
-		if !w.whole { // which meaning does not know
+		if !w.whole { // meaning does not know wholes
 			p.terms = append(p.terms, w.terms...)
 		}
 	}
@@ -145,14 +145,13 @@ func languagesOf(st Statistics) []string {
 	return st.Languages
 }
 
-// rarity is how much it says of a passage that it has a word that n of all the
-// passages have.
+// rarity returns the weight of a word that n of all passages have.
 func rarity(n, passages int) float64 {
 	return math.Log1p((float64(passages-n) + 0.5) / (float64(n) + 0.5))
 }
 
-// stopping says whether a word is on a stop list: on that of the site's most
-// common language, or on one of the others.
+// stopping says on which stop lists a word is: on that of the site's most common language,
+// or on another one.
 type stopping uint8
 
 const (
@@ -167,7 +166,7 @@ type planner struct {
 	index     Index
 	languages []string
 	seen      map[string]*wanted
-	wholes    []*wanted // compounds, which count beside their words
+	wholes    []*wanted // compounds, which count besides their words
 	stops     map[*wanted]stopping
 }
 
@@ -204,11 +203,11 @@ func (b *planner) part(p Part) error {
 	return nil
 }
 
-// maxPairs is how many pairs a single letter stands for, the most common.
+// maxPairs is the maximum number of pairs for a single letter; the most common are used.
 const maxPairs = 64
 
-// letter adds to a part that is a single letter of a script without spaces the
-// pairs that it begins: a text has it alone only at the end of a run.
+// letter replaces a part that is a single letter of a script without spaces by the pairs
+// that start with it. Texts have single letters only at the end of a run.
 func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	if len(forms[0]) != 1 || !isLetter(forms[0][0].Term) {
 		return forms, nil
@@ -238,18 +237,17 @@ func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	return forms, nil
 }
 
-// phrasesOf returns a part as a phrase, in each language in which it is
-// another.
+// phrasesOf returns the part as a phrase in each language that gives another one.
 func phrasesOf(forms [][]Token, field Field) (phrases []Phrase) {
 	for _, tokens := range forms {
 		ph := Phrase{Field: field}
 		for _, t := range tokens {
-			if !t.Extra { // further forms stand behind all words of a text
+			if !t.Extra { // extra forms follow all words of a text
 				ph.Terms = append(ph.Terms, t.Term)
 			}
 		}
 		if len(ph.Terms) == 0 && len(tokens) > 0 {
-			ph.Terms = []string{tokens[0].Term} // a letter that has no pair
+			ph.Terms = []string{tokens[0].Term} // a letter without a pair
 		}
 		if len(ph.Terms) > 0 && !slices.ContainsFunc(phrases, func(o Phrase) bool { return slices.Equal(o.Terms, ph.Terms) }) {
 			phrases = append(phrases, ph)
@@ -258,9 +256,9 @@ func phrasesOf(forms [][]Token, field Field) (phrases []Phrase) {
 	return phrases
 }
 
-// take takes the words of a part, each of which stands for its forms in all
-// languages. The whole of a compound such as max_connections counts too, so that
-// a passage with its words here and there comes after one that has the name.
+// take adds the words of a part, each with its forms in all languages. It also adds the
+// whole of a compound such as max_connections, so that passages with the name rank higher
+// than those with its separate words.
 func (b *planner) take(p Part, forms [][]Token, filter bool) {
 	type place struct{ start, end int }
 	at := make(map[place]*wanted)
@@ -308,7 +306,7 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 	}
 }
 
-// dropStops drops the words that say nothing, unless there is nothing else.
+// dropStops removes stop words, unless there is nothing else.
 func (b *planner) dropStops(st Statistics) {
 	kept := slices.DeleteFunc(slices.Clone(b.words), func(w *wanted) bool {
 		s := b.stops[w]
@@ -319,11 +317,11 @@ func (b *planner) dropStops(st Statistics) {
 	}
 }
 
-// weights returns what each form of each word counts.
+// weights returns the weight of each form of each word.
 func (p *plan) weights() map[string]float64 {
 	m := make(map[string]float64)
 	for _, w := range p.words {
-		if w.letter != "" { // of the pairs that it stands for, it alone
+		if w.letter != "" { // of the pairs, the snippet marks only the letter
 			m[w.letter] = max(m[w.letter], w.weight)
 			continue
 		}

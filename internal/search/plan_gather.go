@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// What a question may cost.
+// Limits of the cost of a question.
 const (
-	enough   = 100    // so many candidates are enough, if they have every word
-	most     = 1000   // so many are ranked, if they have every word
-	mostAny  = 800    // so many, if they do not
-	postings = 12_000 // so many entries of the lists of words are read, in which a passage may stand more than once
+	enough   = 100    // candidates to stop at, if they have every word
+	most     = 1000   // candidates to rank, if they have every word
+	mostAny  = 800    // candidates to rank, if they do not
+	postings = 12_000 // maximum number of entries to read from the lists of words, repeats included
 )
 
-// gather returns the candidates for a plan: the passages that have every word;
-// if these are too few, those that have the most of what is asked for by the
-// rarity of the words. Words so common that they would only change the order
-// are not looked up: ranking knows of them.
+// gather returns the candidates of a plan: the passages with every word. If these are too
+// few, it adds those with most of the words by rarity. It does not look up common words
+// that would only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	m := p.filter
-	lost := false // some word stands nowhere
+	lost := false // the site does not have some word
 	wanted := 0
 	for _, w := range p.words {
 		if w.filter {
@@ -49,8 +48,8 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	return p.gatherAny(ctx, ix, ids)
 }
 
-// gatherBest chooses among more passages than are ranked, all of which have
-// every word: first those with the words in a title or heading.
+// gatherBest selects among too many passages that have every word. Those with the words in
+// the title or a heading come first.
 func (p *plan) gatherBest(ix Index, m Match) ([]int64, error) {
 	head := m
 	head.Head = true
@@ -70,13 +69,13 @@ func (p *plan) gatherBest(ix Index, m Match) ([]int64, error) {
 	return slices.Compact(best), nil
 }
 
-// candidate is a passage with the weight of the words that it is known to have.
+// candidate is a passage with the weight of the words found in it so far.
 type candidate struct {
 	id     int64
 	weight float64
 }
 
-// gatherAny looks for the words one by one, the rarest first.
+// gatherAny looks up the words one by one, the rarest first.
 func (p *plan) gatherAny(ctx context.Context, ix Index, whole []int64) ([]int64, error) {
 	var found []candidate
 	rest := p.total
@@ -87,7 +86,7 @@ func (p *plan) gatherAny(ctx context.Context, ix Index, whole []int64) ([]int64,
 			continue
 		}
 		if w.n > budget && len(found) > 0 {
-			break // those that follow are more common still
+			break // the next ones are more common
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -113,7 +112,7 @@ func (p *plan) gatherAny(ctx context.Context, ix Index, whole []int64) ([]int64,
 	return heaviest(merge(found, whole, p.total)), nil
 }
 
-// merge adds passages with one more word. Both are ordered by id.
+// merge adds the passages of another word. Both lists are sorted by id.
 func merge(found []candidate, ids []int64, weight float64) []candidate {
 	out := make([]candidate, 0, len(found)+len(ids))
 	for len(found) > 0 && len(ids) > 0 {
@@ -136,7 +135,7 @@ func merge(found []candidate, ids []int64, weight float64) []candidate {
 	return out
 }
 
-// heaviest returns the ids of the candidates that are ranked, in order.
+// heaviest returns the ids of the candidates to rank, in order.
 func heaviest(found []candidate) []int64 {
 	least, ties := math.Inf(-1), mostAny
 	if len(found) > mostAny {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	maxLooks    = 40_000 // so many terms are compared for one question
-	minMisspelt = 4      // a shorter word has too many neighbours
-	farWord     = 8      // from this length on, two mistakes are forgiven
-	maxForms    = 8      // so many passages are looked through for a form of a word
+	maxLooks    = 40_000 // maximum number of terms to compare for a question
+	minMisspelt = 4      // minimum length; a shorter word has too many neighbours
+	farWord     = 8      // length from which two mistakes are allowed
+	maxForms    = 8      // maximum number of passages to read for a form of a word
 )
 
-// correct reads words that stand nowhere as the words that are spelled nearly
-// alike and stand in the most passages, but neither numbers nor what is quoted.
-// It returns the question with those words. ok: there is a difference.
+// correct replaces words that the site does not have by words with a similar spelling that
+// most passages have. It does not change numbers or quoted words. It returns the corrected
+// question; ok reports whether anything was replaced.
 func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok bool, err error) {
 	looks := maxLooks
 	for _, w := range p.words {
@@ -46,9 +46,9 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 	return text, ok, nil
 }
 
-// slip finds the term of a word that has two letters in the wrong order, or one
-// too many, and how many passages have it, "" for none. The stem of a misspelled
-// word may be far from the one of the right word: standnig, stand.
+// slip finds the term of a word with two letters swapped or one too many, and the number of
+// passages with it; "" if there is no such term. The stems of the misspelled and the right
+// word may be far apart: standnig, stand.
 func slip(ix Index, a *Analyzer, text string) (term string, best int, err error) {
 	r := []rune(text)
 	if len(r) < minMisspelt || len(r) > MaxTerm {
@@ -84,8 +84,8 @@ func slip(ix Index, a *Analyzer, text string) (term string, best int, err error)
 	return term, best, nil
 }
 
-// neighbour finds the term that is nearest to one, how many letters are between
-// them, and how many passages have it; "" for none.
+// neighbour finds the term nearest to another one, their distance, and the number of
+// passages with it; "" if there is no such term.
 func neighbour(ix Index, term string, looks *int) (best string, far, n int, err error) {
 	r := []rune(term)
 	if len(r) < minMisspelt {
@@ -106,8 +106,8 @@ func neighbour(ix Index, term string, looks *int) (best string, far, n int, err 
 		}
 		return *looks > 0
 	}
-	// Nearly always the start is right: then few terms are looked at. Else
-	// the first letter is missing, or too much, or has changed places.
+	// The start is usually right, which limits the terms to compare. Otherwise the first
+	// letter is missing, superfluous or swapped.
 	for _, prefixes := range [][]string{{string(r[:2])}, {string(r[:1]), string(r[1:2])}} {
 		for _, prefix := range prefixes {
 			if err := ix.Terms(prefix, look); err != nil {
@@ -121,9 +121,8 @@ func neighbour(ix Index, term string, looks *int) (best string, far, n int, err 
 	return best, far, n, nil
 }
 
-// replace puts a word that has a term into the question in place of another.
-// Terms are stems, so the word is taken from a few passages: the form that is
-// the nearest.
+// replace puts a word with the given term into the question in place of another word. Terms
+// are stems, so it reads a few passages and takes the nearest form.
 func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, bool, error) {
 	ids, err := ix.Match(Match{All: [][]Phrase{{{Terms: []string{term}}}}}, maxForms)
 	if err != nil {
@@ -156,8 +155,8 @@ func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, 
 	return reword(text, old, word), true, nil
 }
 
-// reword puts a word in the place of another wherever that stands by itself, not
-// in a longer one; or once, if it is never more than a part of one.
+// reword replaces a word wherever it stands alone. If it is always part of a longer word,
+// reword replaces it once.
 func reword(text, old, word string) string {
 	var b strings.Builder
 	rest, last := text, utf8.RuneError
@@ -184,8 +183,8 @@ func reword(text, old, word string) string {
 	return strings.Replace(text, old, word, 1)
 }
 
-// distance counts the letters that are changed, missing, too many or have
-// changed places with the next one.
+// distance computes the number of letters that are changed, missing, superfluous or
+// swapped with the next one.
 type distance struct{ rows [3][]int }
 
 func (d *distance) between(a, b []rune, limit int) int {

@@ -8,39 +8,37 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Field is where a part of a question has to stand.
+// Field is the field that a part of a question applies to.
 type Field uint8
 
-// The fields that a question can name.
+// Fields that a question can name.
 const (
 	AnyField   Field = iota // anywhere in the passage, its headings or the title of its page
 	TitleField              // in the title of the page
-	URLField                // in the address of the page
+	URLField                // in the URL of the page
 )
 
 // Part is one part of a question: a word or a phrase.
 type Part struct {
-	Text   string // as it was typed, without what the little language says; never empty
+	Text   string // without the query syntax; never empty
 	Field  Field
-	Phrase bool // its words stand one after the other
-	Not    bool // what has it is not wanted
+	Phrase bool // the words must be consecutive
+	Not    bool // excludes passages with the part
 }
 
-// Query is a question as [Parse] reads it. The zero value asks for nothing.
+// Query is a parsed question. The zero value is empty.
 type Query struct {
-	Parts []Part // in the order of the question, repeated ones included
+	Parts []Part // in the order of the question, with repeats
 }
 
-// Empty reports whether the question asks for nothing.
+// Empty reports whether the question has no parts.
 func (q Query) Empty() bool { return len(q.Parts) == 0 }
 
-// Parse reads what a person typed: words, "phrases", -without, -"without a
-// phrase", title:word and url:part. It reads any text: what has no meaning in
-// this little language is words, such as AND, a quotation mark that is never
-// closed, or "title:" with nothing after it. What has no letter and no digit is
-// left out. A question of nothing but exclusions asks for them, since a person
-// who types "-Wall" means that. Only the first [millrace.MaxQuery] code points
-// count.
+// Parse reads what a person types: words, "phrases", -without, -"without a phrase",
+// title:word and url:part. It accepts any text. Other syntax is read as words, such as AND,
+// an unclosed quotation mark, or "title:" with nothing after it. Parts without a letter or
+// digit are dropped. If all parts are exclusions, Parse reads them as words: a person who
+// types "-Wall" wants that word. Only the first [millrace.MaxQuery] code points count.
 func Parse(text string) Query {
 	p := parser{rest: []rune(strings.ToValidUTF8(head(text, millrace.MaxQuery), " "))}
 	var q Query
@@ -101,7 +99,7 @@ func (p *parser) part() Part {
 		p.rest = p.rest[n:]
 		if p.value(&part); strings.ContainsFunc(part.Text, isStart) {
 			part.Field = f.field
-		} else { // the name of a field with nothing after it is a word
+		} else { // a field name with nothing after it is a word
 			part.Text, part.Phrase = name, false
 		}
 		return part
@@ -123,7 +121,7 @@ func (p *parser) value(part *Part) {
 	p.rest = p.rest[n:]
 }
 
-// quoted reads a phrase, if one starts here and ends.
+// quoted reads a phrase if one starts here and is closed.
 func (p *parser) quoted() (string, bool) {
 	if len(p.rest) == 0 {
 		return "", false
@@ -142,7 +140,7 @@ func (p *parser) quoted() (string, bool) {
 	return "", false
 }
 
-// quotes returns the marks that end a phrase, by the mark that starts it.
+// quotes returns the marks that close a phrase, by the mark that opens it.
 func quotes(r rune) (string, bool) {
 	switch r {
 	case '"', '＂':

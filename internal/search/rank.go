@@ -11,18 +11,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The constants of BM25, as everybody has them: how soon a word that is
-// repeated counts no more, and how much of the length of a passage is held
-// against it.
+// The usual constants of BM25: saturation by repeated words, and normalisation by length.
 const (
 	saturation = 1.2
 	lengthPart = 0.75
 )
 
-// few candidates are too few: meaning looks for more.
+// few is the number of candidates below which meaning looks for more.
 const few = 10
 
-// deep is how many passages, the best by words, are looked at closely.
+// deep is the number of passages, the best by words, that are ranked closely.
 const deep = 400
 
 // ranked is a passage with its relevance.
@@ -32,11 +30,11 @@ type ranked struct {
 	relevance float64
 }
 
-// lexical is how much of what the question asks for stands in a passage, from
-// 0 to 1: BM25 over the most that it can be.
+// lexical returns how well a passage matches the words, from 0 to 1: BM25 divided by its
+// maximum.
 func (p *plan) lexical(pa *Passage, average float64) float64 {
 	if p.total == 0 {
-		return 1 // there were only filters, and they hold
+		return 1 // there were only filters, which the passage meets
 	}
 	norm := saturation
 	if average > 0 {
@@ -55,9 +53,8 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 	return sum / p.total
 }
 
-// rank returns the candidates that are chosen with their relevance, the best
-// first. When the best by words leave too few, since they all stand in a few
-// pages, those that follow are looked at too.
+// rank returns the chosen candidates with their relevance, the best first. If the best by
+// words leave too few, because they are on a few pages, rank adds the next ones.
 func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {
 	byWords := make([]ranked, 0, len(ids))
 	err := c.Passages(ids, func(pa Passage) error {
@@ -86,8 +83,8 @@ func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64,
 	}
 }
 
-// closely adds passages that are ranked by words to others, with all that
-// there is to know of them, and returns the best first.
+// closely ranks passages by words and meaning, adds them to others, and returns the best
+// first.
 func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 	slices.SortFunc(byWords, func(a, b ranked) int { return cmp.Compare(a.ID, b.ID) })
 	ids := make([]int64, len(byWords))
@@ -118,18 +115,17 @@ func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 	return all, nil
 }
 
-// chooser decides which passages are found.
+// chooser selects the passages to return.
 type chooser struct {
 	Index
 	perPage    int
 	least      float64
-	duplicates bool // are kept
-	sure       int  // so many of the best are looked up in the view; the others only count
+	duplicates bool // keep near-duplicates
+	sure       int  // number of passages to look up in the view; the others are only counted
 }
 
-// choose leaves out what is not relevant enough, what says nearly the same as
-// something better, what is one too many of its page, and what the view does
-// not show.
+// choose drops passages that are not relevant enough, near-duplicates of a better passage,
+// those above the limit of their page, and those that the view does not have.
 func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 	kept := all[:0]
 	pages := make(map[int64]int)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Nearest keeps the passages that are most similar to something.
+// Nearest keeps the most similar passages.
 type Nearest struct {
 	limit int
 	list  []candidate
 }
 
-// NewNearest returns one that keeps so many.
+// NewNearest returns a Nearest that keeps up to limit passages.
 func NewNearest(limit int) *Nearest { return &Nearest{limit: limit} }
 
-// Add offers a passage; one that is not similar at all is not kept.
+// Add adds a passage if its similarity is positive.
 func (n *Nearest) Add(id int64, similarity float64) {
 	if similarity <= 0 {
 		return
@@ -31,7 +31,7 @@ func (n *Nearest) cut() {
 	n.list = n.list[:min(len(n.list), n.limit)]
 }
 
-// IDs returns the passages that were kept, the most similar first.
+// IDs returns the passages, the most similar first.
 func (n *Nearest) IDs() []int64 {
 	n.cut()
 	ids := make([]int64, len(n.list))

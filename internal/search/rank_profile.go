@@ -7,31 +7,26 @@ import (
 	"slices"
 )
 
-// How often a word counts that stands in the title of the page or in a heading
-// above the passage, where it counts once in the text. Profiles are kept, so
-// another weight is another [Format].
+// Weights of a word in the page's title, in a heading above the passage, and in its text.
+// Profiles are stored, so a change needs a new [Format].
 const (
 	titleWeight   = 3
 	headingWeight = 2
 	textWeight    = 1
 )
 
-// Profile is what ranking has to know of a passage, as it is kept: which terms
-// it has, and how often, by the weight of where they stand. A term is a hash of 19
-// bits and a weight of at most 31, which take two bytes in an average passage, in
-// the ascending order of the hashes. One term in 4,000 has the hash of another one
-// of an average passage. A word that stands there more often than 31 times would
-// count 2 % more.
+// Profile is the encoded list of a passage's terms with their weights, for ranking. A term
+// is a hash of 19 bits and a weight of at most 31; together they take two bytes in an
+// average passage. One term in 4,000 collides with another one of an average passage. A
+// higher weight than 31 would add 2 % to the score.
 //
-// A profile is the number of terms as a varint, and then bits, the lowest of a
-// byte first, in which any term is found without reading the others (Elias and
-// Fano):
+// A profile starts with the number of terms as a varint. Then follow bits, the lowest of a
+// byte first, in which any term is found without reading the others (Elias and Fano):
 //
-//   - of each hash the low bits, as many as [lowBits] says;
-//   - for each number that the other bits can be, a one for every hash that has
-//     it, and a zero;
-//   - of each term whether its weight is above 1, of each of which it is, whether
-//     it is above 2, and so on.
+//   - the low bits of each hash, [lowBits] of them;
+//   - for each value of the high bits, a one for every hash with it, and a zero;
+//   - for each term, whether its weight is above 1; for each of these, whether it is above
+//     2, and so on.
 type Profile []byte
 
 const (
@@ -39,10 +34,10 @@ const (
 	maxWeight = 31
 )
 
-// lowBits returns how many bits of each of n hashes stand alone.
+// lowBits returns the number of low bits of each of n hashes.
 func lowBits(n int) int { return max(0, bits.Len(uint(1<<hashBits/max(n, 1)))-1) }
 
-// profiler counts the terms of one passage after another.
+// profiler makes the profiles of passages, one at a time.
 type profiler struct {
 	list []uint64 // hash << 32 | weight
 }
@@ -96,11 +91,11 @@ func (p *profiler) profile() Profile {
 // bitWriter appends bits to bytes.
 type bitWriter struct {
 	bytes []byte
-	bits  uint64 // the lowest n are not yet written
+	bits  uint64 // n bits that are not written yet
 	n     int
 }
 
-// write appends the lowest n bits of v, of at most 32, which has no others.
+// write appends the lowest n bits of v, at most 32. The others must be zero.
 func (w *bitWriter) write(v uint64, n int) {
 	w.bits, w.n = w.bits|v<<w.n, w.n+n
 	for ; w.n >= 8; w.n -= 8 {
@@ -116,18 +111,18 @@ func (w *bitWriter) close() []byte {
 	return w.bytes
 }
 
-// weight returns how often a term counts in the passage.
+// weight returns the weight of a term in the passage.
 func (p Profile) weight(hash uint32) int {
 	count, size := binary.Uvarint(p)
-	if size <= 0 || count > 8*uint64(len(p)) { // it is damaged
+	if size <= 0 || count > 8*uint64(len(p)) { // damaged
 		return 0
 	}
 	n, b := int(count), p[size:]
 	low := lowBits(n)
-	end := n*low + n + 1<<(hashBits-low) // of the high bits
+	end := n*low + n + 1<<(hashBits-low) // end of the high bits
 	high, at := int(hash>>low), n*low
 	for zeros := high; zeros > 0; {
-		// Each zero ends a number.
+		// Each zero ends a value.
 		word, size := b.bits(at), min(wordBits, end-at)
 		if size <= 0 {
 			return 0
@@ -152,7 +147,7 @@ func (p Profile) weight(hash uint32) int {
 	return 0
 }
 
-// level returns the weight of term i, of n, where the bits of the weights begin.
+// level returns the weight of term i of n, where at is the start of the weights.
 func (p Profile) level(at, i, n int) int {
 	for weight := 1; weight < maxWeight; weight++ {
 		if p.bits(at+i)&1 == 0 {
@@ -163,10 +158,10 @@ func (p Profile) level(at, i, n int) int {
 	return maxWeight
 }
 
-// wordBits is how many bits there are of which bits returns all.
+// wordBits is the number of bits that bits always returns.
 const wordBits = 57
 
-// bits returns the next 57 bits or more, and zeros after the end.
+// bits returns the next wordBits bits or more, and zeros after the end.
 func (p Profile) bits(at int) uint64 {
 	i := at / 8
 	if i+8 <= len(p) {

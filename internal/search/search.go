@@ -10,66 +10,66 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Index is one state of a site as a store keeps it for searching. Its methods
-// agree with each other for as long as one search lasts.
+// Index is one state of a site's index in a store. Its methods must agree with each other
+// during a search.
 type Index interface {
-	// Statistics are those of the whole site.
+	// Statistics returns the statistics of the whole site.
 	Statistics() Statistics
 	// Frequency returns the number of passages with a term.
 	Frequency(term string) (int, error)
-	// Terms yields terms that start with a prefix and how many passages have
-	// each, in order, until f returns false.
+	// Terms calls f with each term that starts with a prefix, and the number of passages
+	// with it, in order. It stops if f returns false.
 	Terms(prefix string, f func(term string, n int) bool) error
-	// Match returns passages, at most so many, ordered by id.
+	// Match returns at most limit passages, sorted by id.
 	Match(m Match, limit int) ([]int64, error)
-	// Best is like Match, but gives those with the highest rank by BM25.
+	// Best is like Match, but returns those with the highest rank by BM25.
 	Best(m Match, limit int) ([]int64, error)
-	// Passages returns what ranking by words has to know of passages. The
-	// slices that f is given are only good until it returns.
+	// Passages calls f with what ranking by words needs of passages. The slices are only
+	// valid until f returns.
 	Passages(ids []int64, f func(p Passage) error) error
-	// Details returns the rest, of the passages that are left then.
+	// Details calls f with the rest, for the passages that are left then.
 	Details(ids []int64, f func(d Detail) error) error
-	// Shown reports whether the view that is searched has a page as it is indexed.
+	// Shown reports whether the searched view has a page in the indexed version.
 	Shown(ctx context.Context, page int64) (bool, error)
-	// Hit fills the fields of a hit that the index keeps, all up to Text, and
-	// tells the language of the page.
+	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
+	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
-	// Meaning returns what the question means, which may depend on its terms.
+	// Meaning returns the meaning of the question, which may depend on its terms.
 	Meaning(terms []string) (Meaning, error)
-	// Nearest returns passages with the directions most similar to one, if the
-	// site is small enough for that.
+	// Nearest returns the passages with the directions nearest to v, if the site is small
+	// enough.
 	Nearest(v Vector, m Match, limit int) ([]int64, error)
 }
 
-// Meaning is what a question means.
+// Meaning is the meaning of a question.
 type Meaning struct {
-	Vector Vector  // nil: meaning is not looked at
-	Weight float64 // of similarity beside words, from 0 to 1
-	Short  int     // a passage with fewer words has no direction of its own
-	Note   error   // why meaning is not looked at, if the user should know
+	Vector Vector  // nil: meaning is not used
+	Weight float64 // of similarity, from 0 to 1; words have the rest
+	Short  int     // passages with fewer words are ranked by words only
+	Note   error   // why meaning is not used, if the user should know
 }
 
-// Statistics are about the passages that are current.
+// Statistics are the statistics of the indexed passages.
 type Statistics struct {
 	Passages  int
 	Length    float64  // of an average passage, as in [Entry]
 	Languages []string // of the pages, the most common first
 }
 
-// Passage is what ranking by words has to know of a passage.
+// Passage is what ranking by words needs of a passage.
 type Passage struct {
 	ID      int64
 	Length  int // as in [Entry]
 	Profile Profile
 }
 
-// Detail is what ranking has to know beside that.
+// Detail is what ranking needs in addition.
 type Detail struct {
 	ID     int64
 	Page   int64  // id of the page
-	URL    string // identity of the page
+	URL    string // URL of the page, relative to the base
 	Order  int    // in the page
-	Print  uint64 // of its text, see [Fingerprint]
+	Print  uint64 // see [Fingerprint]
 	Vector Vector // nil = none
 }
 
@@ -78,7 +78,7 @@ const (
 	defaultPerPage = 3
 )
 
-// cutNote returns why the end of a question does not count, nil if it does.
+// cutNote returns an error if the end of a question is ignored, else nil.
 func cutNote(text string) error {
 	if head(text, millrace.MaxQuery) == text {
 		return nil
@@ -86,7 +86,7 @@ func cutNote(text string) error {
 	return millrace.Coded("query-cut", fmt.Errorf("the first %d characters of the question count", millrace.MaxQuery))
 }
 
-// Run answers a question. See the package's comment for what relevance is.
+// Run answers a question. The package comment defines the relevance.
 func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrace.Found, error) {
 	found := &millrace.Found{}
 	st := ix.Statistics()

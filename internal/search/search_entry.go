@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Format moves with all that decides what an [Entry] is: analysis, weights,
-// profiles. An index of another one is built again.
+// Format is the version of the content of an [Entry]: analysis, weights, profiles. An index
+// of another version is rebuilt.
 const Format = 4
 
-// Text is what can be searched of a passage.
+// Text is the searchable text of a passage.
 type Text struct {
 	Title    string // of the page
 	Language string // of the page, BCP 47; "" = unknown
@@ -18,25 +18,25 @@ type Text struct {
 	Text     string
 }
 
-// Whole returns all of it as one text, for an embedder.
+// Whole returns all of t as one text, for an embedder.
 func (t Text) Whole() string {
 	return strings.TrimSpace(strings.Join(append([]string{t.Title}, t.Headings...), "\n") + "\n\n" + t.Text)
 }
 
-// Entry is a passage as an index keeps it.
+// Entry is a passage as an index stores it.
 type Entry struct {
-	// Title, Headings and Text are their terms, separated by single spaces.
+	// Terms of each field, separated by single spaces.
 	Title, Headings, Text string
 	Profile               Profile
-	Length                int // how many words the headings and the text have that say something
+	Length                int // number of words in headings and text, without stop words
 }
 
-// Indexer makes entries of passages, best page after page. One Indexer is for
-// one goroutine at a time.
+// Indexer makes the entries of passages. It is fastest page after page. It is not safe for
+// concurrent use.
 type Indexer struct {
 	analyzer *Analyzer
 	profiler profiler
-	title    field // of the last passage, since the next one is likely to have the same
+	title    field // of the last passage: the next one usually has the same
 	headings field
 	text     field
 	seen     map[string]bool
@@ -44,12 +44,12 @@ type Indexer struct {
 	extra    []string // of the last analyse
 }
 
-// field is a part of a passage with what analysis has made of it.
+// field is an analysed part of a passage.
 type field struct {
 	raw, language string
 	joined        string
 	terms         []string
-	length        int // without stop words and further forms
+	length        int // number of terms without stop words and extra forms
 }
 
 // NewIndexer returns an Indexer.
@@ -75,7 +75,7 @@ func (x *Indexer) Entry(t Text) Entry {
 	}
 }
 
-// Terms yields each term of the last Entry once, in no particular order.
+// Terms yields each term of the last Entry once, in any order.
 func (x *Indexer) Terms() iter.Seq[string] {
 	clear(x.seen)
 	for _, f := range []*field{&x.title, &x.headings, &x.text} {
@@ -102,13 +102,13 @@ func (x *Indexer) analyse(f *field, raw, language string) {
 			f.length++
 		}
 	}
-	// Further forms stand behind all the words, where they part no phrase.
+	// Extra forms follow all words, where they do not split phrases.
 	f.terms = append(f.terms, x.extra...)
 	f.joined = strings.Join(f.terms, " ")
 }
 
-// Content returns the terms of a passage for [Model.Vector] and [Fit], without
-// stop words. The slice is good until the next call.
+// Content returns the terms of a passage without stop words, for [Model.Vector] and [Fit].
+// The slice is valid until the next call.
 func (x *Indexer) Content(t Text) []string {
 	terms := x.content[:0]
 	for _, part := range []string{t.Title, strings.Join(t.Headings, "\n"), t.Text} {

@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// SnippetLength is how long a snippet is at most, in code points, without the
-// signs that something is left out.
+// SnippetLength is the maximum length of a snippet in code points, without its ellipses.
 const SnippetLength = 240
 
-// maxMatches bounds the work for a text that is one word over and over.
+// maxMatches limits the work for a text that repeats one word.
 const maxMatches = 1 << 13
 
-// match is a place of the text that one of the terms was found at.
+// match is an occurrence of a term in a text.
 type match struct {
 	start, end int // bytes
 	at         int // code points before start
@@ -23,13 +22,11 @@ type match struct {
 	weight     float64
 }
 
-// Snippet returns the part of a text that says most of what is asked for: the
-// one with most of the terms by their weights, cut where sentences begin and
-// end if that is near, else between words, with "…" where something is left
-// out. White space becomes single spaces. marks are the words that were found,
-// as pairs of byte offsets in the snippet, in order and apart. The terms are
-// those of [Analyzer.Tokens] in the language of the text; without any of them,
-// the snippet is how the text begins.
+// Snippet returns the part of a text with most of the terms by weight. It starts and ends
+// at a sentence if one is near, else between words, with "…" where text is left out. White
+// space becomes single spaces. marks are pairs of byte offsets in the snippet of the words
+// found, in order and without overlaps. terms are terms of [Analyzer.Tokens] in the
+// language of the text. If none occurs, the snippet is the start of the text.
 func (a *Analyzer) Snippet(text, lang string, terms map[string]float64) (snippet string, marks [][2]int) {
 	found := a.matches(text, lang, terms)
 	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(a.start, b.start) })
@@ -56,7 +53,7 @@ func (a *Analyzer) matches(text, lang string, terms map[string]float64) []match 
 		w, ok := terms[t.Term]
 		if !ok && letters {
 			s := segmenter{text: t.Term}
-			if r, _ := s.runeAt(0); isDense(r) { // the first letter of a pair
+			if r, _ := s.runeAt(0); isDense(r) { // mark the first letter of a pair
 				t.Term = t.Term[:s.cluster(0)]
 				s.text = text
 				t.End = s.cluster(t.Start)
@@ -80,9 +77,8 @@ func (a *Analyzer) matches(text, lang string, terms map[string]float64) []match 
 	return found
 }
 
-// bestWindow returns the first and the last match of the best part that is not
-// too long, the earliest of equally good ones. A term counts once, and a little
-// for each time more.
+// bestWindow returns the first and the last match of the best part of limited length; of
+// equal ones, the earliest. A term counts once, and each repeat a little.
 func bestWindow(found []match) (first, last int) {
 	const again = 0.05
 	times := map[string]int{}
@@ -106,7 +102,7 @@ func bestWindow(found []match) (first, last int) {
 			first, last, best = i, j, score
 		}
 	}
-	// What stands at an edge and inside too leaves room for whole sentences.
+	// Dropping an edge that is repeated inside leaves space for whole sentences.
 	clear(times)
 	for _, m := range found[first:min(last+1, len(found))] {
 		times[m.term]++
@@ -120,9 +116,8 @@ func bestWindow(found []match) (first, last int) {
 	return first, last
 }
 
-// extend makes a part of a text as long as a snippet may be: back to where its
-// sentence begins, if that is near enough, and then forward over whole
-// sentences, else over words.
+// extend extends a part of a text to the length of a snippet: back to the start of its
+// sentence, if that is near, then forward over sentences, else over words.
 func extend(text string, start, end int) (int, int) {
 	if head(text, SnippetLength) == text {
 		return 0, len(text)
@@ -134,16 +129,16 @@ func extend(text string, start, end int) (int, int) {
 	back, used := backward(text, start, room, room/3, 1)
 	start, room = back, room-used
 	end = forward(text, end, room)
-	if end == len(text) && start > 0 { // what the end has left over
+	if end == len(text) && start > 0 { // the space that the end has left
 		room = SnippetLength - utf8.RuneCountInString(text[start:end])
 		start, _ = backward(text, start, room, 0, room)
 	}
 	return start, end
 }
 
-// backward returns where a snippet starts whose words start at i, at most most
-// characters before: at the beginning of a sentence, of so many sentences back
-// as there are, else at the farthest word that is at most few away.
+// backward returns where to start a snippet whose words start at i, at most most characters
+// before. It goes back to the start of a sentence, over up to sentences of them, else by at
+// most few characters to the start of a word.
 func backward(text string, i, most, few, sentences int) (start, used int) {
 	start = i
 	for at, n, found := i, 0, 0; ; n++ {
@@ -164,9 +159,8 @@ func backward(text string, i, most, few, sentences int) (start, used int) {
 	}
 }
 
-// forward returns where a snippet ends that may be so many characters longer:
-// at the end of a sentence if one ends in the second half of these, else at the
-// end of a word.
+// forward returns where to end a snippet that may grow by most characters. It ends at a
+// sentence that ends in the second half of these, else at the end of a word.
 func forward(text string, i, most int) int {
 	word, sentence := i, 0
 	for at, n := i, 0; ; n++ {
@@ -188,7 +182,7 @@ func forward(text string, i, most int) int {
 	switch {
 	case sentence > 0:
 		return sentence
-	case word == i: // one long word
+	case word == i: // a single long word
 		return i + len(head(text[i:], most))
 	}
 	return word
@@ -233,7 +227,7 @@ func isWideEnd(r rune) bool {
 
 func isClosing(r rune) bool { return strings.ContainsRune(`"')]}”’»›」』）】`, r) }
 
-// isEdge reports whether a word may begin or end at i.
+// isEdge reports whether a word may start or end at i.
 func isEdge(text string, i int) bool {
 	before, n := utf8.DecodeLastRuneInString(text[:i])
 	after, m := utf8.DecodeRuneInString(text[i:])
@@ -244,7 +238,7 @@ func isEdge(text string, i int) bool {
 	return (isDense(before) || isDense(after)) && !unicode.IsMark(after) && !isClosing(after) && !isIgnored(after)
 }
 
-// render writes a part of a text with its marks.
+// render returns a part of a text with its marks.
 func render(text string, start, end int, found []match) (string, [][2]int) {
 	for start < end {
 		r, n := utf8.DecodeRuneInString(text[start:end])
@@ -260,7 +254,7 @@ func render(text string, start, end int, found []match) (string, [][2]int) {
 		out.WriteString("…")
 	}
 	at, space := start, false
-	// upTo writes the text up to i, and returns where that is in the snippet.
+	// upTo writes the text up to i, and returns its length in the snippet.
 	upTo := func(i int) int {
 		for at < i {
 			r, n := utf8.DecodeRuneInString(text[at:])

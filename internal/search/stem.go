@@ -30,17 +30,16 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// lexicon makes terms of the words of one language, and remembers them.
+// lexicon makes the terms of one language's words, and caches them.
 type lexicon struct {
 	lang  string
 	stem  func(*snowballstem.Env) bool // nil = light
 	latin bool                         // the language is written in Latin letters, or may be
 	stops map[string]bool
 	env   *snowballstem.Env
-	// Two generations of words: when young is full it becomes old, and what
-	// was old is forgotten.
+	// A cache of two generations: when young is full it becomes old, and old is dropped.
 	young, old map[string]analysed
-	// The words that are met again and again, each at its own place or none.
+	// A cache of frequent words, each at its own index.
 	recent [maxRecent]analysed
 }
 
@@ -50,8 +49,7 @@ type analysed struct {
 	stop bool
 }
 
-// recentPlace returns the place of a word among the recent ones, by its ends
-// and its length.
+// recentPlace returns the index of a word in recent, by its ends and its length.
 func recentPlace(raw string) uint32 {
 	var h uint64
 	if n := len(raw); n >= 8 {
@@ -66,22 +64,21 @@ func recentPlace(raw string) uint32 {
 }
 
 const (
-	maxLexicon  = 1 << 13 // of a generation
+	maxLexicon  = 1 << 13 // words of a generation
 	recentBits  = 12
 	maxRecent   = 1 << recentBits
-	maxCached   = 32  // bytes of a word that is remembered
-	maxAnalysed = 512 // bytes of a word that are looked at, but for a hash of it
+	maxCached   = 32  // maximum size of a cached word
+	maxAnalysed = 512 // maximum size of an analysed word; longer ones are cut
 )
 
-// What stands for the languages that have neither a stemmer nor a stop list:
-// those in Latin letters, and those in others, where a word in Latin letters is
-// most likely English.
+// Names for languages without a stemmer or stop list: those in Latin letters, and others,
+// in which a word in Latin letters is probably English.
 const (
 	otherLatin   = "latin"
 	otherScripts = "scripts"
 )
 
-// canonicalLanguage returns the name under which a language is known here.
+// canonicalLanguage returns the name of a language in this package.
 func canonicalLanguage(lang string) string {
 	switch lang {
 	case "", "und", "mul":
@@ -161,7 +158,7 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 	return nil
 }
 
-// word returns the term of one word as it stands in a text.
+// word returns the term of a word in a text.
 func (l *lexicon) word(raw string) analysed {
 	if len(raw) > maxCached {
 		return l.analyse(raw)
@@ -173,7 +170,7 @@ func (l *lexicon) word(raw string) analysed {
 	return *r
 }
 
-// wordOf is word for one that does not stand in a text as it is.
+// wordOf is word for bytes that are not part of a text.
 func (l *lexicon) wordOf(raw []byte) analysed {
 	if len(raw) <= maxCached {
 		if r := &l.recent[recentPlace(string(raw))]; r.raw == string(raw) {
@@ -190,7 +187,7 @@ func (l *lexicon) remembered(raw string) analysed {
 	w, ok := l.old[raw]
 	if !ok {
 		w = l.analyse(raw)
-		// The text must not be kept alive.
+		// Do not keep the whole text in memory.
 		w.raw = strings.Clone(raw)
 	}
 	if len(l.young) >= maxLexicon {
@@ -200,8 +197,8 @@ func (l *lexicon) remembered(raw string) analysed {
 	return w
 }
 
-// analyse makes the term of a word: NFKC and case folding, its stem, and then
-// no diacritics, which stemmers need.
+// analyse makes the term of a word: NFKC and case folding, then stemming, then removal of
+// diacritics, which stemmers need.
 func (l *lexicon) analyse(raw string) analysed {
 	whole := raw
 	if len(raw) > maxAnalysed {
@@ -219,7 +216,7 @@ func (l *lexicon) analyse(raw string) analysed {
 	return w
 }
 
-// cutTerm cuts a term that is too long, and ends it in a hash of all of it.
+// cutTerm cuts a term that is too long, and appends a hash of the whole.
 func cutTerm(term, whole string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.ToLower(whole)))
@@ -231,8 +228,8 @@ func cutTerm(term, whole string) string {
 	return term[:cut] + sum
 }
 
-// stemmed returns the stem of a folded word. Words with digits have none, and
-// neither have those of scripts that the language's stemmer does not know.
+// stemmed returns the stem of a folded word. Words with digits have no stem, and neither
+// have words in other scripts than those of the stemmer.
 func (l *lexicon) stemmed(folded string) string {
 	script := scriptOf(folded)
 	switch {
@@ -242,7 +239,7 @@ func (l *lexicon) stemmed(folded string) string {
 		return l.snowball(english.Stem, folded)
 	case l.stem != nil && (script == latinScript) == l.latin:
 		if l.lang == "ru" {
-			folded = plain(folded) // the stemmer does not know ё for a vowel
+			folded = plain(folded) // the stemmer does not know that ё is a vowel
 		}
 		return l.snowball(l.stem, folded)
 	case l.stem != nil:
@@ -285,9 +282,8 @@ func scriptOf(folded string) script {
 	return found
 }
 
-// light is the stemmer of languages without one: it takes off what inflects
-// words in most languages that inflect at the end, up to two times a vowel
-// or two and one of a few consonants, and leaves at least four letters.
+// light is the stemmer for languages without one. It removes common endings: up to two
+// times one or two vowels and one of a few consonants. It leaves at least four letters.
 func light(folded string) string {
 	runes := []rune(plain(folded))
 	for range 2 {

@@ -1,8 +1,7 @@
 package search
 
-// stopWords returns the words of a language that are so common that they say
-// nothing alone, "" for a language without a list. Words before an apostrophe
-// stand here without it.
+// stopWords returns the stop words of a language, "" for a language without a list. Words
+// that end in an apostrophe are listed without it.
 func stopWords(lang string) string {
 	switch lang {
 	case "en":

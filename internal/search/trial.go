@@ -2,19 +2,19 @@ package search
 
 import "context"
 
-// Trial switches parts of answering off, to show what each of them is worth:
-// the benchmarks print it. The zero value answers as everybody is answered.
+// Trial turns parts of the search off, so that benchmarks can measure each of them. The
+// zero value turns nothing off.
 type Trial struct {
-	AnyOnly    bool    // do not look for passages with every word first
-	EveryOnly  bool    // and no others
-	Duplicates bool    // keep passages that say nearly the same
-	StopWords  bool    // look for the stop words of a question, too
-	Meaning    float64 // how many times as much meaning counts beside words; 0 = once
+	AnyOnly    bool    // skip the search for passages with every word
+	EveryOnly  bool    // search only for passages with every word
+	Duplicates bool    // keep near-duplicates
+	StopWords  bool    // search for stop words, too
+	Meaning    float64 // factor for the weight of meaning; 0 = 1
 }
 
 type trialKey struct{}
 
-// WithTrial returns a context in which [Run] answers by a trial.
+// WithTrial returns a context in which [Run] uses a trial.
 func WithTrial(ctx context.Context, t Trial) context.Context {
 	return context.WithValue(ctx, trialKey{}, t)
 }

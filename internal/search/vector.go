@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// Vector is the direction of a text in a space of meaning, as it is kept: one
-// signed byte for each dimension, then 1 over their Euclidean length as a
-// little-endian float32. Vectors of different models mean nothing to each
-// other; those of different sizes are never similar. nil is no direction.
+// Vector is the encoded direction of a text in a space of meaning: one signed byte for each
+// dimension, then the inverse of their Euclidean length as a little-endian float32. Vectors
+// of different models cannot be compared; those of different sizes are never similar. Nil
+// has no direction.
 type Vector []byte
 
 // vectorTail is the size of what follows the dimensions.
 const vectorTail = 4
 
-// NewVector returns the direction of x. It is nil when x has none: no numbers,
-// only zeros, or one that is not finite.
+// NewVector returns the direction of x. It returns nil if x is empty, has only zeros, or
+// has a number that is not finite.
 func NewVector(x []float32) Vector {
 	var top float64
 	for _, f := range x {
-		// A NaN is not below anything, so it must be asked for.
+		// A NaN compares false with anything.
 		if f != f || math.IsInf(float64(f), 0) {
 			return nil
 		}
@@ -31,8 +31,8 @@ func NewVector(x []float32) Vector {
 	v := make(Vector, len(x)+vectorTail)
 	sum := 0
 	for i, f := range x {
-		// The largest number becomes 127: of 128 dimensions that costs the
-		// cosine less than 0.005.
+		// Scale the largest number to 127. With 128 dimensions, the cosine's error is less than
+		// 0.005.
 		n := int(math.RoundToEven(float64(f) / top * 127))
 		v[i] = byte(int8(n))
 		sum += n * n
@@ -41,11 +41,11 @@ func NewVector(x []float32) Vector {
 	return v
 }
 
-// Dimensions returns the number of them, 0 for nil.
+// Dimensions returns the number of dimensions, 0 for nil.
 func (v Vector) Dimensions() int { return max(0, len(v)-vectorTail) }
 
-// Similarity returns the cosine of the angle between a and b, from -1 to 1, and
-// 0 if either is nil or they differ in size.
+// Similarity returns the cosine of the angle between a and b, from -1 to 1. It returns 0 if
+// either is nil or their sizes differ.
 func Similarity(a, b Vector) float64 {
 	n := len(a) - vectorTail
 	if n <= 0 || len(a) != len(b) {
@@ -66,7 +66,7 @@ func Similarity(a, b Vector) float64 {
 	}
 	c := float64(s0+s1+s2+s3) * float64(v32(a[n:])) * float64(v32(b[n:]))
 	if c != c {
-		return 0 // the bytes are no Vector
+		return 0 // not a Vector
 	}
 	return min(1, max(-1, c))
 }

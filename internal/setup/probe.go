@@ -76,7 +76,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 }
 
 // look probes a site from outside. text is its robots.txt.
-func (r *Report) look(ctx context.Context, client *http.Client, site *discover.Site, text []byte) error {
+func (r *Report) look(ctx context.Context, client *http.Client, site *discover.SiteReport, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
 		case w.Protocol != discover.Web && w.Offer != nil:
@@ -199,7 +199,7 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 // said reads purposes from the site's robots.txt: from its signals, and from the
 // crawlers that it blocks. A refusal may come from either, a permission from signals
 // only.
-func (r *Report) said(site *discover.Site, text []byte) error {
+func (r *Report) said(site *discover.SiteReport, text []byte) error {
 	for _, s := range site.Robots.Said {
 		said := policy.ReadSignals(s.Value)
 		for _, purpose := range slices.Sorted(maps.Keys(said)) {

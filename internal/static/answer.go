@@ -116,11 +116,11 @@ var ofServers = map[string]bool{
 }
 
 // set returns the number of a common header. It adds the header if it is new.
-func (b *Build) set(common []field, fixed bool) int {
-	text := fmt.Sprint(fixed, common)
+func (b *Build) set(common []field, immutable bool) int {
+	text := fmt.Sprint(immutable, common)
 	n, known := b.sets[text]
 	if !known {
-		b.lists, b.fixed = append(b.lists, common), append(b.fixed, fixed)
+		b.lists, b.immutable = append(b.lists, common), append(b.immutable, immutable)
 		n = len(b.lists)
 		b.sets[text] = n
 	}

@@ -51,18 +51,18 @@ type Build struct {
 	journalled map[key]bool
 	journal    *os.File
 
-	names  map[key]nameEntry // by folded name
-	rules  []rule            // of the _headers file
-	sets   map[string]int
-	lists  [][]field // headers that files have in common
-	fixed  []bool    // whether the files of a list are immutable
-	said   int       // number of lists that are in the record
-	record *os.File
-	temp   string                   // name of the record until it is complete
-	out    *bufio.Writer            // writes to record
-	at     int64                    // number of bytes written to out
-	late   []*output                // files to place after Finish has removed what is in their way
-	own    map[string]*bytes.Buffer // the site's own text of files that the build extends
+	names     map[key]nameEntry // by folded name
+	rules     []rule            // of the _headers file
+	sets      map[string]int
+	lists     [][]field // headers that files have in common
+	immutable []bool    // whether the files of a list are immutable
+	said      int       // number of lists that are in the record
+	record    *os.File
+	temp      string                   // name of the record until it is complete
+	out       *bufio.Writer            // writes to record
+	at        int64                    // number of bytes written to out
+	late      []*output                // files to place after Finish has removed what is in their way
+	own       map[string]*bytes.Buffer // the site's own text of files that the build extends
 }
 
 // nameEntry describes a name in the folder.

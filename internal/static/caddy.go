@@ -59,14 +59,14 @@ respond @millrace_hidden 404
 `)
 	for i, fields := range b.lists {
 		if used[i+1] {
-			caddyRoute(w, i+1, fields, b.fixed[i])
+			caddyRoute(w, i+1, fields, b.immutable[i])
 		}
 	}
 	return nil
 }
 
 // caddyRoute writes the route of documents with a common header.
-func caddyRoute(w *bufio.Writer, set int, fields []field, fixed bool) {
+func caddyRoute(w *bufio.Writer, set int, fields []field, immutable bool) {
 	fmt.Fprintf(w, `
 @millrace_d%[1]d expression `+"`{millrace_kind} == \"d%[1]d\"`"+`
 route @millrace_d%[1]d {
@@ -103,7 +103,7 @@ route @millrace_d%[1]d {
 	if coding != "" {
 		fmt.Fprintf(w, "\theader {\n\t\t%s %s\n\t\tdefer\n\t}\n", contentEncoding, coding)
 	}
-	if fixed {
+	if immutable {
 		// The file server has another validator for the file.
 		fmt.Fprintf(w, `	@millrace_rest%[1]d expression `+"`{millrace_tag} != \"\" && {http.request.header.If-Range} == {millrace_tag}`"+`
 	request_header @millrace_rest%[1]d -If-Range

@@ -24,9 +24,9 @@ func (r *rule) matches(p string) bool {
 
 // tally describes the paths that a pattern matches.
 type tally struct {
-	n      int
-	common []field // fields that all of them have
-	fixed  bool    // all of them are immutable
+	n         int
+	common    []field // fields that all of them have
+	immutable bool    // all of them are immutable
 }
 
 // maxPatterns is the maximum number of patterns to try.
@@ -77,9 +77,9 @@ func (b *Build) wildcards() ([]rule, error) {
 				fields = append(fields, field{"Link", link})
 			}
 			if t.n++; t.n == 1 {
-				t.common, t.fixed = fields, l.Immutable
+				t.common, t.immutable = fields, l.Immutable
 			} else {
-				t.common, t.fixed = both(t.common, fields), t.fixed && l.Immutable
+				t.common, t.immutable = both(t.common, fields), t.immutable && l.Immutable
 			}
 		}
 		return nil
@@ -90,16 +90,16 @@ func (b *Build) wildcards() ([]rule, error) {
 	var found []rule
 	for p, t := range known {
 		// An immutable file gets another name at the next change, and so would its rule.
-		if (t.n > 1 || t.fixed) && len(t.common) > 0 {
+		if (t.n > 1 || t.immutable) && len(t.common) > 0 {
 			found = append(found, rule{p, t.common})
 		}
 	}
 	slices.SortFunc(found, func(a, b rule) int {
 		x, y := known[a.path], known[b.path]
 		switch {
-		case x.fixed != y.fixed:
-			return cmp.Compare(fixedLast(x), fixedLast(y)) // the number of such files is no measure
-		case x.fixed:
+		case x.immutable != y.immutable:
+			return cmp.Compare(immutableLast(x), immutableLast(y)) // the number of such files is no measure
+		case x.immutable:
 			return cmp.Compare(a.path, b.path)
 		}
 		return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(a.path, b.path))
@@ -119,8 +119,8 @@ func (b *Build) wildcards() ([]rule, error) {
 	return out, nil
 }
 
-func fixedLast(t *tally) int {
-	if t.fixed {
+func immutableLast(t *tally) int {
+	if t.immutable {
 		return 1
 	}
 	return 0

@@ -22,7 +22,7 @@ import (
 // siteContext is what a site has of the protocol, as its rules share it. It is
 // lenient where the reader is strict: what is broken has to be seen.
 type siteContext struct {
-	kit.Site
+	kit.SiteContext
 	home   *check.Response
 	robots *fetch.Robots // nil = not found
 	named  []string      // lists that robots.txt names

@@ -38,22 +38,22 @@ func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[
 	}
 }
 
-// Site is what the rules of all protocols share of a site.
-type Site struct {
+// SiteContext is what the rules of all protocols share of a site.
+type SiteContext struct {
 	*check.Target
 	Hosts []string // that the site is known to live on
 }
 
-// NewSite returns the site of a target, which is on the hosts of its root, of the
+// NewSiteContext returns the site of a target, which is on the hosts of its root, of the
 // target and of other URLs.
-func NewSite(t *check.Target, urls ...string) Site {
-	s := Site{Target: t}
+func NewSiteContext(t *check.Target, urls ...string) SiteContext {
+	s := SiteContext{Target: t}
 	s.AddHosts(append(urls, t.Root(), t.Site())...)
 	return s
 }
 
 // AddHosts adds the hosts of URLs.
-func (s *Site) AddHosts(urls ...string) {
+func (s *SiteContext) AddHosts(urls ...string) {
 	for _, u := range urls {
 		s.Hosts = append(s.Hosts, check.HostOf(u))
 	}
@@ -61,7 +61,7 @@ func (s *Site) AddHosts(urls ...string) {
 
 // Near reports whether a URL is on a host of the site. The checker asks no other,
 // whatever a list says.
-func (s *Site) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
+func (s *SiteContext) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
 
 // Loopback reports whether a URL is of this machine. It needs no https, because the
 // connection does not leave the machine.
@@ -76,11 +76,11 @@ func Loopback(u string) bool {
 }
 
 // At returns the URL of a path of the site, such as "/robots.txt".
-func (s *Site) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
+func (s *SiteContext) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
 
 // Document fetches a document that the site may have. If it is absent, resp is nil
 // and why says what the site answered. An error says nothing about the site.
-func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
+func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
 	resp, err = s.Get(ctx, u)
 	switch {
 	case check.Unsure(err), ctx.Err() != nil:
@@ -96,7 +96,7 @@ func (s *Site) Document(ctx context.Context, u string) (resp *check.Response, wh
 }
 
 // Robots returns the robots.txt of the site, nil if it is absent.
-func (s *Site) Robots(ctx context.Context) (*check.Response, *fetch.Robots, error) {
+func (s *SiteContext) Robots(ctx context.Context) (*check.Response, *fetch.Robots, error) {
 	resp, _, err := s.Document(ctx, s.At("/robots.txt"))
 	if resp == nil || LooksHTML(resp.Body) {
 		return nil, nil, err

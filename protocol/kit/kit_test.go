@@ -62,7 +62,7 @@ func TestNear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := kit.NewSite(target)
+	site := kit.NewSiteContext(target)
 	for u, want := range map[string]bool{
 		"https://site.example/b": true, "http://site.example:80/": true, "https://SITE.example:443/": true,
 		"https://site.example:8443/": false, "http://site.example:443/": false, "https://other.example/": false, "": false,

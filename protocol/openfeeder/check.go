@@ -134,6 +134,6 @@ func Rules() []check.Rule {
 type siteCheck = check.SiteCheck[*siteContext]
 
 var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
-	s := &siteContext{Site: kit.NewSite(t)}
+	s := &siteContext{SiteContext: kit.NewSiteContext(t)}
 	return s, s.run(ctx)
 })

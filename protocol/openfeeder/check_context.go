@@ -67,7 +67,7 @@ func (a *said) got() string {
 
 // siteContext is what the rules share of a site.
 type siteContext struct {
-	kit.Site
+	kit.SiteContext
 	about *said // at the well-known path
 	found *said // the discovery document: about, or what the root points at
 	feed  feed

@@ -63,7 +63,7 @@ func Rules() []check.Rule { return rules(nil) }
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := check.Shared[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
-		s := &siteContext{Site: kit.NewSite(t), limits: o.resolve()}
+		s := &siteContext{SiteContext: kit.NewSiteContext(t), limits: o.resolve()}
 		return s, s.run(ctx)
 	}}.Rule
 	line := func(id string, section, sentence string) check.Rule {

@@ -22,7 +22,7 @@ import (
 // siteContext is what a site has of SCP, as its rules share it. It is lenient where
 // the reader is strict: what is broken has to be seen.
 type siteContext struct {
-	kit.Site
+	kit.SiteContext
 	limits *OpenOptions
 	here   *check.Response
 	list   *seenSitemap // the sitemap with the SCP elements

@@ -16,7 +16,7 @@ type newRule func(section, word string, level check.Level, sentence string, f si
 // Rule returns a rule of the draft.
 func (d *draft) Rule(section, word string, level check.Level, sentence string, f siteRule) check.Rule {
 	return kit.Rule(d.Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
-		s := &siteContext{Site: kit.NewSite(t), d: d}
+		s := &siteContext{SiteContext: kit.NewSiteContext(t), d: d}
 		return s, s.run(ctx)
 	})(section, word, level, sentence, f)
 }

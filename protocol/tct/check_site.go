@@ -20,7 +20,7 @@ const maxCheckedLists = 10
 // siteContext is what a site has of a draft, as the rules share it. It is lenient
 // where the reader is strict: the rules judge what is broken.
 type siteContext struct {
-	kit.Site
+	kit.SiteContext
 	Home  *check.Response // of the root of the site's origin
 	Lists []*seenList
 	Other []string    // the documents that are no lists: URL, and why

@@ -29,7 +29,7 @@ const (
 // siteContext is what a site has of the protocol, as its rules share it. It is lenient
 // where the reader is strict: what is broken has to be seen.
 type siteContext struct {
-	kit.Site
+	kit.SiteContext
 	root     *check.Response
 	robots   *seenRobots
 	noRobots *check.Response // an error of the server in its place

@@ -94,7 +94,7 @@ func (s *site) Original(ctx context.Context, from, url string) ([]byte, error) {
 func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
 	return get(ctx, s.store, "weights of site "+s.name, func() (all []millrace.HTMLSize, _ error) {
 		for _, url := range urls {
-			all = append(all, s.log.head().entry(s.names.Identity(url)).HTMLSize)
+			all = append(all, s.log.head().entry(s.names.Path(url)).HTMLSize)
 		}
 		return all, nil
 	})
@@ -172,7 +172,7 @@ func (t *transaction) Remember(name string, f func(old record.Ref) (record.Ref, 
 	if r.Original = bytes.Clone(r.Original); r.KeepOriginal {
 		r.Original = original
 	}
-	if t.refs.Set(name, r); r.Identity == "" {
+	if t.refs.Set(name, r); r.Path == "" {
 		t.refs.Delete(name)
 	}
 	return err
@@ -194,7 +194,7 @@ func (t *transaction) Names(identities []string) (map[string][]string, error) {
 	names := make(map[string][]string)
 	t.refs.Scan(func(name string, r record.Ref) bool {
 		if !r.Alias {
-			names[r.Identity] = append(names[r.Identity], name)
+			names[r.Path] = append(names[r.Path], name)
 		}
 		return true
 	})
@@ -208,7 +208,7 @@ func (t *transaction) Forget(identities []string) error {
 	}
 	for _, src := range append(slices.Collect(maps.Values(t.sources)), t.source) {
 		src.refs.Copy().Scan(func(name string, r record.Ref) bool {
-			if gone[r.Identity] {
+			if gone[r.Path] {
 				src.refs.Delete(name)
 			}
 			return true

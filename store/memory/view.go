@@ -43,7 +43,7 @@ func (v *view) describe(docs string) error {
 		for _, src := range v.site.sources {
 			for _, name := range []string{home.url, v.site.names.Absolute(home.url)} {
 				if r, _ := src.refs.Get(name); r.Alias {
-					to = max(to, r.Identity)
+					to = max(to, r.Path)
 				}
 			}
 		}
@@ -111,7 +111,7 @@ func (v *view) scan(s millrace.Scan) ([]*entry, error) {
 	}
 	all := v.entries(s.Section, order)
 	if s.After != "" {
-		after := v.entry(v.names.Identity(s.After))
+		after := v.entry(v.names.Path(s.After))
 		if s.Order != millrace.ByURL && !after.Present {
 			return nil, fmt.Errorf("resume after %s: %w", s.After, millrace.ErrNotFound)
 		}
@@ -125,7 +125,7 @@ func (v *view) scan(s millrace.Scan) ([]*entry, error) {
 
 func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	return get(ctx, v.site.store, "page "+have.URL, func() (*millrace.Page, error) {
-		e := v.entry(v.names.Identity(have.URL))
+		e := v.entry(v.names.Path(have.URL))
 		switch {
 		case !e.Present:
 			return nil, millrace.ErrNotFound
@@ -168,7 +168,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 
 func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
 	return get(ctx, v.site.store, "tag of "+url+" in "+proto, func() (millrace.Tag, error) {
-		identity := v.names.Identity(url)
+		identity := v.names.Path(url)
 		t, ok := v.tag(proto, v.entry(identity))
 		switch {
 		case ok:
@@ -201,7 +201,7 @@ func (v *view) tag(proto string, e *entry) (millrace.Tag, bool) {
 func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
 	return list(ctx, v.site.store, "tags of "+proto, func() (all []millrace.Tag, _ error) {
 		for _, e := range v.entries("", byURL) {
-			if t, ok := v.tag(proto, e); ok && e.url > v.names.Identity(after) {
+			if t, ok := v.tag(proto, e); ok && e.url > v.names.Path(after) {
 				all = append(all, t)
 			}
 		}

@@ -14,7 +14,7 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 	var original int64
 	old := record.Ref{KeepOriginal: true}
 	err := a.row("SELECT coalesce(identity, url), mute, version, location, section, original FROM memory WHERE source = ? AND url = ?",
-		[]any{a.source, name}, &old.Identity, &old.Alias, &old.Version, &old.Location, &old.Section, &original)
+		[]any{a.source, name}, &old.Path, &old.Alias, &old.Version, &old.Location, &old.Section, &original)
 	if err != nil && !absent(err) {
 		return err
 	}
@@ -22,9 +22,9 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 	switch {
 	case err != nil:
 		return err
-	case r.Identity == "" && old.Identity == "":
+	case r.Path == "" && old.Path == "":
 		return nil
-	case r.Identity == "":
+	case r.Path == "":
 		return a.exec("DELETE FROM memory WHERE source = ? AND url = ?", a.source, name)
 	}
 	before := original
@@ -40,8 +40,8 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 		return err
 	}
 	var identity any
-	if r.Identity != name {
-		identity = r.Identity
+	if r.Path != name {
+		identity = r.Path
 	}
 	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET identity = excluded.identity, mute = excluded.mute, version = excluded.version,

@@ -48,7 +48,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		return fmt.Errorf("%w: order %d", millrace.ErrInvalid, s.Order)
 	}
 	if s.After != "" {
-		last.url = v.log.names.Identity(s.After)
+		last.url = v.log.names.Path(s.After)
 		if s.Order != millrace.ByURL {
 			var err error
 			if last, err = v.entry(ctx, last.url, false); err != nil {
@@ -118,7 +118,7 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 		if !v.log.protocols[proto] {
 			return
 		}
-		last := v.log.names.Identity(after)
+		last := v.log.names.Path(after)
 		for n := firstChunk; ; n = min(2*n, chunk) {
 			tags, stored := make([]millrace.Tag, 0, n), make([][]byte, 0, n)
 			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag

@@ -130,7 +130,7 @@ func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 	for i, url := range urls {
 		w := &weights[i]
 		err := s.store.read.row(ctx, "SELECT html_bytes, html_received FROM entry WHERE log = ? AND url = ? AND until = 1099511627775 AND kind < 3",
-			[]any{s.id, s.names.Identity(url)}, &w.Bytes, &w.Received)
+			[]any{s.id, s.names.Path(url)}, &w.Bytes, &w.Received)
 		if err != nil && !absent(err) {
 			return nil, explain("weight of "+url, err)
 		}

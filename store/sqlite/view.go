@@ -176,7 +176,7 @@ func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, 
 
 // Page implements [millrace.Source].
 func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	identity := v.log.names.Identity(have.URL)
+	identity := v.log.names.Path(have.URL)
 	r, err := v.entry(ctx, identity, have.Version == "")
 	if err == nil && have.Version != "" {
 		if have.Version == hex.EncodeToString(r.Revision) {
@@ -197,7 +197,7 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 
 // Tag implements [millrace.View].
 func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
-	identity := v.log.names.Identity(url)
+	identity := v.log.names.Path(url)
 	var t tagRow
 	var stored []byte
 	err := errNoRow

@@ -12,7 +12,7 @@ import (
 // Ref is what a site remembers of one name that a source has for a page. The
 // zero Ref is nothing.
 type Ref struct {
-	Identity                   string // of the page
+	Path                       string // of the page
 	Alias                      bool   // the page came with an empty Known
 	Version, Location, Section string
 	Original                   []byte // of a Ref that is stored; see KeepOriginal
@@ -21,7 +21,7 @@ type Ref struct {
 
 // Equal reports whether two refs say the same. It does not compare originals.
 func (r *Ref) Equal(o *Ref) bool {
-	return r.Identity == o.Identity && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
+	return r.Path == o.Path && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
 }
 
 // Transaction is a transaction of an engine on a site, for one source. What it
@@ -82,26 +82,26 @@ func (a *application) apply(c *millrace.Change) error {
 	}
 	a.tally.Unchanged++ // until something has changed
 	return a.Remember(c.URL, func(old Ref) (Ref, error) {
-		r, known := old, old.Identity != ""
+		r, known := old, old.Path != ""
 		if !known {
-			r.Identity = a.names.Identity(c.URL)
+			r.Path = a.names.Path(c.URL)
 		}
 		r.Version, r.Location, r.Section = c.Version, c.Location, c.Section
 		switch {
 		case c.Kind == millrace.Delete:
 			if !old.Alias {
-				a.orphan(r.Identity, 1)
+				a.orphan(r.Path, 1)
 			}
 			return Ref{}, nil
 		case c.Page != nil:
 			err := a.put(c, &r)
-			if known && (old.Identity != r.Identity || r.Alias && !old.Alias) {
-				a.orphan(old.Identity, 0)
+			if known && (old.Path != r.Path || r.Alias && !old.Alias) {
+				a.orphan(old.Path, 0)
 			}
 			return r, err
 		case !known:
 			present := false
-			err := a.Update(r.Identity, func(e Entry) (Entry, Outcome, error) {
+			err := a.Update(r.Path, func(e Entry) (Entry, Outcome, error) {
 				present = e.Present
 				return e, Same, nil
 			})
@@ -117,9 +117,9 @@ func (a *application) apply(c *millrace.Change) error {
 // put takes a page in, and sets what to remember of its name.
 func (a *application) put(c *millrace.Change, r *Ref) error {
 	in := *c.Page
-	in.URL = a.names.Identity(cmp.Or(in.URL, c.URL))
+	in.URL = a.names.Path(cmp.Or(in.URL, c.URL))
 	a.brought[c.URL] = true
-	r.Identity, r.Alias, r.Version = in.URL, in.Known == 0, cmp.Or(in.Version, r.Version)
+	r.Path, r.Alias, r.Version = in.URL, in.Known == 0, cmp.Or(in.Version, r.Version)
 	r.KeepOriginal = false
 	if len(in.Original) <= millrace.MaxOriginal {
 		r.Original = in.Original
@@ -141,11 +141,11 @@ func (a *application) put(c *millrace.Change, r *Ref) error {
 	})
 }
 
-func (a *application) orphan(identity string, deletes int) {
-	if _, ok := a.orphans[identity]; !ok {
-		a.order = append(a.order, identity)
+func (a *application) orphan(path string, deletes int) {
+	if _, ok := a.orphans[path]; !ok {
+		a.order = append(a.order, path)
 	}
-	a.orphans[identity] += deletes
+	a.orphans[path] += deletes
 }
 
 // settle deletes the pages that the source has no name for any more.
@@ -158,8 +158,8 @@ func (a *application) settle() error {
 		return err
 	}
 	var gone []string
-	for _, identity := range a.order {
-		for _, name := range left[identity] {
+	for _, path := range a.order {
+		for _, name := range left[path] {
 			if a.brought[name] {
 				continue
 			}
@@ -172,22 +172,22 @@ func (a *application) settle() error {
 				return err
 			}
 		}
-		if len(left[identity]) > 0 {
+		if len(left[path]) > 0 {
 			continue
 		}
-		err := a.Update(identity, func(old Entry) (Entry, Outcome, error) {
+		err := a.Update(path, func(old Entry) (Entry, Outcome, error) {
 			if !old.Present {
 				return old, Same, nil
 			}
-			gone = append(gone, identity)
+			gone = append(gone, path)
 			a.tally.Deleted++
-			if a.orphans[identity] > 0 {
+			if a.orphans[path] > 0 {
 				a.tally.Unchanged--
 			}
 			return Remove(old, a.now), Changed, nil
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", identity, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return a.Forget(gone)

@@ -40,11 +40,11 @@ func NewNames(site, base string) (Names, error) {
 // IsURL reports whether the name of a site is its URL.
 func IsURL(site string) bool { return strings.Contains(site, "://") }
 
-// Identity returns the identity of a URL, which may be an identity already.
-func (n Names) Identity(url string) string { return canon.Relative(n.Base, url) }
+// Path returns the identity of a URL, which may be an identity already.
+func (n Names) Path(url string) string { return canon.Relative(n.Base, url) }
 
 // Absolute is the inverse of Identity.
-func (n Names) Absolute(identity string) string { return canon.Absolute(n.Base, identity) }
+func (n Names) Absolute(path string) string { return canon.Absolute(n.Base, path) }
 
 // Store returns encoded meta or blocks as they are stored.
 func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }

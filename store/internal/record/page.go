@@ -136,14 +136,14 @@ func Remove(old Entry, now time.Time) Entry {
 
 // Show returns what becomes of a publication's entry of a page, given the site's
 // entry, and the page that it shows, for taggers: nil if it shows none.
-func Show(old, site Entry, c *store.Config, names Names, identity string, now time.Time) (Entry, *millrace.Page, Outcome, error) {
+func Show(old, site Entry, c *store.Config, names Names, path string, now time.Time) (Entry, *millrace.Page, Outcome, error) {
 	var v *millrace.Page
 	if site.Present {
 		p, err := Decode(names.Show(site.Meta), names.Show(site.Blocks))
 		if err != nil {
 			return old, nil, Same, err
 		}
-		p.URL = identity
+		p.URL = path
 		v, _ = c.Visibility.Apply(p)
 	}
 	if v == nil {
@@ -172,23 +172,23 @@ func Show(old, site Entry, c *store.Config, names Names, identity string, now ti
 	if out == Changed {
 		e.Revision = Revision(e.Meta, e.Blocks, e.Modified)
 	}
-	e.complete(v, names, identity)
+	e.complete(v, names, path)
 	return e, v, out, nil
 }
 
 // View returns the page of an entry as a view gives it.
-func (e *Entry) View(names Names, identity string) (*millrace.Page, error) {
+func (e *Entry) View(names Names, path string) (*millrace.Page, error) {
 	p, err := Decode(names.Show(e.Meta), names.Show(e.Blocks))
 	if err != nil {
 		return nil, err
 	}
-	e.complete(p, names, identity)
+	e.complete(p, names, path)
 	return p, nil
 }
 
 // complete sets what a view says of a page beside its content.
-func (e *Entry) complete(p *millrace.Page, names Names, identity string) {
-	p.URL = names.Absolute(identity)
+func (e *Entry) complete(p *millrace.Page, names Names, path string) {
+	p.URL = names.Absolute(path)
 	if p.Modified = e.Date(); !e.Undated {
 		p.Known |= millrace.FieldModified
 	}
