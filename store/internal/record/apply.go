@@ -32,9 +32,9 @@ type Transaction interface {
 	Remember(name string, f func(old Ref) (Ref, error)) error
 	// Update replaces the newest entry of a page by what f returns, as the Outcome
 	// says.
-	Update(identity string, f func(old Entry) (Entry, Outcome, error)) error
+	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
 	// Names returns the names that the source has for pages, without aliases.
-	Names(identities []string) (map[string][]string, error)
+	Names(paths []string) (map[string][]string, error)
 	// Forget forgets all names of pages, of every source.
 	Forget(identities []string) error
 	// SetCursor stores the cursor of the source.
