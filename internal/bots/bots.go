@@ -1,9 +1,9 @@
-// Package bots knows the machines that visit sites: by which word in their
-// user agent they name themselves, who operates them, and what for.
+// Package bots identifies the bots that visit sites by their user agents. Its table has the
+// operator and the purpose of each bot.
 //
-// Anybody can write any name there, so a name is a claim. [Table.Verify] holds
-// it against the addresses that the operator publishes, as far as the site has
-// been given them; a signature, which another package checks, shows more.
+// Any client can send any user agent. [Table.Verify] therefore checks the address against
+// those that the operator publishes, if they are configured. Another package verifies
+// signatures.
 package bots
 
 import (

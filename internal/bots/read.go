@@ -17,11 +17,11 @@ const (
 	maxBots = 10_000
 )
 
-// Words with a meaning of their own in rules.
+// reserved are the words that rules use for other things.
 var reserved = []string{string(Training), string(Search), string(User), "bots", "unverified", "other", "all"}
 
-// Read reads bots, one a line: token, family and purpose (training, search or
-// user), then what else is known of it, in any order:
+// Read reads bots, one per line: token, family and purpose (training, search or user), then
+// options in any order:
 //
 //	GPTBot           openai  training  ranges=https://openai.com/gptbot.json
 //	Google-Agent     google  user      agents=agent.bot.goog
@@ -29,9 +29,9 @@ var reserved = []string{string(Training), string(Search), string(User), "bots", 
 //	bingbot          microsoft search  name=Bingbot
 //	ExampleReader    example user      people
 //
-// Where people is said, somebody reads what it fetches, and no model does. Words
-// are separated by spaces or tabs, and # begins a comment. An error wraps
-// [millrace.ErrInvalid] and begins with the number of the line.
+// The option people says that people read what the bot fetches, and no model does. Spaces
+// or tabs separate words; # starts a comment. Errors wrap [millrace.ErrInvalid] and start
+// with the line number.
 func Read(r io.Reader) ([]*Bot, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -1,8 +1,7 @@
 package bots
 
-// builtIn is what operators say of their bots, in the form of [Read]: each
-// token with its purpose, where they publish the addresses, and whose keys
-// sign. A crawler for several purposes stands by the one that it was made for.
+// builtIn is the built-in table in the format of [Read], from the documentation of
+// operators. A crawler with several purposes has the purpose that it was made for.
 const builtIn = `
 GPTBot                       openai       training ranges=https://openai.com/gptbot.json
 OAI-SearchBot                openai       search   ranges=https://openai.com/searchbot.json

@@ -1,15 +1,15 @@
-// Package chunk divides the content of a page into pieces of bounded size:
-// parts, each of which comes from one block, and passages, which protocols
-// publish and searches find.
+// Package chunk splits the content of a page into pieces of limited size.
 //
-//   - [Parts]: block level, in document order. A heading is a part of its own.
-//   - [Passages]: consecutive parts, as few passages as their size allows. A
-//     heading is in the passage of the text below it.
+//   - [Parts] are single blocks or pieces of them, in document order. A heading is a part
+//     of its own.
+//   - [Passages] are consecutive parts, as few passages as their size allows. A heading is
+//     in the passage of the text below it. Protocols publish passages, and searches
+//     return them.
 //
-// The id of a passage is made of its text, and where a text is cut depends on
-// the text near the cut. So an edit renames the passages that it touches and
-// some that follow, and leaves the others as they are, however long the page is.
+// The id of a passage is a hash of its text, and the place of a cut depends on the text near
+// it. So an edit changes the ids of the passages that it touches and of a few that follow.
+// The others keep theirs, however long the page is.
 //
-// The package is pure. It takes time linear in the content, also for one
+// The package does no I/O. It takes time linear in the size of the content, even for one
 // paragraph of megabytes.
 package chunk

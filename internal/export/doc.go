@@ -1,11 +1,10 @@
-// Package export writes the pages of a mirror in forms that other programs
-// take: JSON Lines, CSV of the metadata, a tree of Markdown, and Parquet.
+// Package export writes the pages of a mirror in formats of other programs: JSON Lines, CSV
+// of the metadata, a tree of Markdown files, and Parquet.
 //
-// What is written is what the views show and nothing else, in the order of the
-// sites that were given and of the identities of their pages. It depends on
-// the views alone, so that the same state of a store gives the same bytes. One
-// page is held at a time; beside it, Parquet holds one group of rows, and
-// Markdown 24 bytes or so for each file, to tell their names apart.
+// An export contains the pages of the given views, in the order of the sites and of the
+// paths of their pages. It depends on the views alone: the same state of a store gives the
+// same bytes. It holds one page in memory. Parquet also holds one row group, and Markdown
+// about 24 bytes per file, to keep file names distinct.
 //
-// What a site says about the use of its content goes with every page of it.
+// Every page has the terms of use of its site.
 package export

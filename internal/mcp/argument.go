@@ -8,17 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// argument is one argument of a tool.
+// argument describes an argument of a tool.
 type argument struct {
 	name        string
-	integer     bool // else it is a string
-	least, most int  // of its value; of a string, of its characters
-	usual       int  // its default; 0 = none
+	integer     bool // false = a string
+	least, most int  // limits of its value, or of a string's number of characters
+	usual       int  // default; 0 = none
 	about       string
 }
 
-// required reports whether the argument has to be there: a string that cannot
-// be empty.
+// required reports whether the argument is required: a string that must not be empty.
 func (a argument) required() bool { return !a.integer && a.least > 0 }
 
 // schema returns the JSON Schema of arguments.
@@ -44,9 +43,8 @@ func schema(args []argument) json.RawMessage {
 	return b
 }
 
-// arguments checks the arguments of a call, and returns them without members
-// that are null, which clients send for absent ones. The error names the
-// argument, its value and the limit.
+// arguments checks the arguments of a call. It returns them without null members, which
+// clients send for absent ones. Errors name the argument, its value and the limit.
 func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	in := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -78,7 +76,7 @@ func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// check returns the value of an argument as tools take it.
+// check returns a valid value of an argument.
 func (a argument) check(v any) (any, error) {
 	if text, ok := v.(string); ok && !a.integer {
 		switch n := utf8.RuneCountInString(text); {
@@ -90,7 +88,7 @@ func (a argument) check(v any) (any, error) {
 		return text, nil
 	}
 	number, ok := v.(json.Number)
-	n, _ := number.Float64() // out of range is infinite
+	n, _ := number.Float64() // infinite if out of range
 	switch {
 	case !ok && a.integer || !a.integer || n != math.Trunc(n):
 		b, _ := json.Marshal(v)

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Bounds of a list of changes.
+// Limits of a list of changes.
 const (
 	usualChanges = 50
 	mostChanges  = 200
@@ -28,7 +28,7 @@ type changesIn struct {
 	Limit int    `json:"limit"`
 }
 
-// changesOut is a part of what has changed.
+// changesOut is a part of the list of changes.
 type changesOut struct {
 	Site    string    `json:"site"`
 	Changes []change  `json:"changes" jsonschema:"the oldest first, each page once with its last change; without since, every page in the order of the URLs"`
@@ -55,17 +55,17 @@ func (s *Server) addChanges() {
 	}, s.changes)
 }
 
-// mark is a place in what list_changes gives, as a cursor has it.
+// mark is a position in the list of changes. A cursor is an encoded mark.
 type mark struct {
-	Site  string `json:"n"`           // sum of its name
-	Epoch string `json:"e"`           // of the log
-	Seq   uint64 `json:"s"`           // everything up to it was told, or is being told
-	All   bool   `json:"l,omitempty"` // every page is being told, as of a state that is not older than Seq
-	After string `json:"a,omitempty"` // with All: the last URL that was told
-	Last  string `json:"u,omitempty"` // else: sum of the last URL that was told of what came right after Seq
+	Site  string `json:"n"`           // sum of the site's name
+	Epoch string `json:"e"`           // epoch of the log
+	Seq   uint64 `json:"s"`           // all changes up to it were sent, or are being sent
+	All   bool   `json:"l,omitempty"` // every page is being sent, from a state that is not older than Seq
+	After string `json:"a,omitempty"` // with All: the last URL that was sent
+	Last  string `json:"u,omitempty"` // without All: sum of the last URL that was sent of the transaction after Seq
 }
 
-// markPrefix is what a cursor begins with.
+// markPrefix is the prefix of a cursor.
 const markPrefix = "m1-"
 
 func (m mark) String() string {
@@ -76,19 +76,19 @@ func (m mark) String() string {
 	return markPrefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// sum is a few digits that stand for a text.
+// sum returns a short hash of a text.
 func sum(s string) string {
 	h := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(h[:8])
 }
 
-// start returns the mark of a site as it stands: what comes after it is news.
+// start returns the mark of the current state of a site.
 func start(site *Site) mark {
 	info := site.View.Site()
 	return mark{Site: sum(site.Name), Epoch: info.Epoch, Seq: info.Seq}
 }
 
-// markOf reads where a caller wants to go on.
+// markOf returns the position from which to continue.
 func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 	here := start(site)
 	since = strings.TrimSpace(since)
@@ -129,7 +129,7 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 
 var errOver = advice{"conflict", "the cursor is of another state of the mirror, or older than what is remembered: start over by leaving since out, which lists every page; drop the pages that are not in that list"}
 
-// changes lists what has changed.
+// changes runs the tool list_changes.
 func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOut, string, error) {
 	site, err := c.site(ctx, in.Site)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	return out, out.text(), nil
 }
 
-// every lists all pages after a URL. What changes meanwhile is listed again by
-// the cursor that the last part ends with.
+// every lists all pages after a URL. The cursor of the last part leads to the changes made
+// meanwhile.
 func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) error {
 	for p, err := range site.View.Scan(ctx, millrace.Scan{Order: millrace.ByURL, After: m.After, Limit: limit + 1}) {
 		if err != nil {
@@ -171,15 +171,15 @@ func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) e
 	}
 	if !o.More {
 		m.All, m.After = false, ""
-		o.More = m.Seq < site.View.Site().Seq // what has changed meanwhile
+		o.More = m.Seq < site.View.Site().Seq // changes made meanwhile
 	}
 	o.Cursor = m.String()
 	return nil
 }
 
-// since lists what the log has after a place. Entries of one transaction have
-// one time, and no number that a view tells: a part that ends among them
-// remembers which of them came last.
+// since lists the changes of the log after a position. Entries of one transaction share
+// their time, and views do not show their numbers. So the cursor of a part that ends among
+// them has the last URL sent.
 func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) error {
 	info := site.View.Site()
 	skip, err := known(ctx, site, m)
@@ -187,7 +187,7 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 		return err
 	}
 	var last string
-	var at time.Time // of the last one
+	var at time.Time // time of the last entry
 	for ch, err := range site.View.Changes(ctx, info.At(m.Seq)) {
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 			continue
 		}
 		if ch.Kind == millrace.Delete && ch.New {
-			continue // it came and went in between
+			continue // added and deleted in between
 		}
 		if len(o.Changes) == limit {
 			o.More = true
@@ -229,9 +229,9 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 	return nil
 }
 
-// known reports whether the entry of a mark is still where it was: then it, and
-// those before it, were sent. If its page has changed again since, the whole
-// transaction is sent again.
+// known reports whether the last entry of a mark is still in the log: then it and the
+// entries before it were sent. If its page has changed since, the whole transaction is
+// sent again.
 func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	if m.Last == "" {
 		return false, nil
@@ -256,7 +256,7 @@ func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	return false, nil
 }
 
-// text returns the changes for a model.
+// text returns the changes as text for a model.
 func (o *changesOut) text() string {
 	var head, in strings.Builder
 	if len(o.Changes) == 0 {

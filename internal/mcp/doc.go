@@ -1,23 +1,21 @@
-// Package mcp lets agents read sites by the Model Context Protocol (revisions
-// 2024-11-05 to 2026-07-28, by the SDK of the protocol's own project): a
-// mirror on a disk, or what a gateway publishes.
+// Package mcp lets agents read sites over the Model Context Protocol (revisions 2024-11-05
+// to 2026-07-28, with the official SDK). The sites are those of a mirror, or the one that a
+// gateway publishes.
 //
-// It has four tools, none of which changes anything:
+// It has four tools, all of them read-only:
 //
-//	search        the passages that answer a question best
-//	read_page     a page as Markdown, in parts of bounded size
+//	search        the passages that best answer a question
+//	read_page     a page as Markdown, in parts of limited size
 //	list_changes  what was added, updated and deleted since a cursor or a time
 //	list_sites    the sites, with the terms of each
 //
-// and resources: the sites, which clients can list, and every page by its URL.
+// It also has resources: a list of the sites, and every page by its URL.
 //
-// What pages say is data. Every answer says where it is from, and what the
-// site asks of those who use it; it stands between two lines that no page can
-// have in it, and has no characters that a terminal or a reader would obey
-// without seeing them.
+// Page content is untrusted. Every answer names its source and the site's terms of use. It
+// puts the content between two marker lines, which no page can contain, and removes
+// invisible characters that models or terminals might obey.
 //
-// Everything is bounded: the bytes of a request, the characters of an answer,
-// the calls at once, and the time of each. A [Server] keeps nothing of its
-// clients from one request of HTTP to the next: there are no sessions that
-// could become many.
+// The size of requests, the length of answers, the number of concurrent calls and the time
+// of each are limited. A [Server] keeps no state of HTTP clients between requests, so it has
+// no sessions to limit.
 package mcp

@@ -17,22 +17,22 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Path is where a gateway answers, below the base of its documents.
+// Path is the path of the endpoint below the base of a gateway's documents.
 const Path = "/mcp"
 
-// maxBody is the most bytes of a request.
+// maxBody is the maximum size of a request in bytes.
 const maxBody = 64 << 10
 
-// request is what a call has of the request of HTTP that it came with.
+// request describes the HTTP request of a call.
 type request struct {
-	ctx  context.Context // which ends with it
-	live millrace.Live   // nil = none
+	ctx  context.Context // ends with the request
+	live millrace.Live   // nil = absent
 }
 
 type requestKey struct{}
 
-// handler makes the handler of streamable HTTP. It has no sessions: each
-// request is independent, so there is no session to limit or steal.
+// handler returns the streamable HTTP handler. It is stateless: each request is
+// independent, so there is no session to limit or hijack.
 func (s *Server) handler() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
@@ -40,8 +40,8 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// Scope implements [millrace.Handler]. A site may have a page of its own at the
-// path, which browsers get.
+// Scope implements [millrace.Handler]. A site may have a page at the same path: browsers
+// get the page.
 func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	if r.URL.EscapedPath() != Path {
 		return "", false
@@ -49,7 +49,7 @@ func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	switch r.Method {
 	case http.MethodPost, http.MethodDelete:
 		return millrace.ScopeRead, true
-	case http.MethodGet: // answers that it has no stream
+	case http.MethodGet: // the response says that there is no stream
 		return millrace.ScopeRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	}
 	return "", false
@@ -61,9 +61,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 		return err
 	}
 	if r.Method == http.MethodPost {
-		// A client that takes its time with the request or the answer has so much of it.
+		// Slow clients get this time for the request and the response.
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // a writer without deadlines, as in tests, has none to set
+		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // writers of tests have no deadlines
 		body, err := s.body(r)
 		if err != nil {
 			return err
@@ -76,13 +76,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 	return nil
 }
 
-// refuse returns an error of a request.
+// refuse returns the error of a request.
 func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// admit refuses what a page of a browser asks for, which a person has opened
-// and not meant to let in (DNS rebinding).
+// admit rejects requests that a browser sends for a page of another site (DNS rebinding).
 func (s *Server) admit(r *http.Request) error {
 	if origins := r.Header["Origin"]; len(origins) > 0 && (len(origins) > 1 || !own(origins[0], r.Host)) {
 		return refuse(http.StatusForbidden, "ORIGIN", "pages of another origin may not ask here")
@@ -93,13 +92,13 @@ func (s *Server) admit(r *http.Request) error {
 	return nil
 }
 
-// own reports whether an Origin is that of the host that is asked.
+// own reports whether an Origin is that of the requested host.
 func own(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// local reports whether a Host names the machine itself.
+// local reports whether a Host names this machine.
 func local(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -113,7 +112,7 @@ func local(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// body reads the body of a request, which is one message.
+// body reads the body of a request, which must be a single message.
 func (s *Server) body(r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	large, _ := errors.AsType[*http.MaxBytesError](err)
@@ -123,7 +122,7 @@ func (s *Server) body(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "the body of the request does not come to its end")
 	case bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte{'['}):
-		// One request that costs as much as many would get past every limit.
+		// A batch costs as much as many requests, and would bypass every limit.
 		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "send messages one by one: batches are none since revision 2025-06-18 of the protocol")
 	}
 	return b, nil

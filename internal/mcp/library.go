@@ -12,31 +12,30 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Library is where a [Server] reads. It is safe for concurrent use.
+// Library provides the sites of a [Server]. It is safe for concurrent use.
 type Library interface {
-	// Names returns the names of all sites, in their order.
+	// Names returns the names of all sites in order.
 	Names(ctx context.Context) ([]string, error)
-	// Site opens a site as it stands now. ErrNotFound: no site has the name;
-	// ErrConflict, ErrUnavailable: it cannot be read just now.
+	// Site opens the current state of a site. If no site has the name, it returns
+	// ErrNotFound; if the site is not readable now, ErrConflict or ErrUnavailable.
 	Site(ctx context.Context, name string) (*Site, error)
 }
 
-// Indexer is a [Library] that makes the index of a site, or brings it up to
-// date, when a search needs it. It is found by assertion.
+// Indexer is an optional interface of a [Library] that updates the index of a site before
+// a search.
 type Indexer interface {
-	// Index brings the index of a site as far as the site is; progress counts
-	// pages.
+	// Index brings the index of a site up to date. progress receives the number of pages.
 	Index(ctx context.Context, name string, progress func(done, total int)) error
 }
 
 // Site is one site of a [Library].
 type Site struct {
-	Name  string           // as list_sites gives it and the other tools take it
-	View  millrace.View    // as it stands; a [millrace.Searcher] if it can be searched
-	Terms []protocol.Terms // what it says about the use of its content; nil = nothing is known
+	Name  string           // as list_sites returns it and the other tools accept it
+	View  millrace.View    // its current state; a [millrace.Searcher] if it can be searched
+	Terms []protocol.Terms // terms of use; nil = unknown
 }
 
-// published is the library of a gateway: the one site that it publishes.
+// published is the library of a gateway: its published site.
 type published struct {
 	live  millrace.Live
 	terms []protocol.Terms
@@ -64,13 +63,13 @@ func (p published) Site(_ context.Context, name string) (*Site, error) {
 	return &Site{Name: base, View: v, Terms: p.terms}, nil
 }
 
-// maxName and maxURL are the most bytes of a name of a site and of a URL.
+// maxName and maxURL are the maximum sizes of a site's name and of a URL in bytes.
 const (
 	maxName = 2048
 	maxURL  = 4096
 )
 
-// site opens the site that a caller names; "" = the only one.
+// site opens the site with a name; "" = the only site.
 func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	names, err := c.library.Names(ctx)
 	switch {
@@ -89,7 +88,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 			return c.library.Site(ctx, n)
 		}
 	}
-	// A site may lie elsewhere than its name says.
+	// The URLs of a site need not start with its name.
 	for _, n := range names {
 		s, err := c.library.Site(ctx, n)
 		switch {
@@ -104,7 +103,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 
 var errEmpty = advice{"no-site", "there is no site here yet: nothing was mirrored or published so far"}
 
-// page finds a page by its URL, in one site or in whichever has it.
+// page finds a page by its URL, in one site or in all.
 func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.Page, error) {
 	names, err := c.spellings(where)
 	if err != nil {
@@ -125,7 +124,7 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 	if len(all) == 0 {
 		return nil, nil, errEmpty
 	}
-	// Those come first whose name says that it is theirs.
+	// Try sites first whose name is a prefix of the URL.
 	slices.SortStableFunc(all, func(a, b string) int { return above(b, names[0]) - above(a, names[0]) })
 	var passing error
 	for _, name := range all {
@@ -149,7 +148,8 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 	return nil, nil, missing(millrace.ErrNotFound, where)
 }
 
-// missing returns the error for a page that is not there; others stay.
+// missing replaces the error of an absent page by one for the client. It returns other
+// errors unchanged.
 func missing(err error, where string) error {
 	if errors.Is(err, millrace.ErrNotFound) {
 		return advise("no-page", "there is no page %s here: search finds pages by what they say, and list_sites says which sites there are", short(where))
@@ -157,7 +157,7 @@ func missing(err error, where string) error {
 	return err
 }
 
-// above says how well a site's name leads to a URL: by how many bytes.
+// above returns the length of a site's name if it is a prefix of the URL, else 0.
 func above(name, url string) int {
 	if strings.HasPrefix(url, strings.TrimSuffix(name, "/")+"/") {
 		return len(name)
@@ -165,8 +165,8 @@ func above(name, url string) int {
 	return 0
 }
 
-// spellings returns the names that a page with a URL may have: the URL itself,
-// and what people and programs make of it.
+// spellings returns the names that a page with a URL may have: the URL itself and common
+// variants.
 func (c *call) spellings(where string) ([]string, error) {
 	if len(where) > maxURL {
 		return nil, advise("url-size", "the url has %d bytes; a page's has %d at most", len(where), maxURL)
@@ -189,7 +189,7 @@ func (c *call) spellings(where string) ([]string, error) {
 	return out, nil
 }
 
-// slashes returns a URL, and the one with another end.
+// slashes returns a URL with and without a slash at its end.
 func slashes(where string) []string {
 	path, query, asks := strings.Cut(where, "?")
 	other, cut := strings.CutSuffix(path, "/")
@@ -202,7 +202,7 @@ func slashes(where string) []string {
 	return []string{where, other}
 }
 
-// pageOf returns the page of a site by the first of its spellings that it has.
+// pageOf returns the page of the first name that the site has.
 func pageOf(ctx context.Context, s *Site, names []string) (*millrace.Page, error) {
 	for _, name := range names {
 		p, err := s.View.Page(ctx, millrace.Ref{URL: name})

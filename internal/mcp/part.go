@@ -9,26 +9,25 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// budget is how large a part of a page may be, as Markdown.
+// budget is the maximum size of a part of a page as Markdown.
 type budget struct {
 	characters int // code points
-	bytes      int // 0 = any
+	bytes      int // 0 = unlimited
 }
 
 func (b budget) holds(markdown string) bool {
 	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
 }
 
-// blockPath is where in a page a part begins: the number of a block, and within
-// it what the type of the block says: of an item or a row, and at last a byte
-// of a text. nil is the start of the page; of a continuation, its absence.
+// blockPath is the position in a page at which a part starts. It has the number of a block,
+// then the position inside it: of an item or a row, and at last a byte of a text. As the
+// start, nil is the start of the page; as the rest, it is the end.
 type blockPath []int
 
-// part returns the Markdown of as many blocks, from a place on, as the budget
-// has room for, and where the rest begins. It cuts between blocks; a block that
-// is too large by itself is cut between its items, rows, lines or sentences,
-// and each of its parts is a whole block again. ErrInvalid: the page has no
-// such place.
+// part returns the Markdown of as many blocks after a position as the budget allows, and the
+// position of the rest. It cuts between blocks. It splits a block that is too large between
+// its items, rows, lines or sentences; each piece is a whole block. If the page has no such
+// position, part returns ErrInvalid.
 func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, rest blockPath, err error) {
 	room := most.characters
 	if most.bytes > 0 {
@@ -42,7 +41,7 @@ func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, 
 		if s := millrace.Markdown(out); most.holds(s) || room <= 1 {
 			return s, rest, nil
 		}
-		// What it takes to write it down as Markdown was more than was thought.
+		// The Markdown has become larger than estimated.
 		room = room * 3 / 4
 	}
 }
@@ -51,8 +50,8 @@ func errBlockPath(at blockPath) error {
 	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
 }
 
-// from returns the number at the head of a place among n things, and the place
-// within that one.
+// from returns the first number of the position, which must be below n, and the rest of the
+// position.
 func (p blockPath) from(n int) (i int, sub blockPath, err error) {
 	if len(p) == 0 {
 		return 0, nil, nil
@@ -63,14 +62,13 @@ func (p blockPath) from(n int) (i int, sub blockPath, err error) {
 	return p[0], p[1:], nil
 }
 
-// below returns the place in a part of what has i before it.
+// below returns the position inside the block, item or row i.
 func (p blockPath) below(i int) blockPath { return append(blockPath{i}, p...) }
 
-// size is how many characters blocks have as Markdown, with what stands
-// between them and others.
+// size returns the number of characters of blocks as Markdown, with separators.
 func size(blocks ...millrace.Block) int { return utf8.RuneCountInString(millrace.Markdown(blocks)) + 1 }
 
-// listGap is what stands between two lists, beside line ends.
+// listGap is the size of the separator between two lists, without line ends.
 const listGap = len("<!-- -->") + 2
 
 func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace.Block, rest blockPath, err error) {
@@ -107,21 +105,21 @@ func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace
 	return out, nil, nil
 }
 
-// back ends a part before block i, and before the headings right above it: they
-// belong to what comes next.
+// back ends a part before block i, and before the headings right above it, which belong to
+// the next part.
 func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	n := len(out)
 	for n > 0 && out[n-1].Type == millrace.HeadingBlock {
 		n--
 	}
 	if n == 0 {
-		n = len(out) // nothing but headings
+		n = len(out) // only headings
 	}
 	return out[:n], blockPath{i - (len(out) - n)}, nil
 }
 
-// takeBlock returns the beginning of a block that is too large, from a place
-// on, and where its rest begins.
+// takeBlock returns the start of a block that is too large, from a position on, and the
+// position of the rest.
 func takeBlock(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	if oversized(b) {
 		return takeText(plain(b), at, room, false)
@@ -152,23 +150,22 @@ func takeBlock(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 	return takeText(plain(b), at, room, false)
 }
 
-// plain returns a block as nothing but its text.
+// plain returns a block reduced to its text.
 func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
 
-// mostAround is the most bytes that may stand around a text in every part of
-// it: marks, titles, labels, the terms of items. The smallest budget has room
-// for them, even if each is escaped.
+// mostAround is the maximum size of the markup around a text in each part: marks, titles,
+// labels, terms of items. The smallest budget has space for it, even if all is escaped.
 const mostAround = 200
 
-// oversized reports whether a block has so much around its text that no part of it
-// could be small: then its text has to do. It does not depend on the budget,
-// since a place has to mean the same under every one.
+// oversized reports whether the markup around a block's text is too large for a part. Then
+// only the text is used. It does not depend on the budget, so that positions stay valid
+// under another budget.
 func oversized(b millrace.Block) bool { return around(b) > mostAround }
 
-// around is how many bytes stand around the innermost text of a block. Inner
-// blocks that are odd themselves count for nothing: they are given as text.
+// around returns the size of the markup around the innermost text of a block in bytes. Inner
+// blocks that are oversized count as text.
 func around(b millrace.Block) int {
 	n := len(b.Title) + len(b.Kind) + len(b.Language) + len(b.Caption) + len(b.Cite) + 6
 	if b.Type == millrace.FootnoteBlock {
@@ -194,8 +191,8 @@ func aroundOf(blocks []millrace.Block) (most int) {
 	return most
 }
 
-// takeItems returns the first items of a list. An item that is too large by
-// itself, and odd, is given as text.
+// takeItems returns the first items of a list. An item that is too large and oversized is
+// returned as text.
 func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Items))
 	if err != nil {
@@ -248,8 +245,8 @@ func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 	return b, nil, nil
 }
 
-// takeRows returns the first rows of a table, with its header. A row that is
-// too large by itself is given as text.
+// takeRows returns the first rows of a table, with its header. A row that is too large is
+// returned as text.
 func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Rows))
 	if err != nil {
@@ -286,8 +283,8 @@ func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, re
 	return takeOne(row, sub, max(room, full/2), i, len(rows))
 }
 
-// rowSize is how many characters a row has as Markdown: the last line of a
-// table that has no other.
+// rowSize returns the number of characters of a row as Markdown: the last line of a table
+// with only this row.
 func rowSize(row []millrace.Cell) int {
 	s := millrace.Markdown([]millrace.Block{{Type: millrace.TableBlock, Rows: [][]millrace.Cell{row}}})
 	s = strings.TrimSuffix(s, "\n")

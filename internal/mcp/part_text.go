@@ -29,18 +29,18 @@ func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millra
 		if to < len(whole) {
 			rest = blockPath{to}
 		}
-		// What is marked or escaped takes more characters; code is as it is.
+		// Marks and escapes take more characters. Code is unchanged.
 		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
 			return b, rest, nil
 		}
 		if n < 16 && spans != nil {
-			spans, n = nil, room*4/3 // the address of a link is larger than all that
+			spans, n = nil, room*4/3 // the address of a link is larger than the space
 		}
 	}
 }
 
-// takeOne returns as text the beginning of a block that has the i-th of n items
-// or rows alone.
+// takeOne returns the start of a block that contains only the i-th of n items or rows, as
+// text.
 func takeOne(b millrace.Block, at blockPath, room, i, n int) (head millrace.Block, rest blockPath, err error) {
 	head, rest, err = takeText(plain(b), at, room, false)
 	switch {
@@ -54,7 +54,7 @@ func takeOne(b millrace.Block, at blockPath, room, i, n int) (head millrace.Bloc
 	return head, nil, nil
 }
 
-// spansIn returns the spans of a piece of a text.
+// spansIn returns the spans of a part of a text.
 func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	for _, s := range spans {
 		if s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from; s.Start < s.End {
@@ -64,10 +64,9 @@ func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	return out
 }
 
-// cut returns where a text is cut that is to have at most so many characters:
-// at the end of a line, a sentence or a word if one is in its second half, and
-// never in what is read as one character. It is above 0 unless there is no
-// text.
+// cut returns where to cut a text to have at most most characters. It prefers the end of a
+// line, a sentence or a word in the second half, and never splits a visible character. It
+// returns 0 only for an empty text.
 func cut(s string, most int, lines bool) int {
 	end, half := len(s), 0
 	n := 0
@@ -97,8 +96,8 @@ func cut(s string, most int, lines bool) int {
 	return edge(s, end)
 }
 
-// edge returns the last place at or before a byte of a text that separates no
-// character from its combining marks, or the first one after it if none.
+// edge returns the last offset up to at that does not separate a character from its
+// combining marks, or the first one after it.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if whole(s, i) {
@@ -128,7 +127,7 @@ func whole(s string, i int) bool {
 		return false
 	case before == '\r' && after == '\n':
 		return false
-	case flag(after): // two make a flag
+	case flag(after): // two regional indicators form a flag
 		n := 0
 		for before := s[:i]; ; n++ {
 			r, size := utf8.DecodeLastRuneInString(before)

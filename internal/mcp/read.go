@@ -14,12 +14,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Bounds of a part of a page, in characters of Markdown.
+// Limits of a part of a page, in characters of Markdown.
 const (
 	leastPart   = 500
 	usualPart   = 20_000
 	mostPart    = 100_000
-	tokenBytes  = 4 // of one token of a model, as good as can be told without the model
+	tokenBytes  = 4 // estimated size of a model's token
 	leastTokens = leastPart / tokenBytes
 	mostTokens  = mostPart / tokenBytes
 )
@@ -62,7 +62,7 @@ func (s *Server) addRead() {
 	}, s.read)
 }
 
-// read returns a part of a page.
+// read runs the tool read_page.
 func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string, error) {
 	most := budget{characters: in.MaxCharacters, bytes: in.MaxTokens * tokenBytes}
 	site, p, err := c.page(ctx, in.URL, in.Site)
@@ -77,7 +77,7 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	return out, out.text(), nil
 }
 
-// partOf makes a part of a page, from a cursor on.
+// partOf returns the part of a page after a cursor.
 func partOf(site *Site, p *millrace.Page, cursor string, most budget) (*readOut, error) {
 	at, err := blockPathOf(cursor, p.Version)
 	if err != nil {
@@ -103,7 +103,7 @@ func partOf(site *Site, p *millrace.Page, cursor string, most budget) (*readOut,
 	return out, nil
 }
 
-// text returns a part for a model.
+// text returns a part as text for a model.
 func (o *readOut) text() string {
 	var head, in strings.Builder
 	fmt.Fprintf(&head, "Content of %s", o.URL)
@@ -141,10 +141,10 @@ func (o *readOut) text() string {
 
 var errCursor = advice{"bad-cursor", "the cursor is none that a part of this page has ended with: leave it out to read from the beginning"}
 
-// revisionDigits is how much of a page's revision a cursor has.
+// revisionDigits is the number of digits of a page's revision in a cursor.
 const revisionDigits = 16
 
-// cursorOf returns the cursor of a place in a page of a revision.
+// cursorOf returns the cursor of a position in a revision of a page.
 func cursorOf(at blockPath, revision string) string {
 	var b strings.Builder
 	b.WriteString(revision[:min(len(revision), revisionDigits)])
@@ -155,10 +155,10 @@ func cursorOf(at blockPath, revision string) string {
 	return b.String()
 }
 
-// deepest is how many numbers a place may have.
+// deepest is the maximum length of a position.
 const deepest = 200
 
-// blockPathOf reads a cursor of a page.
+// blockPathOf parses a cursor of a page.
 func blockPathOf(cursor, revision string) (blockPath, error) {
 	if cursor == "" {
 		return nil, nil

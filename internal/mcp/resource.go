@@ -13,15 +13,13 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// The URIs of resources start with these; the URL of a page or the name of a
-// site follows.
+// Prefixes of the URIs of resources. The URL of a page or the name of a site follows.
 const (
 	pagePrefix = "millrace://page/"
 	sitePrefix = "millrace://site/"
 )
 
-// addResources offers pages and sites as resources, for clients in which people
-// choose them.
+// addResources adds pages and sites as resources, for clients in which users select them.
 func (s *Server) addResources() {
 	s.addResource(pagePrefix, &sdk.ResourceTemplate{
 		Name: "page", Title: "A page as Markdown", MIMEType: "text/markdown",
@@ -50,8 +48,7 @@ func (s *Server) addResources() {
 	})
 }
 
-// addResource adds a kind of resources, each with a URI of prefix and what read
-// takes.
+// addResource adds a kind of resource. Its URIs are prefix and the argument of read.
 func (s *Server) addResource(prefix string, t *sdk.ResourceTemplate, read func(ctx context.Context, c *call, rest string) (string, error)) {
 	t.URITemplate = prefix + "{+" + t.Name + "}"
 	s.sdk.AddResourceTemplate(t, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -67,8 +64,8 @@ func (s *Server) addResource(prefix string, t *sdk.ResourceTemplate, read func(c
 	})
 }
 
-// listResources lists the sites. Pages are too many for a list: search and
-// list_changes name them.
+// listResources lists the sites. Pages are too many for a list; search and list_changes
+// return them.
 func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (*sdk.ListResourcesResult, error) {
 	var in sitesIn
 	if r.Params != nil {

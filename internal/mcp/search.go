@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	usualHits = 10
 	mostHits  = 50
@@ -25,7 +25,7 @@ type searchIn struct {
 	Limit int    `json:"limit"`
 }
 
-// searchOut is what a search has found.
+// searchOut is the result of a search.
 type searchOut struct {
 	Query     string      `json:"query"`
 	Total     int         `json:"total" jsonschema:"how many passages were found, before limit"`
@@ -62,7 +62,7 @@ func (s *Server) addSearch() {
 	}, s.search)
 }
 
-// search searches one site, or all.
+// search runs the tool search on one site or on all.
 func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, string, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, "", advise("query-words", "the query has no words: write what to look for")
@@ -114,7 +114,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	return out, out.text(), nil
 }
 
-// found searches one site as it stands. An index that is behind is updated first.
+// found searches the current state of a site. It updates an old index first.
 func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site, *millrace.Found, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -154,7 +154,7 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 	return err
 }
 
-// take adds what was found in a site.
+// take adds the results of a site.
 func (o *searchOut) take(site *Site, found *millrace.Found) {
 	if found.Note != nil {
 		o.note(found.Note.Error())
@@ -162,7 +162,7 @@ func (o *searchOut) take(site *Site, found *millrace.Found) {
 	if len(found.Hits) == 0 {
 		return
 	}
-	// What is found as it was typed leaves no room for a guess.
+	// If other sites match the original question, drop results of a corrected one.
 	switch first := len(o.Hits) == 0; {
 	case !first && o.Corrected == "" && found.Corrected != "":
 		return
@@ -185,7 +185,7 @@ func (o *searchOut) take(site *Site, found *millrace.Found) {
 	}
 }
 
-// note adds a note, unless it is there already.
+// note adds a note, unless it is a repetition.
 func (o *searchOut) note(text string) {
 	switch {
 	case text == "" || strings.Contains(o.Note, text):
@@ -196,7 +196,7 @@ func (o *searchOut) note(text string) {
 	}
 }
 
-// text returns what was found for a model.
+// text returns the results as text for a model.
 func (o *searchOut) text() string {
 	if len(o.Hits) == 0 {
 		text := "Nothing was found for " + fmt.Sprintf("%q", o.Query) + ". Try fewer or other words."

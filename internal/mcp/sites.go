@@ -12,10 +12,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostSites is how many sites one answer names.
+// mostSites is the maximum number of sites in an answer.
 const mostSites = 50
 
-// mostSections is how many parts of a site an answer names.
+// mostSections is the maximum number of sections of a site in an answer.
 const mostSections = 30
 
 type sitesIn struct {
@@ -54,7 +54,7 @@ func (s *Server) addSites() {
 	}, s.sites)
 }
 
-// sites lists the sites.
+// sites runs the tool list_sites.
 func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, string, error) {
 	names, err := c.library.Names(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func describe(site *Site) siteOut {
 	return out
 }
 
-// text returns the sites for a model.
+// text returns the sites as text for a model.
 func (o *sitesOut) text() string {
 	if len(o.Sites) == 0 {
 		return errEmpty.text

@@ -8,22 +8,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxLine is the most bytes of a message on a pipe.
+// maxLine is the maximum size of a message on a pipe in bytes.
 const maxLine = 1 << 20
 
-// Run talks with one client by lines: what it reads are its requests, and what
-// it writes is the protocol alone. It ends when the client has closed its end,
-// or with the context, without an error.
+// Run serves one client that sends and receives messages as lines. It returns nil when the
+// client closes its end or the context ends.
 func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: open{out}, MaxLineLength: maxLine})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil //nolint:nilerr // a client that goes is no failure
+		return nil //nolint:nilerr // a client may leave
 	}
 	return err
 }
 
-// open is a writer that somebody else closes.
+// open is a writer whose Close does nothing: the caller closes the underlying one.
 type open struct{ io.Writer }
 
-// Close does nothing.
+// Close implements [io.Closer].
 func (open) Close() error { return nil }

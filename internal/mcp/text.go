@@ -14,10 +14,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// clean removes invisible characters from untrusted text, which some models
-// obey: control characters, those that turn the direction of writing, and the
-// tag characters, in which a text can be hidden within another. Ends of lines
-// and tabs stay.
+// clean removes invisible characters from untrusted text, because some models obey them:
+// control characters, changes of the writing direction, and tag characters, which can hide
+// a text. It keeps line ends and tabs.
 func clean(s string) string {
 	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
 		return s
@@ -26,7 +25,7 @@ func clean(s string) string {
 		if unseen(r) {
 			return -1
 		}
-		return r // U+FFFD for bytes that are no character
+		return r // U+FFFD for invalid bytes
 	}, s)
 }
 
@@ -40,14 +39,13 @@ func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r >= 0xe0000 && r <= 0xe007f || r == 0xfeff || r == 0x2028 || r == 0x2029
 }
 
-// line returns words of strangers as one line, and not a long one.
+// line returns untrusted text as one line of limited length.
 func line(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 500) }
 
-// short is line for what a caller has written.
+// short is line for text that a caller has sent.
 func short(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 200) }
 
-// cutTo returns the first characters of a text, with an ellipsis if there are
-// more.
+// cutTo returns the first characters of a text, with an ellipsis if there are more.
 func cutTo(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -61,12 +59,11 @@ func cutTo(s string, most int) string {
 	return s
 }
 
-// address returns a URL as it may stand in a text: nothing in it ends a line or
-// is unseen.
+// address returns a URL without characters that end a line or are invisible.
 func address(u string) string { return strings.Join(strings.Fields(clean(u)), "%20") }
 
-// fenced puts content of a site between two lines that it cannot have in it,
-// and says what it is.
+// fenced puts content of a site between two lines that it cannot contain, and says what it
+// is.
 func fenced(what, content string) string {
 	content = strings.TrimRight(content, "\n")
 	mark := ""
@@ -78,7 +75,7 @@ func fenced(what, content string) string {
 		mark + " ---\n" + content + "\n--- " + mark + " ---\n"
 }
 
-// date returns a time as answers have it; "" for none.
+// date formats a time for answers; "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -86,7 +83,7 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// TermsOut is what answers say of the terms of a site.
+// TermsOut is the part of an answer about a site's terms of use.
 type TermsOut struct {
 	URL          string                    `json:"url,omitempty" jsonschema:"the terms of use"`
 	Requirements []string                  `json:"requirements,omitempty" jsonschema:"what is asked of those who use the content: attribution (credit the publisher), link-back (link to the page), notice (tell the publisher of commercial use)"`
@@ -96,8 +93,8 @@ type TermsOut struct {
 	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that say so"`
 }
 
-// termsOf returns the terms of a site for an answer, the strictest of all its
-// documents; nil = nothing is known.
+// termsOf returns the terms of a site for an answer: the strictest of all its documents. If
+// they are unknown, it returns nil.
 func termsOf(docs []protocol.Terms) *TermsOut {
 	if len(docs) == 0 {
 		return nil
@@ -112,7 +109,7 @@ func termsOf(docs []protocol.Terms) *TermsOut {
 	return out
 }
 
-// sentence says the terms in words; "" when there are none.
+// sentence returns the terms as a sentence, "" for nil.
 func (t *TermsOut) sentence() string {
 	if t == nil {
 		return ""

@@ -1,22 +1,21 @@
-// Package push tells others at once when a site has changed, and hears it from
-// others: WebSub (W3C Recommendation of 23 January 2018) both ways, and
-// IndexNow (https://www.indexnow.org) one way.
+// Package push sends and receives notifications about changes of a site. It implements both
+// sides of WebSub (W3C Recommendation of 23 January 2018), and the client of IndexNow
+// (https://www.indexnow.org).
 //
-// # Telling
+// # Sending
 //
-// A [Pusher] follows what is published. After each edition it pings the hubs,
-// once for each topic, which are the documents that tell what has changed; WebSub
-// leaves to hub and publisher how, and all hubs take the form of its
-// predecessor: hub.mode=publish, hub.url=TOPIC. It submits the addresses of the
-// pages that have changed to IndexNow, up to 10,000 at once. The store keeps
-// the position of each receiver, so that changes while it is down, or while no
-// process runs, are sent later. Changes during a pause are sent together with
-// those after it.
+// A [Pusher] follows the editions of a site. After each edition it pings the hubs once for
+// each topic; topics are the documents that list changes. WebSub leaves the form of the ping
+// open. The Pusher uses that of its predecessor, which all hubs accept: hub.mode=publish,
+// hub.url=TOPIC. It also submits the URLs of changed pages to IndexNow, up to 10,000 at
+// once. The store keeps the position of each receiver. So changes are sent later if the
+// receiver is down, or no process runs. Changes during a pause are sent together with later
+// ones.
 //
-// # Hearing
+// # Receiving
 //
-// A [Subscriber] finds the hub of a site ([Find]), asks for a subscription,
-// answers when the hub asks whether it was meant, and renews it before its lease
-// ends. What a hub sends is checked against the secret of the subscription, and
-// is a hint alone: what there is to see, a look at the site shows.
+// A [Subscriber] finds the hub of a site ([Find]), requests a subscription, confirms it to
+// the hub, and renews it before it expires. It checks a notification's signature with the
+// secret of the subscription. A notification is only a hint: the reader then fetches the
+// site.
 package push

@@ -1,20 +1,19 @@
-// Package savings tells what mirroring a site has saved against having every
-// page as HTML, from what was counted and from four coefficients. It is pure.
+// Package savings computes what mirroring a site has saved, compared with fetching every page
+// as HTML. It uses measured counts and four coefficients, and does no I/O.
 //
-// The yardstick is a client that gets each page of the site once a pull, as
-// HTML, whether or not it has changed, and reads all of it:
+// The baseline is a client that fetches each page of the site as HTML in every pull, whether
+// or not it has changed, and reads all of it:
 //
-//	requests  one a page
-//	bytes     what an HTML page of the site takes on the wire, times the pages
-//	tokens    its bytes without coding, by BytesPerToken
-//	energy    of the network alone: bytes on the wire, by KWhPerGB
+//	requests  one per page
+//	bytes     the size of an HTML page on the wire, times the number of pages
+//	tokens    the uncompressed bytes, by BytesPerToken
+//	energy    of the network only: bytes on the wire, by KWhPerGB
 //
-// How large the HTML of a site is was measured where it was crawled or where
-// pages had to come as HTML. Where it was not, it is estimated from the text
-// of the pages. Whatever rests on a coefficient, or on some pages for others,
-// is called an estimate. A pull that has cost more than it saved has saved
-// less than nothing, and that is what it says.
+// The size of a site's HTML is measured if the site was crawled, or if pages were fetched as
+// HTML. Otherwise it is estimated from the text of the pages. Every figure that uses a
+// coefficient, or a sample of the pages, is called an estimate. A pull that cost more than
+// it saved has negative savings.
 //
-// The energy that a model takes to read a token is left out: no figure for it
-// is known that holds for more than one model and machine.
+// The energy of a model to read a token is left out, because no known figure holds for more
+// than one model and machine.
 package savings

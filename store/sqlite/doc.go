@@ -1,30 +1,26 @@
-// Package sqlite is the store in one SQLite file: an engine of the contract in
-// package store.
+// Package sqlite is an engine of package store that keeps the store in one SQLite file.
 //
-// A site and each generation of its publications have a log. A row of entry is
-// one state of one page in one log, with its own sequence number: the log and
-// the versions of the pages are the same rows. A view at P shows the entry e of
-// a page when e.seq <= P < e.until. Blocks are rows of body, one for each
-// content, which all logs of a site share: JSON, compressed by package zdict. The
-// sites of a file share its dictionaries. A transaction of Apply codes with the
-// newest one, also of another process.
+// A site and each generation of its publications have a log. A row of entry is one state of
+// one page in one log, with its own sequence number. So the same rows are the log and the
+// versions of the pages. A view at P shows the entry e of a page if e.seq <= P < e.until.
+// A row of body has the blocks of one content as JSON, compressed by package zdict. All logs
+// of a site share it. The sites of a file share the dictionaries. A transaction of Apply
+// compresses with the newest dictionary, even if another process made it.
 //
-// Tags are versioned in the same way and are read by one point lookup. A long one
-// is compressed as a body is, with a dictionary of tags. The row
-// of a generation says how far of the site's log it has come; Refresh computes
-// what it shows outside of the transaction that writes it.
+// Tags have versions in the same way, and are read by one lookup. A long tag is compressed
+// with a dictionary of tags. The row of a generation has its position in the site's log.
+// Refresh computes tags and pages outside the transaction that writes them.
 //
-// The names that a source has for pages are in memory, keyed by the URL that
-// the source uses; what its pages were made of is in original, one row for each
-// name that has something, compressed as bodies are. A trigger deletes it with its
-// name.
+// The table memory has the names that a source has for pages, by the URL that the source
+// uses. The table original has what pages were made of, one compressed row per name. A
+// trigger deletes it with its name.
 //
-// Requests of machines are rows of usage_event. Record adds them to the sums of
-// their hour and day (usage_sum) and to what was asked for on the day (usage_top)
-// in the same transaction. Texts have numbers (usage_kind, usage_text), so that
-// rows are small.
+// The table usage_event has the requests of machines. In the same transaction, Record adds
+// them to the sums of their hour and day (usage_sum), and to the requested items of the day
+// (usage_top). Texts are replaced by numbers (usage_kind, usage_text), which keeps rows
+// small.
 //
-// All writes go through one connection, one transaction at a time, fully
-// synchronous: what Apply has acknowledged survives kill -9 and a power cut.
-// Reads are bounded: no statement stays open while a caller handles a page.
+// All writes go through one connection, one transaction at a time, fully synchronous. What
+// Apply has acknowledged survives kill -9 and a power cut. Reads are limited: no statement
+// stays open while a caller handles a page.
 package sqlite

@@ -9,40 +9,38 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Ref is what a site remembers of one name that a source has for a page. The
-// zero Ref is nothing.
+// Ref is the stored record of a source's name for a page. The zero Ref is absent.
 type Ref struct {
 	Path                       string // of the page
 	Alias                      bool   // the page came with an empty Known
 	Version, Location, Section string
-	Original                   []byte // of a Ref that is stored; see KeepOriginal
-	KeepOriginal               bool   // the original is what it was
+	Original                   []byte // only set to store it; see KeepOriginal
+	KeepOriginal               bool   // keep the stored original
 }
 
-// Equal reports whether two refs say the same. It does not compare originals.
+// Equal reports whether two refs are equal except for their originals.
 func (r *Ref) Equal(o *Ref) bool {
 	return r.Path == o.Path && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
 }
 
-// Transaction is a transaction of an engine on a site, for one source. What it
-// changes is undone if Apply returns an error.
+// Transaction is a transaction of an engine on a site, for one source. The engine rolls it
+// back if Apply returns an error.
 type Transaction interface {
-	// Remember replaces what the site remembers of a name of the source by what f
-	// returns. f gets a Ref with KeepOriginal.
+	// Remember replaces the Ref of a name of the source by the result of f. f gets a Ref
+	// with KeepOriginal.
 	Remember(name string, f func(old Ref) (Ref, error)) error
-	// Update replaces the newest entry of a page by what f returns, as the Outcome
-	// says.
+	// Update replaces the newest entry of a page by the result of f, as its Outcome says.
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
 	// Names returns the names that the source has for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)
-	// Forget forgets all names of pages, of every source.
+	// Forget deletes all names of pages, of every source.
 	Forget(identities []string) error
 	// SetCursor stores the cursor of the source.
 	SetCursor(c millrace.Cursor) error
 }
 
-// Apply applies a batch of changes to a site: see [store.Site]. The names are
-// those of the site's caller.
+// Apply applies a batch of changes to a site; see [store.Site]. names are the names of the
+// site's caller.
 func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Counts, error) {
 	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), brought: make(map[string]bool)}
 	for i := range batch {
@@ -60,14 +58,14 @@ func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names N
 	return a.tally, nil
 }
 
-// application is one batch that is applied.
+// application is the state of one batch.
 type application struct {
 	Transaction
 	names Names
 	now   time.Time
 	tally millrace.Counts
-	// orphans are pages that lost a name, with the number of Delete changes that
-	// took one. settle finds whether another one is left.
+	// orphans are pages that lost a name, with the number of Delete changes that removed
+	// one. settle checks whether another name is left.
 	orphans map[string]int
 	order   []string
 	brought map[string]bool // names whose page is in the batch
@@ -80,7 +78,7 @@ func (a *application) apply(c *millrace.Change) error {
 	case c.Kind >= millrace.KindCheckpoint || c.URL == "":
 		return fmt.Errorf("%w: a change of kind %d without a URL or a milestone", millrace.ErrInvalid, c.Kind)
 	}
-	a.tally.Unchanged++ // until something has changed
+	a.tally.Unchanged++ // until a change is counted
 	return a.Remember(c.URL, func(old Ref) (Ref, error) {
 		r, known := old, old.Path != ""
 		if !known {
@@ -106,7 +104,7 @@ func (a *application) apply(c *millrace.Change) error {
 				return e, Same, nil
 			})
 			if !present {
-				return Ref{}, err // nothing to remember
+				return Ref{}, err // nothing to store
 			}
 		}
 		r.KeepOriginal = r.Version != ""
@@ -114,7 +112,7 @@ func (a *application) apply(c *millrace.Change) error {
 	})
 }
 
-// put takes a page in, and sets what to remember of its name.
+// put stores a page, and sets the Ref of its name.
 func (a *application) put(c *millrace.Change, r *Ref) error {
 	in := *c.Page
 	in.URL = a.names.Path(cmp.Or(in.URL, c.URL))
@@ -148,7 +146,7 @@ func (a *application) orphan(path string, deletes int) {
 	a.orphans[path] += deletes
 }
 
-// settle deletes the pages that the source has no name for any more.
+// settle deletes the pages for which the source has no name left.
 func (a *application) settle() error {
 	if len(a.order) == 0 {
 		return nil
@@ -163,7 +161,7 @@ func (a *application) settle() error {
 			if a.brought[name] {
 				continue
 			}
-			// The content may be what the name said that is gone: fetch it again.
+			// The content may be from the deleted name: fetch it again.
 			err := a.Remember(name, func(r Ref) (Ref, error) {
 				r.Version, r.KeepOriginal = "", false
 				return r, nil

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// EncodeMeta returns the canonical bytes of a page without its blocks.
+// EncodeMeta returns the canonical encoding of a page without its blocks.
 func EncodeMeta(p *millrace.Page) []byte {
 	c := *p
 	c.Blocks = nil
 	return c.Canonical()
 }
 
-// EncodeBlocks returns the bytes of blocks, nil for none.
+// EncodeBlocks returns the encoding of blocks, nil for none.
 func EncodeBlocks(blocks []millrace.Block) ([]byte, error) {
 	if len(blocks) == 0 {
 		return nil, nil
@@ -45,7 +45,7 @@ func Decode(meta, blocks []byte) (*millrace.Page, error) {
 	return p, nil
 }
 
-// Revision returns a hash of one state of a page, its date included.
+// Revision returns a hash of one state of a page, including its date.
 func Revision(meta, blocks []byte, modified int64) []byte {
 	h := sha256.New()
 	var head [16]byte
@@ -57,7 +57,7 @@ func Revision(meta, blocks []byte, modified int64) []byte {
 	return h.Sum(nil)
 }
 
-// Unix returns a time in seconds, 0 for the zero time.
+// Unix returns a time in seconds since 1970, 0 for the zero time.
 func Unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

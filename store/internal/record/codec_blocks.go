@@ -22,10 +22,9 @@ func decodeBlocks(data []byte) ([]millrace.Block, error) {
 	return blocks, err
 }
 
-// blockReader reads blocks in the form that EncodeBlocks gives them, several
-// times as fast as encoding/json reads any JSON. Whatever it does not expect
-// makes them strange, and then they are read by that: media, which are rare, and
-// all that this program does not write.
+// blockReader decodes the output of EncodeBlocks several times as fast as encoding/json. It
+// sets strange on any other input, and on media, which are rare. Then decodeBlocks uses
+// encoding/json.
 type blockReader struct {
 	text    string
 	at      int
@@ -33,11 +32,10 @@ type blockReader struct {
 	depth   int
 }
 
-// maxNested bounds the depth of blocks in blocks, long before encoding/json
-// refuses them.
+// maxNested is the maximum depth of blocks, far below the limit of encoding/json.
 const maxNested = 1000
 
-// take reads one byte, if it is the next one.
+// take reads a byte if it is the next one.
 func (r *blockReader) take(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -46,7 +44,7 @@ func (r *blockReader) take(c byte) bool {
 	return false
 }
 
-// want reads a byte that has to come.
+// want reads a byte that must be the next one.
 func (r *blockReader) want(c byte) {
 	if !r.take(c) {
 		r.strange = true
@@ -83,8 +81,7 @@ func (r *blockReader) object(member func(name string)) {
 	}
 }
 
-// raw reads a string of ASCII without escapes, which shares the memory of the
-// text.
+// raw reads an ASCII string without escapes. The result shares the memory of the input.
 func (r *blockReader) raw() string {
 	r.want('"')
 	s := r.plain()
@@ -92,7 +89,7 @@ func (r *blockReader) raw() string {
 	return s
 }
 
-// plain are the characters of ASCII that stand for themselves in a string.
+// plain are the ASCII characters without an escape in a string.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -100,7 +97,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// plain reads what stands for itself.
+// plain reads characters without escapes.
 func (r *blockReader) plain() string {
 	at := r.at
 	for at < len(r.text) && plain[r.text[at]] {
@@ -178,7 +175,7 @@ func (r *blockReader) unescaped(s string) string {
 				}
 				c = c<<4 | rune(d)
 			}
-			if c >= 0xD800 && c < 0xE000 { // half of a character
+			if c >= 0xD800 && c < 0xE000 { // half of a surrogate pair
 				r.strange = true
 				return ""
 			}
@@ -207,7 +204,7 @@ func (r *blockReader) int() int {
 	return n
 }
 
-// yes reads what is left out when it is false.
+// yes reads a member that is omitted if false.
 func (r *blockReader) yes() bool {
 	if !strings.HasPrefix(r.text[r.at:], "true") {
 		r.strange = true
@@ -272,7 +269,7 @@ func (r *blockReader) block(b *millrace.Block) {
 	})
 }
 
-// blockType gives a type that does not hold on to the text it is read from.
+// blockType returns a constant, so that the input can be freed.
 func blockType(name string) millrace.BlockType {
 	for _, t := range []millrace.BlockType{millrace.TextBlock, millrace.HeadingBlock, millrace.ListBlock, millrace.CodeBlock, millrace.TableBlock} {
 		if string(t) == name {
@@ -282,7 +279,7 @@ func blockType(name string) millrace.BlockType {
 	return millrace.BlockType(strings.Clone(name))
 }
 
-// spanType gives a type that does not hold on to the text it is read from.
+// spanType returns a constant, so that the input can be freed.
 func spanType(name string) millrace.SpanType {
 	for _, t := range []millrace.SpanType{millrace.LinkSpan, millrace.CodeSpan, millrace.EmphasisSpan, millrace.StrongSpan} {
 		if string(t) == name {

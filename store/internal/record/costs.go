@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Costs implements [store.Costs] in the State of a store: one value per site,
-// and one that lists the sites.
+// Costs implements [store.Costs] in the State of a store: a value per site, and one that
+// lists the sites.
 type Costs struct {
 	State store.State
 	Now   func() time.Time

@@ -1,5 +1,4 @@
-// Package record has what the engines of package store share: how a page is
-// encoded, what a batch of changes does to a site, what becomes of a page in the
-// log of a publication, and the keys, costs and leases as values of a
-// [store.State]. It keeps nothing itself.
+// Package record has what the engines of package store share: the encoding of pages, the
+// effect of changes on a site and on the log of a publication, and keys, costs and leases as
+// values of a [store.State]. It stores nothing itself.
 package record

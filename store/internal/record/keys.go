@@ -18,7 +18,7 @@ type Keys struct {
 	Now   func() time.Time
 }
 
-// list is the keys in the order in which they were added.
+// list is the stored list of keys, in the order of their creation.
 func (k Keys) list() state.JSON[[]store.Key] {
 	return state.JSON[[]store.Key]{State: k.State, Namespace: "access", Key: "keys", Strict: true}
 }
@@ -64,5 +64,5 @@ func (k Keys) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-// second returns the time in whole seconds.
+// second returns the current time in whole seconds.
 func (k Keys) second() time.Time { return k.Now().UTC().Truncate(time.Second) }

@@ -15,8 +15,8 @@ import (
 // LeaseNamespace is the namespace of the leases in the State of a store.
 const LeaseNamespace = "leases"
 
-// Leases implements [store.Leases] in the State of a store: one value per lease.
-// It stays when the lease ends, so that the fence rises.
+// Leases implements [store.Leases] in the State of a store: a value per lease. The value
+// stays after the lease ends, so that fences keep rising.
 type Leases struct {
 	State store.State
 	Now   func() time.Time
@@ -30,8 +30,8 @@ type lease struct {
 	Duration time.Duration
 }
 
-// holds reports whether a lease has a holder. One that expires later than its
-// duration from now has none: the clock was set back.
+// holds reports whether the lease has a holder. A lease that expires later than its duration
+// from now has none, because the clock was set back.
 func (l *lease) holds(now time.Time) bool {
 	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.Duration))
 }
@@ -77,8 +77,8 @@ func (s Leases) Release(ctx context.Context, l store.Lease) error {
 
 var errNotHeld = errors.New("the lease has another holder")
 
-// CheckLease returns ErrConflict unless a lease is zero or its holder has it.
-// value is that of the lease's name.
+// CheckLease returns ErrConflict unless l is zero or still valid. value is the stored value
+// of the lease.
 func CheckLease(l store.Lease, value []byte, now time.Time) error {
 	if l == (store.Lease{}) {
 		return nil

@@ -15,21 +15,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ownBase stands in stored pages for the base of a site that has no URL of its
-// own.
+// ownBase replaces the base URL in the stored pages of a site without a URL.
 const ownBase = "http://site.invalid/"
 
-// Names maps the URLs of a caller who reads and writes a site to those that are
-// stored, and back.
+// Names converts between the URLs of a caller of a site and those that are stored.
 type Names struct {
 	Base string // of the caller's URLs
-	// Volatile: publications give no date that the source has not given.
+	// Volatile publications show only dates that the source has given.
 	Volatile bool
-	own      bool // the site has a URL of its own, so that stored URLs are complete
+	own      bool // the site has a URL, so stored URLs are complete
 }
 
-// NewNames returns the names of a site for a base. It reports ErrInvalid if
-// base is not an absolute URL that ends with "/".
+// NewNames returns the names of a site for a base. If base is not an absolute URL that ends
+// with "/", it returns ErrInvalid.
 func NewNames(site, base string) (Names, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
 		return Names{}, millrace.Coded("bad-base", fmt.Errorf("base %q: %w: not an absolute URL that ends with /", base, millrace.ErrInvalid))
@@ -40,19 +38,19 @@ func NewNames(site, base string) (Names, error) {
 // IsURL reports whether the name of a site is its URL.
 func IsURL(site string) bool { return strings.Contains(site, "://") }
 
-// Path returns the identity of a URL, which may be an identity already.
+// Path returns the path of a page's URL, relative to the base. url may be a path already.
 func (n Names) Path(url string) string { return canon.Relative(n.Base, url) }
 
-// Absolute is the inverse of Identity.
+// Absolute is the inverse of Path.
 func (n Names) Absolute(path string) string { return canon.Absolute(n.Base, path) }
 
-// Store returns encoded meta or blocks as they are stored.
+// Store converts encoded meta or blocks to their stored form.
 func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }
 
 // Show is the inverse of Store, for the caller's base.
 func (n Names) Show(b []byte) []byte { return n.replace(b, ownBase, n.Base) }
 
-// replace changes the base of all URLs in JSON: strings that start with it.
+// replace replaces the base of all URLs in JSON: of strings that start with it.
 func (n Names) replace(b []byte, from, to string) []byte {
 	if n.own {
 		return b
@@ -70,8 +68,8 @@ func (n Names) replace(b []byte, from, to string) []byte {
 	return append(out, b...)
 }
 
-// Generation returns the name of a publication and the fingerprint of its
-// generation: what decides, beside the site, which bytes it shows.
+// Generation returns the name of a publication and the fingerprint of its generation. The
+// fingerprint covers everything except the site that affects the published bytes.
 func Generation(c store.Config) (name, fingerprint string) {
 	type format struct {
 		Protocol string
@@ -90,7 +88,7 @@ func Generation(c store.Config) (name, fingerprint string) {
 	return c.Base + " " + c.EndpointBase, hex.EncodeToString(sum[:16])
 }
 
-// Complete checks a configuration and returns it with its defaults.
+// Complete validates a configuration and sets its defaults.
 func Complete(site string, c store.Config) (store.Config, Names, error) {
 	if c.EndpointBase == "" {
 		c.EndpointBase = c.Base

@@ -8,27 +8,27 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Format changes when Show gives other bytes for the same page.
+// Format is the version of Show: it changes when Show returns other bytes for a page.
 const Format = 1
 
-// Entry is what a log says of one page.
+// Entry is the entry of a page in a log.
 type Entry struct {
-	Present  bool  // false: the page is deleted; the zero Entry: it never was
-	Modified int64 // Unix s; of a deletion, when it was deleted
+	Present  bool  // false: the page is deleted; the zero Entry: it never existed
+	Modified int64 // Unix s; for a deletion, its time
 	Meta     []byte
 	Blocks   []byte // encoded; nil = none
-	Undated  bool   // of a publication's page: Modified is not shown
-	// Revision, Section and Published are of a page that is present.
+	Undated  bool   // in a publication: Modified is not shown
+	// Revision, Section and Published are only set if the page is present.
 	Revision  []byte
 	Section   string
 	Published int64 // Unix s, 0 = undated
-	// Hint is the date of a site's page whose source does not speak for one.
+	// Hint is the date of a site's page without a date of the source.
 	Hint int64
-	// HTMLSize is that of a site's page that is present.
+	// HTMLSize is set for present pages of a site.
 	HTMLSize millrace.HTMLSize
 }
 
-// Date returns the date of a page in a view; the zero time if it shows none.
+// Date returns the date of a page in a view, zero if the view shows none.
 func (e *Entry) Date() time.Time {
 	if e.Undated {
 		return time.Time{}
@@ -36,7 +36,7 @@ func (e *Entry) Date() time.Time {
 	return Instant(e.Modified)
 }
 
-// Page decodes what a site has of a page, with the date that its sources gave.
+// Page decodes a page of a site, with the date that its sources gave.
 func (e *Entry) Page() (*millrace.Page, error) {
 	p, err := Decode(e.Meta, e.Blocks)
 	if err == nil && p.Modified.IsZero() {
@@ -45,19 +45,19 @@ func (e *Entry) Page() (*millrace.Page, error) {
 	return p, err
 }
 
-// Outcome is what a page means for a log.
+// Outcome says how an entry of a log changes.
 type Outcome uint8
 
-// The outcomes.
+// Values of Outcome.
 const (
-	Same    Outcome = iota // nothing changes
-	Amended                // the entry stays, with another Meta, Hint or Weight that no view shows
-	Changed                // there is a new entry
+	Same    Outcome = iota // no change
+	Amended                // another Meta, Hint or HTMLSize, which no view shows
+	Changed                // a new entry
 )
 
-// Take returns what becomes of a site's entry when a source gives a page. in.URL
-// is the identity. newer: only a page with a later date counts. The names are
-// those of the site's caller.
+// Take returns the new entry of a site when a source gives a page. in.URL is the path. If
+// newer is set, the page is ignored unless it has a later date. names are the names of the
+// site's caller.
 func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) (Entry, Outcome, error) {
 	blocks, err := EncodeBlocks(in.Blocks)
 	if err != nil {
@@ -73,11 +73,11 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	}
 	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: weight}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
-		return stays(old) // found without decoding what is stored
+		return stays(old) // found without decoding the stored page
 	}
 	if !old.Present {
 		if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
-			return old, Same, nil // too little for a page
+			return old, Same, nil // not enough for a page
 		}
 		given.describe(in)
 		given.Modified = modifiedAt(in.Modified, old.Modified, now)
@@ -91,7 +91,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if newer && !before.Modified.IsZero() && !in.Modified.After(before.Modified) {
 		return old, Same, nil
 	}
-	if !names.own { // both need URLs as they are stored
+	if !names.own { // compare in the stored form
 		modified := in.Modified
 		if in, err = Decode(given.Meta, given.Blocks); err != nil {
 			return old, Same, err
@@ -110,7 +110,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	e.Modified = modifiedAt(p.Modified, old.Modified, now)
 	content := encodeContent(p)
 	if string(content) == string(encodeContent(before)) && string(e.Blocks) == string(old.Blocks) {
-		// The content is the same. The source may have a later date.
+		// The content is equal. The source may have a later date.
 		if !p.Known.Has(millrace.FieldModified) || p.Modified.Equal(before.Modified) || min(p.Modified.Unix(), now.Unix()) <= old.Modified {
 			e.Modified, e.Revision = old.Modified, old.Revision
 			return e, Amended, nil
@@ -121,7 +121,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	return e, Changed, nil
 }
 
-// describe sets what an entry says of a page beside its content.
+// describe sets the fields of an entry that describe the page besides its content.
 func (e *Entry) describe(p *millrace.Page) {
 	e.Present, e.Section, e.Published = true, p.Section, Unix(p.Published)
 	if !p.Known.Has(millrace.FieldModified) {
@@ -129,13 +129,13 @@ func (e *Entry) describe(p *millrace.Page) {
 	}
 }
 
-// Remove returns the entry of a page that is deleted.
+// Remove returns the entry of a deleted page.
 func Remove(old Entry, now time.Time) Entry {
 	return Entry{Modified: modifiedAt(time.Time{}, old.Modified, now)}
 }
 
-// Show returns what becomes of a publication's entry of a page, given the site's
-// entry, and the page that it shows, for taggers: nil if it shows none.
+// Show returns the new entry of a page in a publication, from the entry of the site. It also
+// returns the page for taggers, nil if the publication does not show it.
 func Show(old, site Entry, c *store.Config, names Names, path string, now time.Time) (Entry, *millrace.Page, Outcome, error) {
 	var v *millrace.Page
 	if site.Present {
@@ -162,7 +162,7 @@ func Show(old, site Entry, c *store.Config, names Names, path string, now time.T
 	}
 	out := Changed
 	if old.Present && string(old.Meta) == string(e.Meta) && string(old.Blocks) == string(e.Blocks) {
-		// The content is the same. The source may have a later date.
+		// The content is equal. The source may have a later date.
 		if at := min(v.Modified.Unix(), site.Modified); v.Known.Has(millrace.FieldModified) && at > old.Modified {
 			e.Modified = at
 		} else {
@@ -186,7 +186,7 @@ func (e *Entry) View(names Names, path string) (*millrace.Page, error) {
 	return p, nil
 }
 
-// complete sets what a view says of a page beside its content.
+// complete sets the fields of a view's page that are not part of the content.
 func (e *Entry) complete(p *millrace.Page, names Names, path string) {
 	p.URL = names.Absolute(path)
 	if p.Modified = e.Date(); !e.Undated {
@@ -195,16 +195,16 @@ func (e *Entry) complete(p *millrace.Page, names Names, path string) {
 	p.Version = hex.EncodeToString(e.Revision)
 }
 
-// encodeContent encodes a page without its blocks and its date, which is beside the page
-// in a log: it does not make a page differ.
+// encodeContent encodes a page without blocks and date. A log stores the date separately,
+// and a new date does not change the page.
 func encodeContent(p *millrace.Page) []byte {
 	b := *p
 	b.Modified, b.Known = time.Time{}, p.Known&^millrace.FieldModified
 	return EncodeMeta(&b)
 }
 
-// modifiedAt returns the date of a page that changes now: the source's if it
-// has one, never in the future, always later than before.
+// modifiedAt returns the date of a page that changes now: the date of the source if it has
+// one, else now. The date is never in the future and always later than before.
 func modifiedAt(source time.Time, before int64, now time.Time) int64 {
 	m := now.Unix()
 	if !source.IsZero() {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Event returns an event as it is stored, without a number.
+// Event returns an event in its stored form, without a number.
 func Event(e store.Event) store.Event {
 	e.Number, e.Time, e.Took = 0, e.Time.UTC().Truncate(time.Millisecond), max(e.Took, 0).Truncate(time.Microsecond)
 	e.Identity, e.Endpoint = store.BotIdentity(text(string(e.Identity))), store.Endpoint(text(string(e.Endpoint)))
@@ -24,7 +24,7 @@ func Event(e store.Event) store.Event {
 	return e
 }
 
-// text returns what is stored of a text of an event: see [store.Usage].
+// text returns the stored form of a text in an event; see [store.Usage].
 func text(s string) string {
 	if len(s) <= store.MaxEventText && !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }) {
 		return s
@@ -42,7 +42,7 @@ func text(s string) string {
 	return b.String()
 }
 
-// Count returns what a stored event adds to sums.
+// Count returns the counts of a stored event.
 func Count(e *store.Event) store.Counts {
 	c := store.Counts{Events: 1, Results: e.Results, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML, Received: e.Received, Took: e.Took}
 	if e.Cached {
@@ -57,13 +57,12 @@ func Count(e *store.Event) store.Counts {
 	return c
 }
 
-// Numbers returns the addresses of all numbers of c; the first is a duration in
-// ns.
+// Numbers returns pointers to all numbers of c. The first is a duration in ns.
 func Numbers(c *store.Counts) [10]*int64 {
 	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.Wired}
 }
 
-// AddCounts adds c to a sum. A number is at most the greatest one.
+// AddCounts adds c to a sum, up to the maximum number.
 func AddCounts(sum *store.Counts, c store.Counts) {
 	more := Numbers(&c)
 	for i, n := range Numbers(sum) {
@@ -71,12 +70,11 @@ func AddCounts(sum *store.Counts, c store.Counts) {
 	}
 }
 
-// Add adds two numbers that are not negative. The sum is at most the greatest
-// number.
+// Add adds two nonnegative numbers, up to the maximum number.
 func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
 
-// Asked returns what a stored event asked for: see [store.TopItem]. The topic ""
-// is none.
+// Asked returns the topic and the item of a stored event; see [store.TopItem]. The topic ""
+// means none.
 func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	outcome := store.OutcomeOf(e.Status)
 	answered, empty := outcome == store.Sent || outcome == store.Unmodified, false
@@ -98,7 +96,7 @@ func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	return of, item
 }
 
-// AddItem adds an item to a sum of the same name.
+// AddItem adds an item to a sum with the same name.
 func AddItem(sum *store.TopItem, item store.TopItem) {
 	sum.Name, sum.Events, sum.Empty = item.Name, sum.Events+item.Events, sum.Empty+item.Empty
 	if Add(&sum.Bytes, item.Bytes); item.Last.After(sum.Last) {

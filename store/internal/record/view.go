@@ -21,14 +21,13 @@ const (
 	DropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
 )
 
-// Continues reports whether a log that continues earlier ones was forked from a
-// log at a sequence number or later. Then it accepts all cursors of that log up to
-// there.
+// Continues reports whether a log was forked from another log at a sequence number or later.
+// Then it accepts all cursors of that log up to the number.
 func Continues(earlier []millrace.Epoch, epoch string, seq uint64) bool {
 	return slices.ContainsFunc(earlier, func(e millrace.Epoch) bool { return e.Name == epoch && e.Last >= seq })
 }
 
-// Options returns options with their defaults. o may be nil.
+// Options returns o with defaults. o may be nil.
 func Options(o *store.Options) store.Options {
 	if o == nil {
 		o = new(store.Options)
@@ -43,8 +42,7 @@ func Options(o *store.Options) store.Options {
 	return out
 }
 
-// CheckSwap returns the error of [store.State].Swap for a key that has the value
-// is.
+// CheckSwap returns the error of [store.State].Swap for a key whose value is is.
 func CheckSwap(namespace, key string, is, old []byte) error {
 	if namespace == "" || key == "" {
 		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
@@ -54,8 +52,7 @@ func CheckSwap(namespace, key string, is, old []byte) error {
 	return nil
 }
 
-// Rank orders pages by the date when they were published: the newest first, those
-// without a date last.
+// Rank orders pages by publication date: the newest first, those without a date last.
 func (e *Entry) Rank() int64 {
 	if e.Published == 0 {
 		return 1 << 60
@@ -63,12 +60,12 @@ func (e *Entry) Rank() int64 {
 	return -e.Published
 }
 
-// MaxRedirects is how many redirects in a row lead to a home page.
+// MaxRedirects is the maximum number of redirects to a home page.
 const MaxRedirects = 5
 
-// Describe completes the description of a view: the number of its pages by
-// section and by protocol, and what the home page says. home is its identity, "" if
-// the view has none; meta is that page as stored.
+// Describe completes the description of a view: the number of pages by section and by
+// protocol, and the fields from the home page. home is the path of that page, "" if the view
+// has none; meta is the stored page.
 func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta []byte) error {
 	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
 		info.Tagged = tagged
@@ -92,8 +89,8 @@ func Describe(info *millrace.Site, pages, tagged map[string]int, home string, me
 	return err
 }
 
-// Tags returns the values of the tags of a page by protocol. A tagger that fails
-// is logged: the page has no tag of that protocol.
+// Tags returns the tags of a page by protocol. If a tagger fails, Tags logs the error and
+// leaves out the tag.
 func Tags(c *store.Config, p *millrace.Page, log *slog.Logger) map[string]string {
 	tags := make(map[string]string)
 	for _, t := range c.Taggers {
