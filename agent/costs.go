@@ -84,7 +84,7 @@ func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	}
 	m.booked = total
 	if err := m.costs.Add(ctx, m.site, m.protocol, more); err != nil {
-		m.log.Warn("could not save pull statistics", "error", err)
+		m.log.Warn("could not save pull statistics", "err", err)
 	}
 }
 
@@ -126,7 +126,7 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 	}
 	all, err := m.costs.List(ctx)
 	if err != nil {
-		m.log.Warn("could not read pull statistics", "error", err)
+		m.log.Warn("could not read pull statistics", "err", err)
 		return total, total
 	}
 	for _, a := range all {
@@ -150,7 +150,7 @@ func (s *sitePull) settle(ctx context.Context, failed bool) {
 			}
 		}
 		if err != nil {
-			s.o.Logger.Warn("could not read the text of pages", "error", err)
+			s.o.Logger.Warn("could not read the text of pages", "err", err)
 		}
 	}
 	s.r.Savings = savings.Of(total, known, s.o.Coefficients)

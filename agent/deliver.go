@@ -159,7 +159,7 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	}
 	r, err := ingest.LoadTerms(ctx, t.w.a.store.State(), u)
 	if errors.Is(err, millrace.ErrInvalid) {
-		t.w.a.o.Logger.Warn("stored site policy is invalid; ignoring it", "error", err)
+		t.w.a.o.Logger.Warn("stored site policy is invalid; ignoring it", "err", err)
 		return nil, nil
 	}
 	if err != nil || len(r.Terms) == 0 {
@@ -194,10 +194,10 @@ func (t *deliveries) flush(ctx context.Context, name string) error {
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
 		t.gone = true
-		t.w.a.o.Logger.Error("receiver is gone; keeping the mirror current without it", "error", err)
+		t.w.a.o.Logger.Error("receiver is gone; keeping the mirror current without it", "err", err)
 		return nil
 	}
-	t.w.a.o.Logger.Error("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "error", err)
+	t.w.a.o.Logger.Error("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "err", err)
 	time.AfterFunc(retryAfter, func() { t.wake(name) })
 	return nil
 }

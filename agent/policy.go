@@ -148,7 +148,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 		case was.Time.IsZero():
 			return g.unreachable(err)
 		}
-		g.log.Warn("using cached site policy", "time", was.Time.Format(time.RFC3339), "error", err)
+		g.log.Warn("using cached site policy", "date", was.Time.Format(time.RFC3339), "err", err)
 		if err := g.forbidden(was.Terms); err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (g *policyEnforcer) limit() error {
 			level = slog.LevelWarn
 		}
 		g.log.Log(context.Background(), level, "policy sets a gap between requests",
-			"gap", l.Gap, "document", second.URL, "member", second.Names.PerSecond)
+			"gap", l.Gap, "url", second.URL, "member", second.Names.PerSecond)
 	}
 	if day.Policy != nil {
 		if g.quota == nil {
@@ -300,7 +300,7 @@ func (g *policyEnforcer) limit() error {
 func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	r, err := ingest.LoadTerms(ctx, g.state, g.root)
 	if errors.Is(err, millrace.ErrInvalid) {
-		g.log.Warn("stored site policy is invalid; ignoring it", "error", err)
+		g.log.Warn("stored site policy is invalid; ignoring it", "err", err)
 		return ingest.TermsRecord{}, nil
 	}
 	return r, err
@@ -312,7 +312,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	defer g.mu.Unlock()
 	if g.quota != nil {
 		if err := g.quota.close(ctx); err != nil {
-			g.log.Warn("could not return unused requests", "error", err)
+			g.log.Warn("could not return unused requests", "err", err)
 		}
 	}
 	if over, ok := errors.AsType[*quotaError](g.refusal); ok {
@@ -324,7 +324,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	}
 	err := g.remember(ctx)
 	if err != nil {
-		g.log.Warn("could not store the site's policy", "error", err)
+		g.log.Warn("could not store the site's policy", "err", err)
 	}
 }
 
@@ -334,7 +334,7 @@ func (g *policyEnforcer) keep(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.remember(ctx); err != nil && ctx.Err() == nil {
-		g.log.Warn("could not store the site's policy", "error", err)
+		g.log.Warn("could not store the site's policy", "err", err)
 	}
 }
 

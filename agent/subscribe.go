@@ -66,7 +66,7 @@ func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	defer client.CloseIdleConnections()
 	return w.o.Subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
-			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "error", err)
+			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "err", err)
 		}
 	}, s.nudge)
 }

@@ -165,18 +165,18 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
 	again := s.record.Failures > 0
 	s.record.State = w.rules.After(s.record.State, l)
-	log := w.a.o.Logger.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
+	log := w.a.o.Logger.With("site", r.Site, "next_pull", s.record.Due(l.Ended).Round(time.Second))
 	switch {
 	case err != nil:
-		log.Warn("pull failed", "error", err, "failures", s.record.Failures)
+		log.Warn("pull failed", "err", err, "failures", s.record.Failures)
 		if l.Refused {
 			s.disconnect()
 		}
 	case l.Changed || again:
-		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
+		log.Info("pulled", "protocol", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
 		ingest.LogSkips(w.a.o.Logger.With("site", r.Site), ingest.GroupSkips(r.Skipped))
 	default:
-		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
+		log.Debug("pulled", "protocol", r.Via, "unchanged", r.Unchanged)
 	}
 	if err == nil {
 		s.record.Site, s.record.Event = r.Site, place
@@ -187,7 +187,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	s.record.Quiet = s.quiet
 	s.mu.Unlock()
 	if err := s.keep(context.WithoutCancel(ctx)); err != nil {
-		w.a.o.Logger.Error("could not store the schedule of a site", "site", s.folder, "error", err)
+		w.a.o.Logger.Error("could not store the schedule of a site", "site", s.folder, "err", err)
 	}
 }
 
@@ -265,7 +265,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 			if inner.Err() != nil {
 				return
 			}
-			w.a.o.Logger.Debug("event stream ended", "site", s.root, "reason", err)
+			w.a.o.Logger.Debug("event stream ended", "site", s.root, "err", err)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.listener, s.quiet = nil, w.now().Add(listenAgain)
@@ -286,7 +286,7 @@ func (e *listener) book(ctx context.Context, w *watch, site string) {
 	}
 	if e.booked = total; ctx.Err() == nil {
 		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {
-			w.a.o.Logger.Warn("could not save statistics of listening", "error", err)
+			w.a.o.Logger.Warn("could not save statistics of listening", "err", err)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func (w *watch) compact(ctx context.Context, sites []*watchedSite) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			w.a.o.Logger.Error("compacting the store", "error", err)
+			w.a.o.Logger.Error("compact store failed", "err", err)
 		}
 	}
 }

@@ -257,7 +257,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return err
 		}
 		first = cmp.Or(first, err)
-		w.o.Logger.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Primary, "error", errorText(err, s.root, route.Primary))
+		w.o.Logger.Warn("read site failed; trying the next protocol", "site", s.root, "protocol", route.Primary, "err", errorText(err, s.root, route.Primary))
 		if !w.fresh || w.was != nil || w.found.Site.Quick { // things may not be as they were, or as they seemed
 			w.was = nil
 			if err := w.probe(ctx, false); err != nil {

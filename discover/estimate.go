@@ -130,7 +130,7 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) listCoun
 		}
 		t, children, err := c.list(ctx, u)
 		if err != nil {
-			c.prober.Logger.Debug("a sitemap that is none", "url", u, "error", err)
+			c.prober.Logger.Debug("read sitemap failed", "url", u, "err", err)
 			continue
 		}
 		read++

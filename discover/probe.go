@@ -303,7 +303,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	}
 	w.Later = errors.Is(err, millrace.ErrUnavailable)
 	w.Offer, w.Reason, w.Code = nil, reason(err, proto.Name), millrace.ErrorCode(err)
-	l.Logger.Debug("a way that is none", "protocol", proto.Name, "error", err)
+	l.Logger.Debug("probe protocol failed", "protocol", proto.Name, "err", err)
 	return w
 }
 

@@ -61,8 +61,8 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	if lost > 0 && sudden(lost, r.state.Doubt, held) {
 		r.report.Doubted = lost
-		r.o.Logger.Warn("the source has suddenly lost many pages: not believed until the next run says the same",
-			"from", r.from, "held", held, "lost", lost)
+		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run finds the same",
+			"source", r.from, "pages", held, "lost", lost)
 		return r.end(ctx, true)
 	}
 	if lost > 0 {

@@ -94,7 +94,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 	r.memory, _ = sink.(millrace.SyncState)
 	err := r.do(ctx)
 	if errors.Is(err, millrace.ErrConflict) && r.state.Cursor != "" {
-		r.o.Logger.Info("the source refused the cursor: starting over", "from", from)
+		r.o.Logger.Info("source refused the cursor; starting over", "source", from)
 		r.fresh = true
 		err = r.do(ctx)
 	}

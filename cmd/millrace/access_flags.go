@@ -126,7 +126,7 @@ func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o 
 	}
 	now := time.Now()
 	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.Holds(now) && k.May(millrace.ScopeRead) }) {
-		p.log.Warn("nobody has a key that may read, so nobody can read the content: make one with millrace keys add NAME, for the same source or --store")
+		p.log.Warn("no key has the scope read; make one with millrace keys add NAME, for the same source or --store")
 	}
 	return nil
 }

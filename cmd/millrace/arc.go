@@ -202,7 +202,7 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 		if err := replace.File(c.Out, func(w io.Writer) error { _, err := w.Write(out); return err }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-		p.log.Info("annotated", "page", c.Page, "attributes", len(added), "file", c.Out)
+		p.log.Info("annotated", "url", c.Page, "attributes", len(added), "path", c.Out)
 	}
 	r := arcAdditions{Page: c.Page, Out: c.Out, Added: append([]snapshot.Addition{}, added...)}
 	return p.report(&r, func(w *bytes.Buffer) {

@@ -97,9 +97,9 @@ func (s *service) overlook(ctx context.Context) {
 	path, err := s.Gateway.Hides(ctx)
 	switch {
 	case err != nil:
-		s.p.log.Warn("whether the dashboard hides anything of the site is not known", "error", err)
+		s.p.log.Warn("could not check whether the dashboard path hides a page", "err", err)
 	case path != "":
-		s.p.log.Warn("the dashboard stands where the site has something, which nobody gets", "dashboard", s.c.Dashboard, "path", path)
+		s.p.log.Warn("dashboard path hides a page of the site", "dashboard", s.c.Dashboard, "path", path)
 	}
 }
 

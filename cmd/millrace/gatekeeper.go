@@ -97,7 +97,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	}
 	believed(p, o.Access.Bots, o.Access.Rules)
 	if paid := slices.ContainsFunc(o.Access.Rules, func(r access.Rule) bool { return r.Action == access.PaymentRequired }); paid && (p.policy == nil || p.policy.Payment == "") {
-		p.log.Warn("bots are asked to pay, and are not told where: name the page as payment of the policy")
+		p.log.Warn("bots must pay but the policy names no page; set payment of the policy")
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func believed(p *process, table *bots.Table, rules []access.Rule) {
 		}
 		for _, b := range table.Named(r.Name) {
 			if b.Ranges != "" && !b.RobotsOnly && !table.Located(b) && !strings.EqualFold(r.Name, string(b.Purpose)) {
-				p.log.Info("whoever says that it is this bot is believed; give its addresses with --bot-ranges", "bot", b.Name, "published", b.Ranges)
+				p.log.Info("bot is accepted by its name alone; give its addresses with --bot-ranges", "bot", b.Name, "url", b.Ranges)
 			}
 		}
 	}

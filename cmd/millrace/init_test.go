@@ -145,7 +145,7 @@ func TestInitWait(t *testing.T) {
 	go func() {
 		done <- run(ctx, []string{"init", site.URL, filepath.Join(t.TempDir(), "m.yaml"), "--allow-private"}, environment(nil), strings.NewReader(""), io.Discard, &errs)
 	}()
-	eventually(t, "the wait is in the log", func() bool { return strings.Contains(errs.String(), "wait=1m0s") })
+	eventually(t, "the gap is in the log", func() bool { return strings.Contains(errs.String(), "gap=1m0s") })
 	cancel()
 	if code := <-done; code != exitFailure {
 		t.Errorf("exit %d: %s", code, errs.String())

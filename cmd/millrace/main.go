@@ -286,7 +286,7 @@ func withCode(_ []string, a slog.Attr) slog.Attr {
 	if !ok || err == nil {
 		return a
 	}
-	return slog.Attr{Value: slog.GroupValue(slog.String(a.Key, optionFlags.Replace(err.Error())), slog.String("code", millrace.ErrorCode(err)))}
+	return slog.Attr{Value: slog.GroupValue(slog.Attr{Key: a.Key, Value: slog.StringValue(optionFlags.Replace(err.Error()))}, slog.String("code", millrace.ErrorCode(err)))}
 }
 
 // report prints a report: JSON if it was asked for, else what text writes.

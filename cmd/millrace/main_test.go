@@ -217,7 +217,7 @@ func TestUsage(t *testing.T) {
 func TestLoggedCode(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withCode})).Info("x", "error", fmt.Errorf("y: %w", millrace.ErrConflict), "n", 1)
+	slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withCode})).Info("x", "err", fmt.Errorf("y: %w", millrace.ErrConflict), "n", 1)
 	if !strings.Contains(log.String(), " code=conflict n=1") {
 		t.Error(log.String())
 	}

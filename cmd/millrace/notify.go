@@ -19,6 +19,6 @@ func (p *process) notify(lines ...string) {
 		_ = c.Close() // a message is sent whole, or not
 	}
 	if err != nil {
-		p.log.Warn("telling how the service does", "socket", name, "error", err)
+		p.log.Warn("notify service manager failed", "path", name, "err", err)
 	}
 }

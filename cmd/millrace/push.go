@@ -86,6 +86,6 @@ func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher,
 		return nil, usageError("--indexnow: " + err.Error())
 	}
 	g.Texts = map[string]string{p.IndexNow.Path(): p.IndexNow.Text()}
-	s.p.log.Info("submitting changed pages to search engines", "key_file", strings.TrimSuffix(o.Base, "/")+p.IndexNow.Path())
+	s.p.log.Info("submitting changed pages by IndexNow", "url", strings.TrimSuffix(o.Base, "/")+p.IndexNow.Path())
 	return p, nil
 }

@@ -28,7 +28,7 @@ func TestPushIndexNow(t *testing.T) {
 	if code, header, body := get(t, s.url+"0123456789abcdef.txt"); code != http.StatusOK || body != "0123456789abcdef" || !strings.HasPrefix(header.Get("Content-Type"), "text/plain") {
 		t.Errorf("key file: %d %q", code, body)
 	}
-	eventually(t, "unchanged pages were submitted", func() bool { return strings.Contains(s.out.String(), " key_file=") })
+	eventually(t, "unchanged pages were submitted", func() bool { return strings.Contains(s.out.String(), "0123456789abcdef.txt") })
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	eventually(t, "the edit is submitted", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) > 0 })
 	mu.Lock()

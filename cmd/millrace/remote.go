@@ -136,7 +136,7 @@ func (p *process) storePath(source string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("there is no folder to keep the store in (%w): make %s writable, or name a file with --store FILE", err, dir)
 	}
-	p.log.Info("store", "file", file)
+	p.log.Info("store chosen", "path", file)
 	return file, nil
 }
 

@@ -141,7 +141,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	var skips ingest.SkipGroups
-	defer func() { ingest.LogSkips(p.log.With("file", c.File), skips.Groups) }()
+	defer func() { ingest.LogSkips(p.log.With("path", c.File), skips.Groups) }()
 	for page, err := range f.Pages(ctx) {
 		if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
 			skips.Add(mirror.Skip{URL: strings.Clone(skip.URL), Code: millrace.ErrorCode(skip.Err), Reason: skip.Err.Error()})

@@ -95,11 +95,11 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		case err := <-r.settled:
 			r.settled = nil
 			if err != nil {
-				r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
+				r.now.p.log.Error("reload failed; keeping previous configuration", "err", err)
 				break
 			}
 			r.now = r.next
-			r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
+			r.now.p.log.Info("configuration in use", "url", r.now.docs)
 			r.now.overlook(ctx)
 		}
 	}
@@ -113,11 +113,11 @@ func (r *running) reload(ctx context.Context) error {
 	s, err := r.renew(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			log.Error("the configuration is wrong; the one from before goes on", "error", err)
+			log.Error("reload failed; keeping previous configuration", "err", err)
 		}
 		return err
 	}
-	log.Info("the configuration has been read again")
+	log.Info("configuration reloaded")
 	r.next, r.settled = s, r.Replace(ctx, s.Service)
 	return nil
 }

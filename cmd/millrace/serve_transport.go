@@ -79,13 +79,12 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "https" && !loopback(host) && certs != nil:
-		p.log.Warn("the base URL is not https, though the server speaks it: give an https --base-url", "base", docs)
+		p.log.Warn("base URL is not https but the server uses TLS; give an https --base-url", "url", docs)
 	case u.Scheme != "https" && !loopback(host):
-		p.log.Warn("the base URL is not https: whoever is between here and a client can change what it reads; "+
-			"serve with --tls-cert and --tls-key, or behind a server that has a certificate, with an https --base-url", "base", docs)
+		p.log.Warn("base URL is not https; use --tls-cert and --tls-key, or a proxy with a certificate, and an https --base-url", "url", docs)
 	case u.Scheme == "https" && certs != nil:
 		if err := certs.Covers(host); err != nil {
-			p.log.Warn("the certificate is not one of the base URL: clients will not connect", "base", docs, "error", err)
+			p.log.Warn("certificate does not cover the base URL; clients will not connect", "url", docs, "err", err)
 		}
 	}
 }

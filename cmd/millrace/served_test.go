@@ -23,7 +23,7 @@ type served struct {
 
 var (
 	readyLine   = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
-	configTaken = regexp.MustCompile(`level=INFO .* base=`) // the log line of a configuration that is in use
+	configTaken = regexp.MustCompile(`level=INFO .* url=`) // the log line of a configuration that is in use
 )
 
 // serve starts `millrace serve` on a free port and waits until it is ready.

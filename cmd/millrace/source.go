@@ -134,7 +134,7 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 		return usageError("--store: a mirror is its own store")
 	}
 	if len(c.Keep)+len(c.Drop) > 0 || c.Comments {
-		p.log.Warn("a mirror has no HTML to extract: --keep, --drop and --comments count where it is pulled", "mirror", c.Source)
+		p.log.Warn("a mirror has no HTML; ignoring --keep, --drop and --comments", "path", c.Source)
 	}
 	o.path = c.Source
 	mine := o.Store == nil
@@ -157,7 +157,7 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	o.Title = o.Name
 	if !c.Rehost {
 		if canon.Origin(o.Base) != canon.Origin(o.Name) {
-			p.log.Warn("the pages keep their addresses, so that only TCT can be read here; --rehost makes them pages of this one", "pages", o.Name, "documents", o.Base)
+			p.log.Warn("pages keep the URLs of their site, so only TCT is published; use --rehost to change their URLs", "site", o.Name, "url", o.Base)
 		}
 		o.Base = o.Name
 	}

@@ -52,7 +52,7 @@ func TestTranslate(t *testing.T) {
 		said int
 	}{{files.URL + "/", 1}, {s.url, 0}} {
 		code, _, errs := command(t, nil, "build", copyStore(t, mirror), "--out", t.TempDir(), "--base-url", c.base)
-		if code != 0 || strings.Count(errs, " documents=") != c.said {
+		if code != 0 || strings.Count(errs, " url=") != c.said {
 			t.Errorf("%s: exit %d: %s", c.base, code, errs)
 		}
 	}

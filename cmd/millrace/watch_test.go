@@ -99,7 +99,7 @@ func TestWatch(t *testing.T) {
 	// another pull.
 	eventually(t, "a pull after the stream was opened", func() bool {
 		_, after, opened := strings.Cut(w.out.String(), "/openfeeder/events status=200")
-		return opened && strings.Contains(after, " by=")
+		return opened && strings.Contains(after, " next_pull=")
 	})
 	for _, e := range lines(t, w.stdout.String()) {
 		if e.Change != "added" || e.Site != s.url || e.Title == "" || e.Revision == "" || e.Content == "" ||
@@ -122,7 +122,7 @@ func TestWatch(t *testing.T) {
 
 	again := watch(t, s.url, "--store", mirror, "--log-level", "debug")
 	time.Sleep(time.Second)
-	if again.stop() != 0 || again.stdout.String() != "" || strings.Contains(again.out.String(), " by=") {
+	if again.stop() != 0 || again.stdout.String() != "" || strings.Contains(again.out.String(), " next_pull=") {
 		t.Errorf("a restart:\n%s\n%s", again.stdout, again.out)
 	}
 }
@@ -226,8 +226,8 @@ func TestWatchWebhook(t *testing.T) {
 	w = watchAs(t, env, s.url, "--store", mirror, "--webhook", other, "--min-interval", "1s", "--max-interval", "1s", "--log-level", "debug")
 	eventually(t, "the end of the posts is logged", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
 	before, _ := h.state()
-	pulls := strings.Count(w.out.String(), " by=")
-	eventually(t, "the mirror is still updated", func() bool { return strings.Count(w.out.String(), " by=") > pulls })
+	pulls := strings.Count(w.out.String(), " next_pull=")
+	eventually(t, "the mirror is still updated", func() bool { return strings.Count(w.out.String(), " next_pull=") > pulls })
 	if after, _ := h.state(); after != before || w.stop() != 0 {
 		t.Errorf("%d posts, then %d", before, after)
 	}
@@ -299,7 +299,7 @@ func TestWatchFromNow(t *testing.T) {
 	dir := copySite(t, "handbook")
 	s := serve(t, dir)
 	w := watch(t, s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--from", "now", "--min-interval", "1s", "--max-interval", "1s")
-	eventually(t, "the first pull has ended", func() bool { return strings.Contains(w.out.String(), " by=") })
+	eventually(t, "the first pull has ended", func() bool { return strings.Contains(w.out.String(), " next_pull=") })
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	eventually(t, "the edit is sent", func() bool { return w.stdout.String() != "" })
 	if e := lines(t, w.stdout.String()); len(e) != 1 || e[0].Change != outbox.Updated || e[0].URL != s.url+"about/" {
@@ -478,7 +478,7 @@ func TestWatchRetryAfter(t *testing.T) {
 		w := watch(t, site.URL, "--store", file, "--min-interval", "1s", "--max-interval", "1s")
 		if i == 0 {
 			eventually(t, "the pull has failed", func() bool { return strings.Contains(w.out.String(), " code=") })
-			if !strings.Contains(w.out.String(), "next=2h0m") {
+			if !strings.Contains(w.out.String(), "next_pull=2h0m") {
 				t.Errorf("it is asked again too soon:\n%s", w.out)
 			}
 		}

@@ -196,7 +196,7 @@ func (e *Exporter) export(ctx context.Context) {
 		fails++
 		if now := e.o.Now(); logged.IsZero() || now.Sub(logged).Abs() >= warnInterval { // log a lasting failure once an interval
 			logged = now
-			e.o.Logger.WarnContext(ctx, "event export failed; retrying", "receiver", e.target.String(), "err", err, "again_in", wait.Round(time.Millisecond))
+			e.o.Logger.WarnContext(ctx, "event export failed; retrying", "receiver", e.target.String(), "err", err, "retry_in", wait.Round(time.Millisecond))
 		}
 		if fetch.Sleep(ctx, wait) != nil {
 			return

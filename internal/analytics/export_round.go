@@ -74,7 +74,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if lost > 0 {
 		e.note(func(l *Lag) { l.Lost += lost })
 		e.o.Logger.WarnContext(ctx, "events lost for a receiver: too old or damaged",
-			"receiver", e.target.String(), "events", lost, "up_to", to)
+			"receiver", e.target.String(), "events", lost, "event", to)
 	}
 	return true, err
 }
@@ -197,7 +197,7 @@ func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int,
 	}
 	if given > 0 {
 		e.note(func(l *Lag) { l.Refused += uint64(given) })
-		e.o.Logger.WarnContext(ctx, "events refused by a receiver were given up", "receiver", e.target.String(), "events", given, "err", last)
+		e.o.Logger.WarnContext(ctx, "receiver refused events; dropping them", "receiver", e.target.String(), "events", given, "err", last)
 	}
 	if given < len(failed) {
 		return last

@@ -398,7 +398,7 @@ func TestExportLost(t *testing.T) {
 		var log bytes.Buffer
 		e := exporting(t, n, Webhook, m, &log)
 		run(t, e, time.Minute)
-		if !strings.Contains(log.String(), "events=50 up_to=100") {
+		if !strings.Contains(log.String(), "events=50 event=100") {
 			t.Errorf("logged %s", &log)
 		}
 		all, _ := n.told()
@@ -422,7 +422,7 @@ func TestExportLostMany(t *testing.T) {
 		var log bytes.Buffer
 		e := exporting(t, n, Webhook, m, &log)
 		run(t, e, time.Minute)
-		if want := fmt.Sprintf("events=%d up_to=%d", last-3, last); !strings.Contains(log.String(), want) {
+		if want := fmt.Sprintf("events=%d event=%d", last-3, last); !strings.Contains(log.String(), want) {
 			t.Errorf("logged %s", &log)
 		}
 		if l := e.Lag(t.Context()); l.Lost != last-3 || l.Sent != 1 || len(e.done) != 0 {

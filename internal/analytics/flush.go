@@ -169,7 +169,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 		set := now.Round(0).Sub(wall.Round(0)) - time.Since(running)
 		wall, running = now, time.Now()
 		if set.Abs() > tidyDoubt {
-			r.o.Logger.Warn("clock was set; tidying events is paused for an hour", "by", set.Round(time.Second).String())
+			r.o.Logger.Warn("clock was set; tidying events is paused for an hour", "shift", set.Round(time.Second).String())
 			continue
 		}
 		if err := r.tidy(ctx, now); err != nil && ctx.Err() == nil {

@@ -22,7 +22,7 @@ type check struct {
 
 // rewritable are the checks that -update can satisfy: they have tests of
 // their own.
-var rewritable = []check{{"Guides", checkGuides}, {"Imports", generated[0].check}, {"Costs", generated[1].check}, {"TierTable", generated[2].check}}
+var rewritable = []check{{"Guides", checkGuides}, {"Imports", generated[0].check}, {"Costs", generated[1].check}, {"TierTable", generated[2].check}, {"LogKeys", generated[3].check}}
 
 // checks are all the others.
 var checks = []check{
@@ -44,6 +44,7 @@ var checks = []check{
 	{"Readme", checkReadme},
 	{"Codes", checkCodes},
 	{"Wording", checkWording},
+	{"Logs", checkLogs},
 	{"OldWords", checkOldWords},
 	{"Sentences", checkSentences},
 	{"Links", checkLinks},

@@ -24,6 +24,7 @@ var generated = []table{
 	{"imports", "What each package imports of this module; test: marks what only its tests import.", importRows},
 	{"costs", "The outside modules that each public package depends on.", costRows},
 	{"tiers", "Tests over real programs (real), at full length only (soak), and longer at full length (longer).", tierRows},
+	{"logkeys", "The keys of log attributes. One key means one thing everywhere.", logKeyRows},
 }
 
 func (b table) file() string { return tables + b.name + ".txt" }

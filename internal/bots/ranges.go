@@ -294,12 +294,12 @@ func (t *Table) reload(lost map[string]bool) {
 		case err != nil:
 			if !lost[f.File] {
 				lost[f.File] = true
-				t.log.Warn("the addresses of a bot stay as they were", "error", err)
+				t.log.Warn("read bot addresses failed; keeping previous addresses", "err", err)
 			}
 		case changed:
 			delete(lost, f.File)
 			t.publish(f.bots)
-			t.log.Info("new addresses of a bot", "bot", f.Name, "file", f.File, "networks", len(f.networks))
+			t.log.Info("bot addresses changed", "bot", f.Name, "path", f.File, "networks", len(f.networks))
 		default:
 			delete(lost, f.File)
 		}

@@ -131,7 +131,7 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			d.log.Error("panic", "page", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			d.log.Error("panic", "path", r.URL.Path, "err", cause, "stack", string(debug.Stack()))
 			status, text := failure(nil)
 			a = answer{reply{Status: status, Data: text}, true}
 		}
@@ -140,7 +140,7 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	if err != nil {
 		status, text := failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			d.log.Error("dashboard page failed", "page", r.URL.Path, "err", err)
+			d.log.Error("dashboard page failed", "path", r.URL.Path, "err", err)
 		}
 		return answer{reply{Status: status, Data: text}, true}
 	}
@@ -161,7 +161,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	}
 	var b bytes.Buffer
 	if err := d.pages.write(&b, page, f); err != nil {
-		d.log.Error("render dashboard page failed", "page", page, "err", err)
+		d.log.Error("render dashboard page failed", "template", page, "err", err)
 		plain(w, http.StatusInternalServerError, "Something went wrong. The server's log says what.\n")
 		return
 	}

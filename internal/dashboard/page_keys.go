@@ -93,7 +93,7 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 		p.Form = f
 		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("Key not created: " + err.Error())}, nil
 	}
-	d.log.Info("key created", "name", k.Name, "scopes", k.Scopes)
+	d.log.Info("key created", "key", k.Name, "scopes", k.Scopes)
 	p.Made = &madeKey{k.Name, key}
 	return &reply{Data: p, Message: done("Key created. It is shown only once.")}, nil
 }
@@ -111,6 +111,6 @@ func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 	case err != nil:
 		return nil, err
 	}
-	d.log.Info("key revoked", "name", name)
+	d.log.Info("key revoked", "key", name)
 	return &reply{To: "/policy", Message: done("The key of " + printable(name) + " is revoked. It stops working at once.")}, nil
 }

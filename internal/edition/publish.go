@@ -96,7 +96,7 @@ func (p *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
-		p.log.Warn("an artifact of the published edition is missing and will be made again", "edition", stored.Number, "err", err)
+		p.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
 	return stored.Number, m, p.put(view, m, stored.Number, false)
@@ -275,7 +275,7 @@ func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	if err := p.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
 		p.log.Warn("could not delete old artifacts", "err", err)
 	}
-	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "large", len(next.Documents), "took", time.Since(start).Round(time.Millisecond))
+	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "artifacts", len(next.Documents), "duration", time.Since(start).Round(time.Millisecond))
 	return true, more, nil
 }
 

@@ -295,7 +295,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	}
 	header := c.stats.count(resp)
 	c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
-		"status", resp.StatusCode, "took", time.Since(began))
+		"status", resp.StatusCode, "duration", time.Since(began))
 	went := outcomeOf(resp.StatusCode)
 	if went != fine {
 		after := time.Duration(0)
@@ -303,7 +303,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 			after = retryAfter(resp.Header)
 		}
 		wait := turn.report(went, after)
-		c.log.DebugContext(ctx, "host is left alone", "host", req.URL.Hostname(), "for", wait)
+		c.log.DebugContext(ctx, "host is paused", "host", req.URL.Hostname(), "retry_in", wait)
 	}
 	// The response belongs to the caller's request, not to our copy.
 	resp.Request = req

@@ -73,7 +73,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 		}
 		if c != nil {
 			c.stats.retries.Add(1)
-			c.log.LogAttrs(ctx, slog.LevelDebug, "retry", slog.Any("after", err), slog.Duration("wait", wait))
+			c.log.LogAttrs(ctx, slog.LevelDebug, "request failed; retrying", slog.Any("err", err), slog.Duration("retry_in", wait))
 		}
 		// The host's queue counts from the same moment, so that a Retry-After
 		// is waited for once.

@@ -299,7 +299,7 @@ func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e ro
 		}
 		e.due, e.err = now.Add(robotsRetry), err
 		if e.rec != nil {
-			c.log.WarnContext(ctx, "an older copy of robots.txt counts", "origin", key, "of", e.rec.Time, "err", err)
+			c.log.WarnContext(ctx, "using cached robots.txt", "origin", key, "date", e.rec.Time, "err", err)
 			e.err = nil
 		}
 		return e.robots, e.err
@@ -325,7 +325,7 @@ func (c *Client) loadRobots(ctx context.Context, key string) *robotsRecord {
 		err = json.Unmarshal(data, rec)
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "the record of a robots.txt is of no use", "origin", key, "err", err)
+		c.log.WarnContext(ctx, "stored robots.txt is invalid; ignoring it", "origin", key, "err", err)
 		return nil
 	}
 	return rec
@@ -340,6 +340,6 @@ func (c *Client) saveRobots(ctx context.Context, key string, rec *robotsRecord) 
 		err = c.memory.Save(ctx, key, data)
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "a robots.txt is not remembered", "origin", key, "err", err)
+		c.log.WarnContext(ctx, "store robots.txt failed", "origin", key, "err", err)
 	}
 }

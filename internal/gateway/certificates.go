@@ -80,7 +80,7 @@ func (c *Certificates) read(cert, key string) error {
 	}
 	c.now.Store(&pair)
 	c.warned = time.Time{}
-	c.log.Info("certificate loaded", "file", cert, "names", pair.Leaf.DNSNames, "until", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+	c.log.Info("certificate loaded", "path", cert, "hosts", pair.Leaf.DNSNames, "until", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	c.warn()
 	return nil
 }

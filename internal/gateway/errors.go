@@ -113,7 +113,7 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause)
+			g.log.Error("panic", "path", access.Redact(r.URL.Path), "err", cause)
 			ok = false
 		}
 	}()

@@ -222,7 +222,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	err, ok := cause.(error)
 	aborted := ok && errors.Is(err, http.ErrAbortHandler)
 	if !aborted {
-		g.log.Error("panic", "path", access.Redact(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
+		g.log.Error("panic", "path", access.Redact(r.URL.Path), "err", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
 		// The client is gone, or part of the response is sent: break the

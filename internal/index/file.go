@@ -89,7 +89,7 @@ const wait = 5 * time.Second
 func (x *Index) open(ctx context.Context) error {
 	err := x.connect(ctx)
 	if damaged(err) {
-		x.log.Info("index is built again", "path", x.path, "err", err)
+		x.log.Info("index is damaged; rebuilding it", "path", x.path, "err", err)
 		if err = remove(x.path); err == nil {
 			err = x.connect(ctx)
 		}
@@ -153,7 +153,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	}
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {
-		x.log.Warn("index is damaged and is built again", "path", x.path)
+		x.log.Warn("index is damaged; rebuilding it", "path", x.path)
 		_ = x.disconnect() // the file is deleted
 		if err = remove(x.path); err == nil {
 			err = x.open(ctx)

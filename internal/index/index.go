@@ -84,7 +84,7 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	err := x.open(ctx)
 	if readOnly(err) {
 		if x.temp, err = os.MkdirTemp("", "millrace-index-"); err == nil {
-			x.log.Info("index cannot be written; using a temporary folder", "path", path, "folder", x.temp)
+			x.log.Info("index cannot be written; using a temporary folder", "path", path, "temporary", x.temp)
 			x.path = filepath.Join(x.temp, filepath.Base(path))
 			err = x.open(ctx)
 		}

@@ -37,7 +37,7 @@ func (x *Index) ask(ctx context.Context, text string) (q question) {
 	switch {
 	case err != nil:
 		q.err = err
-		x.log.Warn("question could not be embedded", "path", x.path, "err", err)
+		x.log.Warn("embed question failed", "path", x.path, "err", err)
 	case len(got) == 1:
 		q.vector = got[0]
 	}

@@ -178,7 +178,7 @@ func (u *update) follow(ctx context.Context, s state) error {
 	if !errors.Is(err, millrace.ErrConflict) {
 		return err
 	}
-	u.log.Info("index is compared with the site", "path", u.path, "err", err)
+	u.log.Info("index differs from the site; comparing them", "path", u.path, "err", err)
 	return u.step(ctx, func(w *work) error {
 		w.stage, w.done = comparing, 0
 		return nil

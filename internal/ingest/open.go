@@ -50,14 +50,14 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case err == nil && home == name:
 			return way, nil
 		case err == nil:
-			log.Info("this is a part of a site: the whole is read faster", "site", home, "by", way.Title)
+			log.Info("source is a part of a site; the whole site is read faster", "site", home, "protocol", way.Name)
 		case late, errors.Is(err, millrace.ErrUnavailable):
 			return before, nil //nolint:nilerr // if a site is down, the origin from before reads it
 		case errors.Is(err, millrace.ErrForbidden):
 			// Every origin fails in the same way if the address is refused or the home page needs a
 			// login: return the error of the last one.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
-				log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "err", err)
+				log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "err", err)
 			}
 		}
 	}
@@ -119,13 +119,13 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		return err
 	}
 	if !way.Folder && way.Detect != nil {
-		o.Log.Info("reading the site", "site", o.Name, "by", way.Title)
+		o.Log.Info("reading site", "site", o.Name, "protocol", way.Name)
 		o.Fallback = func(err error) bool {
 			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(options.ExcludeTypes) > 0 {
 				return false // another origin does not know the types
 			}
 			last := live[len(live)-1]
-			o.Log.Warn("cannot read the site in this way; trying the next one", "by", way.Title, "next", last.Title, "err", err)
+			o.Log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)
 			o.Fallback = nil
 			return open(last) == nil
 		}

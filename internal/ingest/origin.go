@@ -208,7 +208,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		go func() {
 			// Watch calls back at once, which starts the first scan too.
 			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-				o.Log.Error("watching the source", "error", err)
+				o.Log.Error("watch source failed", "err", err)
 				notify(wake)
 			}
 		}()
@@ -233,7 +233,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		case err != nil:
 			failing = true
 			o.failure.Store(&Failure{err, time.Now()})
-			o.Log.Error("the source could not be taken in; what is held of it stays", "error", err)
+			o.Log.Error("read source failed; keeping stored pages", "err", err)
 			if !to.Published() {
 				to.Changed() // publish what an earlier run has completed
 			}
@@ -243,7 +243,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		}
 		if failing {
 			failing = false
-			o.Log.Info("the source can be taken in again")
+			o.Log.Info("reading source works again")
 		}
 		o.failure.Store(nil)
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
@@ -367,7 +367,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	}
 	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {
 		o.Log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
-			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
+			"unchanged", report.Unchanged, "skipped", report.SkippedN, "duration", time.Since(start).Round(time.Millisecond))
 		LogSkips(o.Log, GroupSkips(report.Skipped))
 	}
 	return report, nil
@@ -408,7 +408,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	if t.Added+t.Updated+t.Deleted > 0 {
 		to.Changed()
 	}
-	o.Log.Info("told of changes", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
+	o.Log.Info("changed URLs read", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
 	LogSkips(o.Log, GroupSkips(report.Skipped))
 	if err == nil && report.Missed > 0 {

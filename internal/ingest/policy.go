@@ -45,8 +45,8 @@ func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.P
 			}
 			if p != nil && !p.Updated.IsZero() {
 				if !p.Updated.After(was) {
-					log.Warn("the policy has changed, and says that it has not: change its key updated, or leave it out",
-						"updated", p.Updated.Format(time.RFC3339), "changed before", was.Format(time.RFC3339))
+					log.Warn("policy changed but not its key updated; change or remove the key",
+						"date", p.Updated.Format(time.RFC3339), "previous", was.Format(time.RFC3339))
 				}
 				r.Updated = p.Updated
 			}

@@ -67,7 +67,7 @@ func TestPolicyDateForgotten(t *testing.T) {
 			t.Errorf("%+v, %v", dated, err)
 		}
 	}
-	if !strings.Contains(out.String(), " updated=2026-01-01T00:00:00Z") {
+	if !strings.Contains(out.String(), " date=2026-01-01T00:00:00Z") {
 		t.Errorf("nothing was said: %s", out.String())
 	}
 }

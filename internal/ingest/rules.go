@@ -82,11 +82,11 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 		return false, ctx.Err()
 	}
 	if emptied == pages {
-		log.Warn("the rules leave nothing of the pages that were looked at", "pages", pages, "reason", reason)
+		log.Warn("extraction rules leave no text of the sampled pages", "pages", pages, "reason", reason)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(idle)) {
 		if idle[rule] == pages {
-			log.Warn("a rule matches nothing on the pages that were looked at", "pages", pages, "rule", rule)
+			log.Warn("extraction rule matches nothing on the sampled pages", "pages", pages, "rule", rule)
 		}
 	}
 	return true, nil

@@ -193,7 +193,7 @@ func (l *Library) Follow(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			l.o.Logger.Warn("sites of the store", "err", err)
+			l.o.Logger.Warn("list sites failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():

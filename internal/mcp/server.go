@@ -92,7 +92,7 @@ func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
-				s.log.Error("panic", "method", method, "cause", cause, "stack", string(debug.Stack()))
+				s.log.Error("panic", "method", method, "err", cause, "stack", string(debug.Stack()))
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errInside.Error()}
 			}
 		}()
@@ -218,7 +218,7 @@ func add[In, Out any](s *Server, t *sdk.Tool, args []argument, do tool[In, Out])
 func run[Out any](ctx context.Context, s *Server, name string, do func(ctx context.Context, c *call) (Out, error)) (out Out, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.log.Error("panic", "tool", name, "cause", cause, "stack", string(debug.Stack()))
+			s.log.Error("panic", "tool", name, "err", cause, "stack", string(debug.Stack()))
 			err = errInside
 		}
 	}()

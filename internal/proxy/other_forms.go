@@ -51,7 +51,7 @@ func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) 
 			h.Set(field, why)
 			addVary(h, "Accept")
 			if p.without.first(ed, r.URL.EscapedPath()) {
-				p.o.Log.Info("page has no other form", "path", access.Redact(r.URL.Path), "field", field, "why", why)
+				p.o.Log.Info("page has no other form", "path", access.Redact(r.URL.Path), "field", field, "reason", why)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	switch {
 	case q.Get("hub.topic") != sub.topic && (mode != "denied" || q.Has("hub.topic")):
 	case mode == "denied":
-		s.log.WarnContext(r.Context(), "a hub denies a subscription", "topic", sub.topic, "reason", shown(q.Get("hub.reason")))
+		s.log.WarnContext(r.Context(), "hub denied the subscription", "topic", sub.topic, "reason", shown(q.Get("hub.reason")))
 		s.answer(sub, answer{denied: cmp.Or(shown(q.Get("hub.reason")), "it gives no reason")})
 		text(w, http.StatusOK, "")
 		return
@@ -96,10 +96,10 @@ func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscr
 		}
 	}
 	if good {
-		s.log.DebugContext(r.Context(), "a hub says that a site has changed", "topic", sub.topic)
+		s.log.DebugContext(r.Context(), "hub notified of a change", "topic", sub.topic)
 		sub.hint()
 	} else {
-		s.log.WarnContext(r.Context(), "what is said of a site is not signed as its hub signs, and has no effect", "topic", sub.topic)
+		s.log.WarnContext(r.Context(), "hub notification has a wrong signature; ignoring it", "topic", sub.topic)
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil

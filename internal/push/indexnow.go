@@ -161,12 +161,12 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	if len(urls) == 0 {
 		return nil
 	}
-	log := e.pusher.Logger.With("by", fetch.HostOf(e.url), "pages", len(urls))
+	log := e.pusher.Logger.With("receiver", fetch.HostOf(e.url), "pages", len(urls))
 	err := e.submit(ctx, e.pusher.Client, urls)
 	status, ok := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case err == nil:
-		log.InfoContext(ctx, "changed pages are submitted")
+		log.InfoContext(ctx, "changed pages submitted")
 		return nil
 	case !ok:
 		return err
@@ -176,8 +176,8 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		// Skip them: they would be refused again and block the rest.
-		log.ErrorContext(ctx, "changed pages are refused, and not submitted again", "first", urls[0], "error", err,
-			"reason", "they are not below the file of the key, or the key is another site's")
+		log.ErrorContext(ctx, "changed pages refused; skipping them", "url", urls[0], "err", err,
+			"reason", "pages are outside the folder of the key file, or the key belongs to another site")
 		return nil
 	case http.StatusForbidden:
 		return fmt.Errorf("%w; is %s to be had from outside?", err, strings.TrimSuffix(e.base, "/")+e.Path())

@@ -98,7 +98,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 			return
 		case err == nil:
 			if fails > 0 {
-				p.Logger.InfoContext(ctx, "pushes are taken again", "by", r.name, "attempts", fails+1)
+				p.Logger.InfoContext(ctx, "push works again", "receiver", r.name, "attempts", fails+1)
 			}
 			fails = 0
 			select {
@@ -112,7 +112,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 		default:
 			wait := p.wait(err, fails)
 			fails++
-			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", err, "again_in", wait.Round(time.Millisecond))
+			p.Logger.WarnContext(ctx, "push failed; retrying", "receiver", r.name, "err", err, "retry_in", wait.Round(time.Millisecond))
 			if fetch.Sleep(ctx, wait) != nil {
 				return
 			}

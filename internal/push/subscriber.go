@@ -135,7 +135,7 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 		}
 		wait := fetch.Backoff(err, fails, askAgain, mostAgain)
 		fails++
-		s.log.WarnContext(ctx, "the hub of a site is not subscribed to", "site", site, "error", err, "again_in", wait)
+		s.log.WarnContext(ctx, "subscribe to hub failed; retrying", "site", site, "err", err, "retry_in", wait)
 		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}

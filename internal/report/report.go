@@ -109,7 +109,7 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 			known, err = savings.Sample(ctx, v, known)
 		}
 		if err != nil {
-			o.Logger.Warn("how much text the pages have cannot be read", "site", s.Site, "error", err)
+			o.Logger.Warn("read text sizes failed", "site", s.Site, "err", err)
 		}
 	}
 	for _, a := range costs {

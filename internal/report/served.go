@@ -72,7 +72,7 @@ func (o *Options) yardstick(ctx context.Context, st store.Store, name string) an
 		pages, err = analytics.Measure(ctx, site, v, o.Coefficients)
 	}
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-		o.Logger.Warn("what the pages are as HTML is not known", "site", name, "error", err)
+		o.Logger.Warn("read HTML sizes failed", "site", name, "err", err)
 	}
 	return pages
 }

@@ -76,7 +76,7 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 		return report, ingest.NoneRead(report.SkippedN)
 	}
 	if report.Doubted > 0 {
-		s.log.Warn("pages are suddenly missing from the source; they are kept until the next build finds the same", "pages", report.Doubted)
+		s.log.Warn("many pages are missing from the source; keeping them until the next run finds the same", "pages", report.Doubted)
 	}
 	return report, nil
 }

@@ -125,7 +125,7 @@ func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 // close closes a service.
 func (s *Server) close(v *Service) {
 	if err := v.Close(); err != nil {
-		s.log.Error("closing the site's files", "error", err)
+		s.log.Error("close site files failed", "err", err)
 	}
 }
 

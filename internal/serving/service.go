@@ -182,7 +182,7 @@ func (s *Service) pause() {
 	s.working.Wait()
 	select {
 	case err := <-s.failed:
-		s.log.Debug("a task that was to end failed", "err", err)
+		s.log.Debug("stopped task failed", "err", err)
 	default:
 	}
 }

@@ -29,7 +29,7 @@ func (s *Service) updateIndex(ctx context.Context) error {
 		s.alone.Unlock()
 		bar.End()
 		if err != nil && ctx.Err() == nil && !failing {
-			s.log.Warn("search index is not up to date", "err", err)
+			s.log.Warn("update search index failed", "err", err)
 		}
 		failing = err != nil
 		select {
@@ -66,7 +66,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 			case err == nil:
 				seq = v.Site().Seq
 			case !failing:
-				s.log.Warn("searches compare words only", "err", err)
+				s.log.Warn("embed pages failed; searching by words only", "err", err)
 			}
 			failing = err != nil
 			wait = max(refit, 20*time.Since(start))
@@ -88,7 +88,7 @@ func (s *Service) tidy(ctx context.Context) error {
 		case <-time.After(ingest.CompactEvery):
 		}
 		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site); err != nil && ctx.Err() == nil {
-			s.log.Error("compacting the store", "error", err)
+			s.log.Error("compact store failed", "err", err)
 		}
 		if s.index == nil {
 			continue

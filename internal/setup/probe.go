@@ -51,7 +51,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		return nil, err
 	}
 	if wait := robots.CrawlDelay(); wait > longWait {
-		log.Warn("robots.txt wants so long a wait between two requests: this takes a while, and so does reading the site", "wait", wait)
+		log.Warn("robots.txt sets a long gap between requests; reading the site takes long", "gap", wait)
 	}
 	// robots.txt first: failures during the probe may make the client avoid the host.
 	text, err := robotsText(ctx, client, at)

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,7 +144,7 @@ func (g *Step) draw() {
 	if !g.o.Terminal {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
-			g.o.Log.Info(g.title, g.attrs(time.Since(g.start))...)
+			g.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "in progress", g.attrs(time.Since(g.start))...)
 		}
 		return
 	}
@@ -169,14 +170,17 @@ func (g *Step) rate(elapsed time.Duration) (perSecond float64, left time.Duratio
 }
 
 // attrs describes the state for a log.
-func (g *Step) attrs(elapsed time.Duration) []any {
+func (g *Step) attrs(elapsed time.Duration) []slog.Attr {
 	perSecond, left := g.rate(elapsed)
-	out := []any{"done", g.done, "of", max(g.total, g.expected), g.unit + "_per_second", int(perSecond)}
+	out := []slog.Attr{
+		slog.String("step", g.title), slog.String("unit", g.unit), slog.Int("done", g.done),
+		slog.Int("total", max(g.total, g.expected)), slog.Int("per_second", int(perSecond)),
+	}
 	if g.received != nil {
-		out = append(out, "bytes", g.received())
+		out = append(out, slog.Int64("bytes", g.received()))
 	}
 	if left > 0 {
-		out = append(out, "left", left)
+		out = append(out, slog.Duration("left", left))
 	}
 	return out
 }

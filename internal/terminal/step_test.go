@@ -21,7 +21,7 @@ func TestProgressText(t *testing.T) {
 		if got := c.g.text(10 * time.Second); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-		if attrs := fmt.Sprint(c.g.attrs(10 * time.Second)...); strings.Contains(attrs, "left") != strings.Contains(c.want, "left") {
+		if attrs := fmt.Sprint(c.g.attrs(10 * time.Second)); strings.Contains(attrs, "left") != strings.Contains(c.want, "left") {
 			t.Error(attrs)
 		}
 	}

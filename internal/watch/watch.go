@@ -108,7 +108,7 @@ func (f *Folder) watch(ctx context.Context, w watcher, event func()) {
 		case errors.Is(err, tree.ErrNoFolder), errors.Is(err, fs.ErrNotExist):
 			wait(ctx, look)
 		default:
-			f.Logger.Warn("cannot watch the folder for changes: looking every few seconds instead", "folder", f.Dir, "error", err)
+			f.Logger.Warn("cannot watch the folder; polling it", "path", f.Dir, "err", err)
 			f.poll(ctx, event)
 			return
 		}

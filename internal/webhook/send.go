@@ -85,7 +85,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		switch {
 		case err == nil:
 			if fails > 0 {
-				s.o.Logger.InfoContext(ctx, "the webhook takes messages again", "webhook", s.name, "attempts", fails+1)
+				s.o.Logger.InfoContext(ctx, "webhook works again", "receiver", s.name, "attempts", fails+1)
 			}
 			return nil
 		case ctx.Err() != nil:
@@ -98,8 +98,8 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 			return err
 		}
 		wait := fetch.Backoff(err, fails, firstWait, maxWait)
-		s.o.Logger.WarnContext(ctx, "the webhook does not take a message; what there is to tell is kept",
-			"webhook", s.name, "error", err, "code", millrace.ErrorCode(err), "again_in", wait.Round(time.Millisecond))
+		s.o.Logger.WarnContext(ctx, "webhook failed; retrying",
+			"receiver", s.name, "err", err, "retry_in", wait.Round(time.Millisecond))
 		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}

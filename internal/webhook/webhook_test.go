@@ -141,7 +141,7 @@ func TestSendAgain(t *testing.T) {
 		if wait := s.at[13].Sub(s.at[12]); wait < 150*time.Second || wait > 12*time.Minute {
 			t.Errorf("the last wait was %s", wait)
 		}
-		for _, want := range []string{"503", "307", "level=INFO", "webhook=http://hooks.example "} {
+		for _, want := range []string{"503", "307", "level=INFO", "receiver=http://hooks.example "} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, log.String())
 			}

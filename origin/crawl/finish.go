@@ -107,9 +107,9 @@ func (r *run) finish() error {
 	}
 	switch {
 	case r.met.Pages > 0:
-		r.log.Warn("the site has more addresses than --max-pages keeps; raise it to find the others", "site", r.scope.base, "kept", r.known, "asked", r.asked)
+		r.log.Warn("site has more URLs than --max-pages; raise it to find the others", "site", r.scope.base, "pages", r.known, "requests", r.asked)
 	case r.cut:
-		r.log.Info("the crawl was cut off by a limit; the next run goes on", "site", r.scope.base, "asked", r.asked)
+		r.log.Info("crawl stopped at a limit; the next run continues", "site", r.scope.base, "requests", r.asked)
 	}
 	if r.pages == 0 {
 		err := fmt.Errorf("%w: no page was found", millrace.Coded("no-page", millrace.ErrInvalid))

@@ -58,7 +58,7 @@ func (r *run) limit() {
 	if p := r.since.Pass; p != nil && p.By == r.by {
 		r.since.At, r.met = p.At, p.Refused
 	}
-	r.log.Info("what a limit or robots.txt has kept out may be in now: all pages are read again", "site", r.scope.base)
+	r.log.Info("limits or robots.txt changed; fetching all pages again", "site", r.scope.base)
 }
 
 // limits writes what the next run is to know of limits.

@@ -29,7 +29,7 @@ func (r *run) rested(ctx context.Context, err error) bool {
 		return false
 	}
 	r.pauses++
-	r.log.Info("the site has stopped answering: waiting", "site", r.scope.base, "wait", wait, "err", err)
+	r.log.Info("site stopped responding; waiting", "site", r.scope.base, "retry_in", wait, "err", err)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

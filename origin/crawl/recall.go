@@ -49,7 +49,7 @@ func (r *run) recall(ctx context.Context) error {
 		return err
 	}
 	if slices.Sort(r.remade); len(r.remade) > 0 {
-		r.log.Info("pages were made again by other rules, without asking for them", "site", r.scope.base, "pages", len(r.remade))
+		r.log.Info("pages extracted again by changed rules", "site", r.scope.base, "pages", len(r.remade))
 	}
 	r.table.prune()
 	return nil

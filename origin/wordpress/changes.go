@@ -101,7 +101,7 @@ func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
 		return nil, err
 	}
 	s.known.Store(f)
-	s.log.DebugContext(ctx, "found the API of WordPress", "site", s.root, "api", f.api, "types", len(f.types))
+	s.log.DebugContext(ctx, "found WordPress REST API", "site", s.root, "url", f.api, "types", len(f.types))
 	return f, nil
 }
 
@@ -128,7 +128,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		if known {
 			r.settled = append(r.settled, t.slug)
 		}
-		r.log.DebugContext(ctx, "a type without pages of its own", "site", r.root, "type", t.slug)
+		r.log.DebugContext(ctx, "type has no public pages", "site", r.root, "type", t.slug)
 		delete(r.is.Types, t.slug)
 		r.closed = append(r.closed, t.slug)
 		return err

@@ -64,7 +64,7 @@ func OpenFile(ctx context.Context, name string, o *FileOptions) (_ *File, err er
 		return nil, err
 	}
 	if is := f.Coding(); isURL && coding != is && o.Logger != nil {
-		o.Logger.Warn("the server names another coding than the file has", "url", name, "content_encoding", coding, "is", is)
+		o.Logger.Warn("Content-Encoding differs from the coding of the file", "url", name, "content_encoding", coding, "coding", is)
 	}
 	return f, nil
 }
