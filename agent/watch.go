@@ -69,24 +69,26 @@ func (e *Event) Changes() ([]Change, error) {
 	return out, nil
 }
 
-// message is the body of a request to a webhook.
-type message struct {
-	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"` // of the last change: the same changes are the same message
-	Data      struct {
-		Site    string            `json:"site"`
-		Changes []json.RawMessage `json:"changes"`
-	} `json:"data"`
+// Message is the body of a request to a webhook. A retry sends the same bytes.
+type Message struct {
+	Type      string      `json:"type"`      // "site.changed"
+	Timestamp time.Time   `json:"timestamp"` // time of the last change
+	Data      MessageData `json:"data"`      // site and its changes
 }
 
-// Message returns the body of a request to a webhook for the event.
+// MessageData holds the changes of a [Message].
+type MessageData struct {
+	Site    string            `json:"site"`    // name of the site in the mirror
+	Changes []json.RawMessage `json:"changes"` // changes with the members of a line of watch
+}
+
+// Message returns the encoded [Message] of the event.
 func (e *Event) Message() ([]byte, error) {
 	changes, err := e.Changes()
 	if err != nil {
 		return nil, err
 	}
-	m := message{Type: "site.changed", Timestamp: changes[len(changes)-1].Time}
-	m.Data.Site = e.Site
+	m := Message{Type: "site.changed", Timestamp: changes[len(changes)-1].Time, Data: MessageData{Site: e.Site}}
 	for _, line := range e.Lines {
 		m.Data.Changes = append(m.Data.Changes, line)
 	}

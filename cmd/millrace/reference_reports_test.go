@@ -40,6 +40,7 @@ var reports = []reportType{
 	{"build", reflect.TypeFor[buildReport](), ""},
 	{"pull", reflect.TypeFor[agent.Report](), "A list of these, if several sites are named."},
 	{"watch", reflect.TypeFor[agent.Change](), "One a line, without `--json`."},
+	{"watch --webhook", reflect.TypeFor[agent.Message](), "The body of a request to the webhook."},
 	{"discover", reflect.TypeFor[agent.Discovery](), ""},
 	{"check", reflect.TypeFor[check.Report](), ""},
 	{"extract", reflect.TypeFor[extractReport](), ""},
@@ -247,8 +248,8 @@ func commentOf(t *testing.T, typ reflect.Type, field string) string {
 
 func TestReferenceReports(t *testing.T) {
 	t.Parallel()
-	if n := reportCalls(t); n != len(reports)-2 { // watch and scp cat print lines
-		t.Errorf("commands print %d reports, the page has %d", n, len(reports)-2)
+	if n := reportCalls(t); n != len(reports)-3 { // watch and scp cat print lines, a webhook is sent
+		t.Errorf("commands print %d reports, the page has %d", n, len(reports)-3)
 	}
 	o := objects{uses: map[reflect.Type]int{}}
 	for _, r := range reports {
