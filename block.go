@@ -1,27 +1,27 @@
 package millrace
 
-// Block is one piece of a page's content, in reading order. Which fields a
-// type uses is said at the type; the others are zero.
+// Block is one piece of a page's content. Blocks are in reading order. The comment of each
+// [BlockType] lists the fields that it uses; the other fields are zero.
 type Block struct {
 	Type BlockType `json:"type"` // type of the block
 
 	Text  string `json:"text,omitempty"`  // plain text in UTF-8
-	Spans []Span `json:"spans,omitempty"` // formatting of the text, ordered by start, then longer first; properly nested
+	Spans []Span `json:"spans,omitempty"` // formatting of Text, by start, then longer first; properly nested
 
 	Level    int           `json:"level,omitempty"`    // heading: 1 to 6
-	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: the fragment that leads to it
+	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: URL fragment that identifies it
 	Language string        `json:"language,omitempty"` // code: lower case, such as "go"; math: "tex" or "mathml"
-	Ordered  bool          `json:"ordered,omitempty"`  // list: it is numbered
-	Reversed bool          `json:"reversed,omitempty"` // numbered list: its numbers go down; without start, to 1
-	Start    int           `json:"start,omitempty"`    // numbered list: its first number if not 1
+	Ordered  bool          `json:"ordered,omitempty"`  // list: numbered
+	Reversed bool          `json:"reversed,omitempty"` // numbered list: counts down; if Start is zero, to 1
+	Start    int           `json:"start,omitempty"`    // numbered list: first number, if not 1
 	Items    []Item        `json:"items,omitempty"`    // list, definitions: the items
 	Rows     [][]Cell      `json:"rows,omitempty"`     // table: the rows
-	Blocks   []Block       `json:"blocks,omitempty"`   // quote, callout, footnote: what is inside
+	Blocks   []Block       `json:"blocks,omitempty"`   // quote, callout, footnote: content
 	Caption  string        `json:"caption,omitempty"`  // table, image, video, audio, code: caption or label
 	Title    string        `json:"title,omitempty"`    // callout, link, embed, video, audio: heading or name
-	Kind     string        `json:"kind,omitempty"`     // callout: note, tip, important, warning, caution; embed: its provider
+	Kind     string        `json:"kind,omitempty"`     // callout: note, tip, important, warning, caution; embed: provider
 	Cite     string        `json:"cite,omitempty"`     // quote: source of the quote
-	URL      string        `json:"url,omitempty"`      // image, video, audio, embed, link: absolute; quote: its cite URL
+	URL      string        `json:"url,omitempty"`      // image, video, audio, embed, link: absolute; quote: URL of the source
 	Alt      string        `json:"alt,omitempty"`      // image: alternative text
 	Poster   string        `json:"poster,omitempty"`   // video, audio: URL of the poster image
 	Sources  []MediaSource `json:"sources,omitempty"`  // video, audio: further sources
@@ -30,24 +30,24 @@ type Block struct {
 	Media    *Media        `json:"media,omitempty"`    // video, audio: more metadata
 }
 
-// Media is what is known of a video or an audio beside its sources.
+// Media is the metadata of a video or an audio recording.
 type Media struct {
 	Duration   string    `json:"duration,omitempty"`   // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
 	Width      int       `json:"width,omitempty"`      // pixels
 	Height     int       `json:"height,omitempty"`     // pixels
 	Creator    string    `json:"creator,omitempty"`    // display name
 	Series     string    `json:"series,omitempty"`     // album, season or series
-	Chapters   []Chapter `json:"chapters,omitempty"`   // chapters in order of time
+	Chapters   []Chapter `json:"chapters,omitempty"`   // chapters by start time
 	Transcript string    `json:"transcript,omitempty"` // plain text
 }
 
-// Chapter is a part of a video or an audio.
+// Chapter is a part of a video or an audio recording.
 type Chapter struct {
 	Time  int    `json:"time"`  // start in seconds
 	Title string `json:"title"` // title of the chapter
 }
 
-// BlockType names the form of a block.
+// BlockType is the type of a block.
 type BlockType string
 
 // The types of blocks.
@@ -66,11 +66,11 @@ const (
 	EmbedBlock       BlockType = "embed"       // URL, Kind, Title
 	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (its label), Blocks
 	MathBlock        BlockType = "math"        // Text, Language
-	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link that stands alone
+	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link that is a block of its own
 )
 
-// Span marks a part of a block's text. Start and End are byte offsets into
-// Text, 0 <= Start < End <= len(Text), both at the edge of a character.
+// Span marks a part of a block's text. Start and End are byte offsets into Text: 0 <= Start <
+// End <= len(Text). Neither splits a UTF-8 sequence.
 type Span struct {
 	Type  SpanType `json:"type"`          // type of the span
 	Start int      `json:"start"`         // byte offset of its first byte in the text
@@ -81,8 +81,8 @@ type Span struct {
 // SpanType is the type of a span.
 type SpanType string
 
-// The types of spans. A math span's text is TeX; a footnote span's URL is the
-// anchor of its footnote block.
+// The types of spans. The text of a math span is TeX. The URL of a footnote span is the Anchor
+// of its footnote block.
 const (
 	LinkSpan        SpanType = "link"
 	CodeSpan        SpanType = "code"
@@ -94,9 +94,8 @@ const (
 	SuperscriptSpan SpanType = "superscript"
 )
 
-// Number returns the number of an item of an ordered list; items are counted
-// from
-// 0. It is one that Markdown has: not below 0, and of nine digits at most.
+// Number returns the number of an item of an ordered list. item counts from 0. The result is
+// between 0 and 999999999, the limits of CommonMark.
 func (b *Block) Number(item int) int {
 	n, step := b.Start, 1
 	if b.Reversed {
@@ -121,7 +120,7 @@ type Item struct {
 	Blocks []Block `json:"blocks,omitempty"` // blocks after the text, such as nested lists
 }
 
-// Cell is one cell of a table. A span of 0 means 1.
+// Cell is one cell of a table. A Colspan or Rowspan of 0 means 1.
 type Cell struct {
 	Text    string `json:"text,omitempty"`    // plain text of the cell
 	Spans   []Span `json:"spans,omitempty"`   // formatting of the text
@@ -130,13 +129,13 @@ type Cell struct {
 	Rowspan int    `json:"rowspan,omitempty"` // number of rows, if more than 1
 }
 
-// MediaSource is one form of a video or an audio.
+// MediaSource is one encoding of a video or an audio recording.
 type MediaSource struct {
 	URL  string `json:"url"`            // absolute URL
 	Type string `json:"type,omitempty"` // media type
 }
 
-// Track is a text track of a video or an audio.
+// Track is a text track of a video or an audio recording.
 type Track struct {
 	URL      string `json:"url"`                // absolute URL
 	Kind     string `json:"kind,omitempty"`     // kind, such as captions

@@ -1,20 +1,18 @@
-// Package millrace is the vocabulary of millrace: what a page is, what a
-// source of pages is, and what is published of them.
+// Package millrace defines the types that all of millrace shares: pages, sources of pages, and
+// the documents that protocols publish.
 //
-// A protocol is a pair of functions: it publishes a [View] over HTTP, and it
-// reads a remote site back as a [Source]. The store gives sources, a folder of
-// HTML is a source, and so is every reader of a remote site. Whatever is true
-// of one protocol is therefore one sentence:
+// A protocol is a pair of functions: one publishes a [View] over HTTP, the other reads a
+// remote site as a [Source]. The store, a folder of HTML and every reader of a remote site are
+// sources. Each protocol satisfies one equation:
 //
 //	read(publish(view)) == map(Carry, view)
 //
-// where Carry says what the protocol can carry of a [Page].
+// Carry reduces a [Page] to the fields that the protocol can transport.
 //
-// The words, from small to large: a [Page] has fields and [Block] values; a
-// [Change] puts or deletes a page, or carries a [Checkpoint]; a [Source] yields changes, a [Sink] applies
-// them; a [View] is a source that stands still, and a [Publisher] makes
-// [Document] values of it.
+// The types build on each other. A [Page] has fields and [Block] values. A [Change] puts or
+// deletes a page, or carries a [Checkpoint]. A [Source] yields changes, and a [Sink] applies
+// them. A [View] is a source that does not change, and a [Publisher] renders it as [Document]
+// values.
 //
-// This package imports the standard library only, and every other package of
-// millrace imports this one.
+// This package imports the standard library only. Every other package of millrace imports it.
 package millrace

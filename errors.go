@@ -11,23 +11,23 @@ import (
 	"syscall"
 )
 
-// The sentinels say what a caller can do about an error. Every error that
-// leaves a package of millrace wraps at most one of them.
+// The sentinel errors classify an error by what a caller can do about it. Every error that a
+// package of millrace returns wraps at most one of them.
 var (
 	ErrNotFound    = errors.New("not found")         // ask for something else
-	ErrInvalid     = errors.New("invalid")           // mend the input
-	ErrConflict    = errors.New("conflict")          // start over from the present state
+	ErrInvalid     = errors.New("invalid")           // correct the input
+	ErrConflict    = errors.New("conflict")          // start over from the current state
 	ErrUnavailable = errors.New("unavailable")       // try again later
-	ErrUnmodified  = errors.New("unmodified")        // use what you hold
-	ErrForbidden   = errors.New("not allowed")       // ask the owner of the other side
-	ErrTooLarge    = errors.New("over a size limit") // raise the limit, or do without
+	ErrUnmodified  = errors.New("unmodified")        // use the copy that you have
+	ErrForbidden   = errors.New("not allowed")       // ask the operator of the remote site
+	ErrTooLarge    = errors.New("over a size limit") // raise the limit, or skip the input
 )
 
-// ErrGone is the [ErrNotFound] of something that was published before.
+// ErrGone is the [ErrNotFound] of something that was published earlier.
 var ErrGone = Coded("gone", fmt.Errorf("%w any more", ErrNotFound))
 
-// sentinels is the one table of the sentinels with their codes and HTTP
-// statuses, in the order in which an error is tried.
+// sentinels lists the sentinels with their codes and HTTP statuses, in the order in which
+// [ErrorCode] and [Status] test them.
 var sentinels = []struct {
 	err    error
 	code   string
@@ -42,7 +42,7 @@ var sentinels = []struct {
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
-// others are the codes of errors of the standard library.
+// others lists the codes of errors of the standard library.
 var others = []struct {
 	err  error
 	code string
@@ -57,11 +57,15 @@ var others = []struct {
 	{syscall.EISDIR, "is-folder"},
 }
 
-// ErrorCode returns the code of err, by which scripts and tests tell errors
-// apart, whatever their wording: that of the first error in its tree with a code
-// of its own (see [Coded]), else that of its sentinel, such as "not-found", or of
-// the error of the standard library, such as "canceled". It returns "internal"
-// for any other error, "" for nil. docs/reference/errors.md lists the codes.
+// ErrorCode returns the code of err, which is stable when the wording of the error changes. It
+// returns the first that exists:
+//
+//   - the first code in the tree of err; see [Coded]
+//   - the code of the sentinel that err wraps, such as "not-found"
+//   - the code of an error of the standard library, such as "canceled"
+//   - "internal"
+//
+// It returns "" for nil. docs/reference/errors.md lists the codes.
 func ErrorCode(err error) string {
 	if code := ownCode(err); code != "" || err == nil {
 		return code
@@ -84,7 +88,7 @@ func ownCode(err error) string {
 	if e, ok := err.(interface{ ErrorCode() string }); ok && e.ErrorCode() != "" {
 		return e.ErrorCode()
 	}
-	switch e := any(err).(type) { // the errors are walked one by one
+	switch e := any(err).(type) { // errors.As would stop at an error whose code is empty
 	case interface{ Unwrap() error }:
 		return ownCode(e.Unwrap())
 	case interface{ Unwrap() []error }:
@@ -97,9 +101,9 @@ func ownCode(err error) string {
 	return ""
 }
 
-// Coded returns err with a code: lower-case words with hyphens, such as
-// "robots-disallow", or the ID of the rule that is broken. Types of errors with
-// a code of their own have a method ErrorCode() string instead.
+// Coded returns an error that wraps err and has a code. A code is lower-case words with
+// hyphens, such as "robots-disallow", or the ID of the violated rule. An error type with its
+// own codes has a method ErrorCode() string instead.
 func Coded(code string, err error) error { return &codedError{err, code} }
 
 type codedError struct {
@@ -110,8 +114,8 @@ type codedError struct {
 func (e *codedError) ErrorCode() string { return e.code }
 func (e *codedError) Unwrap() error     { return e.error }
 
-// Status returns the HTTP status code that an error stands for: 200 for nil,
-// that of a [RequestError], 500 for an error that wraps no sentinel.
+// Status returns the HTTP status code of an error: 200 for nil, the status of a [RequestError]
+// or of a sentinel, and 500 for any other error.
 func Status(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -127,9 +131,8 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// StatusErr returns the sentinel that an HTTP status code of a remote server
-// stands for: nil for 2xx, [ErrInvalid] for a code without a meaning of its own
-// here.
+// StatusErr returns the sentinel for an HTTP status code of a remote server. It returns nil
+// for 2xx, and [ErrInvalid] for a code that no sentinel matches.
 func StatusErr(code int) error {
 	switch {
 	case code >= 200 && code < 300:
@@ -152,32 +155,31 @@ func StatusErr(code int) error {
 // RequestError is an error caused by a request, with a message for its sender.
 type RequestError struct {
 	Status int    // HTTP status, 400 or above
-	Code   string // as the protocol names it, such as "INVALID_PARAM"; "" = as it names the status
-	Text   string // what is wrong, and what to do
+	Code   string // code of the protocol, such as "INVALID_PARAM"; "" = the protocol's code for Status
+	Text   string // cause, and what the sender can do
 	Page   string // identity of the requested page; "" if none or unknown
 }
 
 // Error implements error.
 func (e *RequestError) Error() string { return e.Code + ": " + e.Text }
 
-// ErrorCode returns Code as [ErrorCode] has codes: "INVALID_PARAM" is "invalid-param".
+// ErrorCode returns Code in the form of [ErrorCode]: "invalid-param" for "INVALID_PARAM".
 func (e *RequestError) ErrorCode() string {
 	return strings.ReplaceAll(strings.ToLower(e.Code), "_", "-")
 }
 
-// Unwrap returns the sentinel that the status stands for.
+// Unwrap returns the sentinel for the status.
 func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
-// FormatError reports a place where a document breaks a rule of its format. It
-// is an [ErrInvalid].
+// FormatError reports that a document violates its format, and where. It wraps [ErrInvalid].
 type FormatError struct {
-	Protocol string // such as "tct-01"; "" for a format that belongs to none
-	URL      string // the document; "" when the caller knows it better
-	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" for the whole
-	Section  string // of the specification, such as "1.5.2"; "" when no rule has a number
-	Code     string // of the error; "" = the code of Err, or PROTOCOL/SECTION, or "invalid"
-	Reason   string // what is wrong, in words
-	Err      error  // the cause, if there is one
+	Protocol string // name, such as "tct-01"; "" if the format belongs to no protocol
+	URL      string // URL of the document; "" if the caller adds it
+	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" = the whole document
+	Section  string // section of the specification, such as "1.5.2"; "" = none
+	Code     string // error code; "" = the code of Err, or PROTOCOL/SECTION, or "invalid"
+	Reason   string // description of the violation
+	Err      error  // cause; nil = none
 }
 
 // Error returns "tct-01 https://example.com/llm-pages.json at /items/3/etag:
@@ -207,7 +209,8 @@ func (e *FormatError) Error() string {
 	return reason
 }
 
-// ErrorCode returns Code, the code of Err, or the section as "tct-01/1.7.1".
+// ErrorCode returns Code. If it is empty, ErrorCode returns the code of Err or the section,
+// such as "tct-01/1.7.1".
 func (e *FormatError) ErrorCode() string {
 	code := cmp.Or(e.Code, ownCode(e.Err))
 	if code == "" && e.Protocol != "" && e.Section != "" {
@@ -216,7 +219,7 @@ func (e *FormatError) ErrorCode() string {
 	return code
 }
 
-// Unwrap returns [ErrInvalid] and the cause.
+// Unwrap returns [ErrInvalid] and Err.
 func (e *FormatError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{ErrInvalid, e.Err}
@@ -224,19 +227,18 @@ func (e *FormatError) Unwrap() []error {
 	return []error{ErrInvalid}
 }
 
-// SkipError reports one entry that a source could not stand behind. The
-// stream goes on after it, and the entry does not count as absent unless the
-// source says so.
+// SkipError reports one entry that a source could not read. The stream continues after it. The
+// entry's page is not deleted unless Absent is set.
 type SkipError struct {
-	URL string // the entry
-	Err error  // why
-	// Absent: the source is sure that it has no such page. A page that is
-	// held goes with the next whole milestone that does not name it either.
+	URL string // URL of the entry
+	Err error  // cause
+	// Absent reports that the page does not exist at the source. A stored page is deleted at
+	// the next complete checkpoint unless the source names it again.
 	Absent bool
 }
 
-// Error returns "skipped URL: why".
+// Error returns "skipped URL: cause".
 func (e *SkipError) Error() string { return fmt.Sprintf("skipped %s: %v", e.URL, e.Err) }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *SkipError) Unwrap() error { return e.Err }

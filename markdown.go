@@ -9,12 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Markdown returns blocks as CommonMark with GitHub's tables. Text never turns
-// into markup: what Markdown or HTML would read as such is escaped, and links
-// that are neither http, https nor mailto become their text. What has no form
-// of its own, such as what stands above the line, or asterisks that would not
-// be read as marks, is written as HTML's elements. The same blocks always give
-// the same bytes, ending in one line end unless there are none.
+// Markdown returns blocks as CommonMark with GitHub's tables. It escapes text that would be
+// read as Markdown or HTML. A link that is neither http, https nor mailto becomes its text.
+// Formatting that Markdown lacks, such as superscript, is written as HTML elements. So is
+// emphasis whose asterisks would not be read as emphasis. The same blocks always return the
+// same bytes. The result ends in one line end unless it is empty.
 func Markdown(blocks []Block) string {
 	s := blocksMarkdown(blocks)
 	if s == "" {
@@ -31,7 +30,7 @@ func blocksMarkdown(blocks []Block) string {
 			continue
 		}
 		if i > 0 && len(parts) > 0 && b.Type == ListBlock && blocks[i-1].Type == ListBlock {
-			parts = append(parts, "<!-- -->") // else two lists would read as one
+			parts = append(parts, "<!-- -->") // separates two lists, which would be read as one
 		}
 		parts = append(parts, s)
 	}
@@ -103,7 +102,7 @@ func blockMarkdown(b Block) string {
 	case FootnoteBlock:
 		body := blocksMarkdown(b.Blocks)
 		if len(b.Blocks) > 0 && b.Blocks[0].Type != TextBlock {
-			// After the colon, readers disagree on how far it is indented.
+			// Parsers disagree on the indentation of a block that starts after the colon.
 			return "[^" + footnoteLabel(b.Text) + "]:" + indentLines("\n"+body, "    ")
 		}
 		return "[^" + footnoteLabel(b.Text) + "]: " + indentLines(body, "    ")
@@ -111,7 +110,7 @@ func blockMarkdown(b Block) string {
 		if b.Language == "mathml" {
 			return fence(b.Text, "xml")
 		}
-		return fence(b.Text, "math") // between dollars, TeX could turn into markup
+		return fence(b.Text, "math") // between dollars, TeX could be read as markup
 	}
 	return inline(b.Text, b.Spans)
 }
@@ -141,7 +140,7 @@ func footnoteLabel(s string) string {
 	return s
 }
 
-// prefixLines puts a prefix before every line, trimmed where the line is empty.
+// prefixLines adds a prefix to every line. On empty lines, it trims the prefix.
 func prefixLines(s, prefix string) string {
 	if s == "" {
 		return ""
@@ -153,7 +152,7 @@ func prefixLines(s, prefix string) string {
 	return strings.Join(lines, "\n")
 }
 
-// indentLines indents every line but the first, and empty ones.
+// indentLines indents every line except the first and empty ones.
 func indentLines(s, indent string) string {
 	lines := strings.Split(s, "\n")
 	for i := 1; i < len(lines); i++ {
@@ -189,19 +188,18 @@ func listMarkdown(b Block) string {
 	return strings.Join(lines, "\n")
 }
 
-// interrupts reports whether a block is a list that needs no empty line before
-// it: CommonMark lets one follow a text if it counts from 1 and does not start
-// with an empty item.
+// interrupts reports whether a block is a list that needs no empty line before it. In
+// CommonMark, such a list starts with 1, and its first item is not empty.
 func interrupts(b *Block) bool {
 	return b.Type == ListBlock && len(b.Items) > 0 && (!b.Ordered || b.Number(0) == 1) && strings.TrimSpace(b.Items[0].Text) != ""
 }
 
-// lineEnds makes every line end "\n": to Markdown a lone "\r" is one too, and
-// what follows it would leave the quote or the code that it stands in.
+// lineEnds replaces every line end with "\n". Markdown also ends a line at a lone "\r", and
+// the text after it would leave its quote or code block.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// fence returns a fenced code block, byte for byte but for its line ends, with
-// a fence that the code does not contain.
+// fence returns a fenced code block. It changes only the line ends of the code. The fence is
+// longer than any in the code.
 func fence(code, language string) string {
 	code = lineEnds.Replace(code)
 	run, longest := 0, 2
@@ -223,18 +221,17 @@ func fence(code, language string) string {
 	return f + language + "\n" + strings.TrimSuffix(code, "\n") + "\n" + f
 }
 
-// tableMarkdown returns a GitHub table. Spans become empty cells; a table
-// without a header row gets an empty one, because the format wants one. Only
-// the header is as wide as the widest row, so that the whole grows with the
-// table's cells and not with rows times columns.
+// tableMarkdown returns a GitHub table. Spans become empty cells. GitHub requires a header
+// row, and tableMarkdown adds an empty one if the table has none. Only the header is padded to
+// the widest row; the output grows with the number of cells, not with rows times columns.
 func tableMarkdown(b Block) string {
-	spare := 1000 // empty cells; spans that want more are ignored
+	spare := 1000 // limit of empty cells; further spans are ignored
 	for _, row := range b.Rows {
 		spare += 4 * len(row)
 	}
 	var rows [][]string
 	width := 0
-	var free []int // by column: the first row that no cell from above reaches into
+	var free []int // by column: first row below the cells that span down into it
 	for y, row := range b.Rows {
 		var cells []string
 		empty := func() bool {
@@ -250,7 +247,7 @@ func tableMarkdown(b Block) string {
 			}
 			x := len(cells)
 			cells = append(cells, oneLine(inlineCell(c.Text, c.Spans)))
-			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // HTML's own limit
+			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // limit of HTML
 			}
 			if c.Rowspan > 1 {
 				for len(free) < len(cells) {
@@ -284,8 +281,8 @@ func tableMarkdown(b Block) string {
 
 var destinationEscapes = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", `\`, "%5C", "\n", "", "\t", "", "\r", "")
 
-// destination returns a URL as a link destination in angle brackets' stead:
-// escaped so that it cannot end early. Only http, https and mailto pass.
+// destination returns a URL as the destination of a Markdown link. It escapes characters that
+// would end the destination. It reports false unless [SafeURL] allows the URL.
 func destination(raw string) (string, bool) {
 	if !SafeURL(raw) {
 		return "", false
@@ -297,8 +294,8 @@ func destination(raw string) (string, bool) {
 	return destinationEscapes.Replace(u.String()), true
 }
 
-// SafeURL reports whether a link may be published: absolute http or https
-// with a host, or mailto.
+// SafeURL reports whether a link may be published. Allowed are absolute http and https URLs
+// with a host and without user information, and mailto URLs.
 func SafeURL(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {

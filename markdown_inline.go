@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// inline returns one block's text with its spans as Markdown.
+// inline returns the text of one block with its spans as Markdown.
 func inline(text string, spans []Span) string {
 	m := marker{text: text}
 	m.write(spans, 0, len(text), 0)
-	// No line may start as another block would, or as indented code.
+	// No line may start like another block or like indented code.
 	lines := m.lines()
 	for i := range lines {
 		lines[i] = escapeStart(lines[i])
@@ -18,26 +18,26 @@ func inline(text string, spans []Span) string {
 	return joinBreaks(lines)
 }
 
-// inlineCell returns the text of a table's cell: what ends a cell is escaped
-// even in code, and no block can start.
+// inlineCell returns the text of a table cell as Markdown. It escapes "|" even in code. It
+// does not escape the starts of blocks, which a cell cannot contain.
 func inlineCell(text string, spans []Span) string {
 	m := marker{text: text, cell: true}
 	m.write(spans, 0, len(text), 0)
 	return joinBreaks(m.lines())
 }
 
-// marker writes one text with its marks.
+// marker renders one text with its spans as Markdown.
 type marker struct {
 	strings.Builder
 	text   string
 	cell   bool
-	prev   rune // what stands before all of it; 0 = nothing
-	inside bool // asterisks are open around it
+	prev   rune // character before the output; 0 = none
+	inside bool // inside emphasis written with asterisks
 
-	markEnd, codeEnd int // where the last asterisks and the last ticks ended
+	markEnd, codeEnd int // offsets after the last asterisks and the last backticks
 }
 
-// lines returns what was written without white space at the ends of lines.
+// lines returns the output without white space at the ends of its lines.
 func (m *marker) lines() []string {
 	lines := strings.Split(m.String(), "\n")
 	for i, l := range lines {
@@ -50,8 +50,8 @@ func (m *marker) lines() []string {
 	return lines
 }
 
-// joinBreaks joins lines. Breaks at the ends break nothing, and the last
-// backslash would escape what comes after the text.
+// joinBreaks joins lines. It drops hard breaks at both ends: a final backslash would escape
+// the character after the text.
 func joinBreaks(lines []string) string {
 	for len(lines) > 1 && lines[0] == `\` {
 		lines = lines[1:]
@@ -63,8 +63,7 @@ func joinBreaks(lines []string) string {
 	return s
 }
 
-// write writes text[pos:end] with its spans. after is what follows, 0 for
-// nothing.
+// write writes text[pos:end] with its spans. after is the character that follows; 0 = none.
 func (m *marker) write(spans []Span, pos, end int, after rune) {
 	for i := 0; i < len(spans); {
 		s := spans[i]
@@ -108,7 +107,7 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 		return
 	case MathSpan:
 		if code := codeSpan(content); code != "" {
-			m.WriteString("$" + m.pipes(code) + "$") // GitHub's form in which TeX stays as it is
+			m.WriteString("$" + m.pipes(code) + "$") // GitHub's syntax for TeX, which needs no escapes
 		}
 		return
 	case SubscriptSpan:
@@ -131,8 +130,8 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 		if s.Type == StrongSpan {
 			mark, tag = "**", "strong"
 		}
-		// Marks that start or end together make one run, so what is around
-		// this one is around those inside.
+		// Adjacent asterisks form one delimiter run. The characters around this span are
+		// therefore also around a span inside it that starts or ends with it.
 		in := marker{text: m.text, cell: m.cell, prev: m.before(), inside: true}
 		in.write(inner, from, to, after)
 		if m.flanks(in.String(), after) {
@@ -147,14 +146,14 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 	m.write(inner, s.Start, s.End, after)
 }
 
-// tagged marks a part as HTML does.
+// tagged writes a part inside an HTML element.
 func (m *marker) tagged(tag string, inner []Span, from, to int) {
 	m.WriteString("<" + tag + ">")
 	m.write(inner, from, to, '<')
 	m.WriteString("</" + tag + ">")
 }
 
-// before returns what stands before the next character, 0 for nothing.
+// before returns the character before the current position; 0 = none.
 func (m *marker) before() rune {
 	if m.Len() == 0 {
 		return m.prev
@@ -163,15 +162,16 @@ func (m *marker) before() rune {
 	return r
 }
 
-// flanks reports whether asterisks around a part are read as marks: beside
-// punctuation inside there must be no letter outside, which is common where no
-// spaces part the words, no other mark may end right before, and inside of
-// others the first must not look like their last (CommonMark 6.2).
+// flanks reports whether asterisks around a part are read as emphasis (CommonMark 6.2). They
+// are not if other asterisks end right before them. If the part starts or ends with
+// punctuation, the character outside must not be a letter; languages without spaces between
+// words often break this rule. Inside other emphasis, the opening asterisks must not be
+// readable as closing ones.
 func (m *marker) flanks(part string, after rune) bool {
 	if m.markEnd > 0 && m.markEnd == m.Len() {
 		return false
 	}
-	part = strings.Trim(part, "*") // marks inside that make one run with it
+	part = strings.Trim(part, "*") // inner asterisks join this delimiter run
 	first, _ := utf8.DecodeRuneInString(part)
 	last, _ := utf8.DecodeLastRuneInString(part)
 	opens, closes := !isSign(first), !isSign(last)
@@ -185,10 +185,10 @@ func (m *marker) flanks(part string, after rune) bool {
 	return (opens || outside(before)) && (closes || outside(after))
 }
 
-// isSign reports whether a character may count as punctuation.
+// isSign reports whether a character may be treated as punctuation.
 func isSign(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
 
-// pipes escapes what would end a cell.
+// pipes escapes "|" in a table cell, which it would end.
 func (m *marker) pipes(s string) string {
 	if m.cell {
 		return strings.ReplaceAll(s, "|", `\|`)
@@ -196,8 +196,8 @@ func (m *marker) pipes(s string) string {
 	return s
 }
 
-// code writes code inside a line. Right after other code, its ticks would be
-// taken for that one's.
+// code writes inline code. Right after other inline code it writes an HTML element, because
+// the backticks of the two would join.
 func (m *marker) code(code string) {
 	s := codeSpan(code)
 	if s != "" && m.codeEnd > 0 && m.codeEnd == m.Len() {
@@ -211,7 +211,7 @@ func (m *marker) code(code string) {
 	m.codeEnd = m.Len()
 }
 
-// codeSpan returns code inside a line, "" for nothing but space.
+// codeSpan returns inline code, "" if the code is only white space.
 func codeSpan(code string) string {
 	if strings.TrimSpace(code) == "" {
 		return ""
@@ -232,14 +232,14 @@ func codeSpan(code string) string {
 	return ticks + pad + code + pad + ticks
 }
 
-// escape writes text[from:to] so that Markdown reads it as text. A line end
-// becomes a hard break.
+// escape writes text[from:to] with escapes that make Markdown read it as plain text. A line
+// end becomes a hard break.
 func (m *marker) escape(from, to int) {
 	for i := from; i < to; i++ {
 		switch c := m.text[i]; c {
 		case '\\':
 			if i+1 < len(m.text) && m.text[i+1] == '\n' {
-				m.WriteString("&#92;") // with the break's own they would be three, which not all readers count
+				m.WriteString("&#92;") // a "\\" before the backslash of a hard break is read differently by some parsers
 				continue
 			}
 			m.WriteString(`\\`)
@@ -258,7 +258,7 @@ func (m *marker) escape(from, to int) {
 				m.WriteByte('\\')
 			}
 			m.WriteByte(c)
-		case '!': // before a link it would make an image of it
+		case '!': // "!" before a link would make it an image
 			if i+1 == to {
 				m.WriteByte('\\')
 			}
@@ -274,7 +274,7 @@ func (m *marker) escape(from, to int) {
 
 func alnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// escapeStart escapes what would open another block at the start of a line.
+// escapeStart escapes the start of a line that would open another block.
 func escapeStart(l string) string {
 	if l == "" {
 		return l

@@ -11,59 +11,57 @@ import (
 	"time"
 )
 
-// Page is what a page says, without how it looks. The zero value of a field
-// means that the page does not say it; [Page.Known] tells whether the source
-// speaks for that field at all.
+// Page is the content and metadata of a page, without its layout. [Page.Known] is the set of
+// fields that the source provides. A known field with the zero value is absent on the page.
 type Page struct {
-	// URL is the page's C-URL. Sources and views give it absolute, or as an
-	// identity: the path under the site's base, with the query, starting
-	// with "/". A canonical URL on another host stays absolute.
+	// URL is the canonical URL of the page (C-URL). Sources and views return it absolute or as
+	// an identity: the path under the site's base, with the query, starting with "/". A
+	// canonical URL on another host is always absolute.
 	URL string `json:"url"`
 
 	Title       string            `json:"title,omitempty"`
 	Description string            `json:"description,omitempty"` // description of the page, such as its meta description
 	Summary     string            `json:"summary,omitempty"`     // summary in one to three sentences
 	Author      string            `json:"author,omitempty"`      // display name of the author, never an e-mail address
-	Published   time.Time         `json:"published,omitzero"`    // when it was published, in UTC and whole seconds
-	Modified    time.Time         `json:"modified,omitzero"`     // when it was last modified, in UTC and whole seconds
+	Published   time.Time         `json:"published,omitzero"`    // publication time, in UTC and whole seconds
+	Modified    time.Time         `json:"modified,omitzero"`     // time of the last modification, in UTC and whole seconds
 	Language    string            `json:"language,omitempty"`    // BCP 47 language tag
 	Section     string            `json:"section,omitempty"`     // part of the site
 	Tags        []string          `json:"tags,omitempty"`        // tags or keywords
 	Kind        PageKind          `json:"kind,omitempty"`        // kind of the page, such as article
 	Schema      []json.RawMessage `json:"schema,omitempty"`      // JSON-LD objects
-	Access      Access            `json:"access,omitzero"`       // what keeps the page out of public documents
+	Access      Access            `json:"access,omitzero"`       // access restrictions of the page
 	Blocks      []Block           `json:"blocks,omitempty"`      // content of the page
 
-	Extra map[string]json.RawMessage `json:"extra,omitempty"` // data of single protocols, by the name of the protocol, such as "arc"
+	Extra map[string]json.RawMessage `json:"extra,omitempty"` // data of single protocols, by protocol name, such as "arc"
 
-	Known  Fields `json:"known"`            // fields that the source knows
-	Detail Detail `json:"detail,omitempty"` // how rich the blocks are
-	// Unconfirmed: the content came with a hash of itself that it does not match.
-	// It belongs to FieldContent, and no protocol publishes it.
+	Known  Fields `json:"known"`            // fields that the source provides
+	Detail Detail `json:"detail,omitempty"` // level of detail of Blocks
+	// Unconfirmed reports that the content does not match the hash that came with it. It
+	// belongs to FieldContent. No protocol publishes it.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
-	// Version is the source's own validator of the page, verbatim. It is
-	// about the transfer, not about the page: no part of [Page.Revision].
+	// Version is the source's validator of the page, verbatim. It describes the transfer, not
+	// the page, and is not part of [Page.Revision].
 	Version string `json:"-"`
-	// Original is what the source made the page of, so that it can make the page
-	// again without the network. Only the source can interpret it. It has at most
-	// [MaxOriginal] bytes; nil for none. A [Sink] that is an [OriginalStore] stores
-	// it. Views do not return it, and it is no part of [Page.Revision].
+	// Original is the data from which the source built the page. With it, the source can
+	// rebuild the page without the network; only the source can interpret it. Original has at
+	// most [MaxOriginal] bytes; nil means none. A [Sink] that is an [OriginalStore] stores it.
+	// Views do not return it, and it is not part of [Page.Revision].
 	Original []byte `json:"-"`
-	// HTMLSize is the size of the HTML that the source made the page of. A sink may
-	// store it. Views do not return it, and it is no part of [Page.Revision].
+	// HTMLSize is the size of the page's HTML. A sink may store it. Views do not return it,
+	// and it is not part of [Page.Revision].
 	HTMLSize HTMLSize `json:"-"`
 }
 
-// HTMLSize is the size of a page's HTML in bytes: what a client downloads to read
-// the page as HTML. If zero, a number is unknown.
+// HTMLSize is the size of a page's HTML in bytes. A zero field is unknown.
 type HTMLSize struct {
 	Bytes    int64 // without content coding
-	Received int64 // of the body as it came over the wire, without header fields
+	Received int64 // body as transferred, without header fields
 }
 
-// Or returns w, with the numbers that w does not know taken from the size held of
-// the same page. Received is taken only if Bytes is the same.
+// Or returns w with its unknown fields filled from held, an earlier size of the same page. It
+// takes Received only if Bytes is equal.
 func (w HTMLSize) Or(held HTMLSize) HTMLSize {
 	switch {
 	case w.Bytes <= 0:
@@ -75,12 +73,12 @@ func (w HTMLSize) Or(held HTMLSize) HTMLSize {
 	return w
 }
 
-// PageKind is what kind of page it is, by its content.
+// PageKind is the kind of a page's content.
 type PageKind string
 
-// The kinds of pages. The first seven have content of their own; an Archive
-// (tag, category, author and date lists, search results, paged lists) only
-// points at other pages, and no protocol publishes it.
+// The kinds of pages. Archives (tag, category, author and date lists, search results, paged
+// lists) only link to other pages, and no protocol publishes them. The other kinds have their
+// own content.
 const (
 	Article       PageKind = "article"
 	Documentation PageKind = "documentation"
@@ -92,17 +90,16 @@ const (
 	Archive       PageKind = "archive"
 )
 
-// Access is what a page itself says about who may have it.
+// Access holds the access restrictions that a page declares.
 type Access struct {
 	NoIndex bool `json:"noindex,omitempty"` // robots meta or X-Robots-Tag has noindex
-	Auth    bool `json:"auth,omitempty"`    // the page needs authentication
+	Auth    bool `json:"auth,omitempty"`    // the page requires authentication
 }
 
 // Fields is a set of page fields.
 type Fields uint32
 
-// The fields of a page that a source may or may not speak for. FieldContent
-// stands for Blocks and Detail.
+// The fields of a page. FieldContent covers Blocks and Detail.
 const (
 	FieldTitle Fields = 1 << iota
 	FieldDescription
@@ -125,18 +122,18 @@ const (
 // Has reports whether every field of g is in f.
 func (f Fields) Has(g Fields) bool { return f&g == g }
 
-// Detail is how rich the content of a page is.
+// Detail is the level of detail of a page's content.
 type Detail uint8
 
-// The levels of detail, thin to rich.
+// The levels of detail, lowest first.
 const (
-	DetailSummary Detail = iota // fields only
+	DetailSummary Detail = iota // metadata only, no blocks
 	DetailText                  // text blocks made from plain text
 	DetailBlocks                // blocks with their structure
 )
 
-// Clone returns a copy that shares nothing that Clone's caller may change: the
-// slices and the map are new, the values that they hold are shared.
+// Clone returns a copy of p. Its slices and its map are new; their elements are shared, and
+// callers must not change them.
 func (p *Page) Clone() *Page {
 	c := *p
 	c.Tags = slices.Clone(p.Tags)
@@ -146,9 +143,9 @@ func (p *Page) Clone() *Page {
 	return &c
 }
 
-// Canonical returns the page's canonical bytes: JSON in a fixed member order
-// with everything the page says. Version is not part of it, and neither is a
-// Modified that the source does not speak for. Equal bytes mean equal pages.
+// Canonical returns the canonical bytes of the page: JSON in a fixed member order. It omits
+// Version, and Modified if the source does not provide it. Two pages are equal if and only if
+// their canonical bytes are.
 func (p *Page) Canonical() []byte {
 	c := *p
 	if !c.Known.Has(FieldModified) {
@@ -159,8 +156,7 @@ func (p *Page) Canonical() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(&c); err != nil {
-		// Only a json.RawMessage that is no JSON gets here: it was never
-		// valid, so the page is the same page without it.
+		// Invalid JSON was never part of the page; drop it.
 		c.Schema = slices.DeleteFunc(slices.Clone(c.Schema), func(m json.RawMessage) bool { return !json.Valid(m) })
 		c.Extra = maps.Clone(c.Extra)
 		maps.DeleteFunc(c.Extra, func(_ string, m json.RawMessage) bool { return !json.Valid(m) })
@@ -172,8 +168,8 @@ func (p *Page) Canonical() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Revision returns the lower-case hex SHA-256 of [Page.Canonical]: it moves
-// with any change of what the page says.
+// Revision returns the lower-case hex SHA-256 of [Page.Canonical]. It changes whenever the
+// canonical bytes change.
 func (p *Page) Revision() string {
 	sum := sha256.Sum256(p.Canonical())
 	return hex.EncodeToString(sum[:])
@@ -185,8 +181,8 @@ func (p *Page) Text() string { return Text(p.Blocks) }
 // Markdown returns the page's content as Markdown; see [Markdown].
 func (p *Page) Markdown() string { return Markdown(p.Blocks) }
 
-// second cuts a time to what a page keeps of it: UTC and whole seconds. A year
-// that has not four digits cannot be written (RFC 3339), and is none.
+// second truncates a time to whole seconds in UTC. It returns the zero time for a year outside
+// 1 to 9999: RFC 3339 has four digits.
 func second(t time.Time) time.Time {
 	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
@@ -194,11 +190,10 @@ func second(t time.Time) time.Time {
 	return t
 }
 
-// Merge returns what is held of a page once in has arrived, and whether that
-// differs from held. A field that in does not speak for is kept. Content that
-// is thinner than what is held and says the same text keeps the richer form;
-// thinner content that says something else is newer and replaces it. held may
-// be nil. Neither argument is changed.
+// Merge returns the stored page held updated by in, and whether the result differs from held.
+// It keeps the fields that in does not provide. If the content of in has a lower level of
+// detail, Merge keeps the content of held, unless in has text that differs. held may be nil.
+// Merge changes neither argument.
 func Merge(held, in *Page) (*Page, bool) {
 	if held == nil {
 		c := in.Clone()
@@ -244,5 +239,5 @@ func Merge(held, in *Page) (*Page, bool) {
 	return out, changed
 }
 
-// cutSpace trims a string and folds its white space, as one-line fields want.
+// cutSpace trims a string and collapses its white space into single spaces.
 func cutSpace(s string) string { return strings.Join(strings.Fields(s), " ") }

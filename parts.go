@@ -7,30 +7,28 @@ import (
 	"iter"
 )
 
-// Parts are the bytes of a large document in pieces. A change of a page then costs
-// only the parts that name the page. The document is Head, the parts in the
-// order of their keys with Between between each two, and Tail.
+// Parts holds the bytes of a large document in pieces. A change of a page rewrites only the
+// parts that contain the page. The document is Head, the parts in the order of their keys with
+// Between as the separator, and Tail.
 type Parts struct {
-	// Version identifies everything except the pages and the protocol's options
-	// that the bytes and keys of parts depend on, such as the site's base. Parts
-	// of another version are written again.
+	// Version identifies the inputs of the parts other than the pages and the protocol's
+	// options, such as the site's base. When it changes, all parts are written again.
 	Version string
 	Head    []byte
 	Between []byte
 	Tail    []byte
-	// Empty is the document if it has no parts; nil = Head and Tail.
+	// Empty is the document if it has no parts. If nil, it is Head and Tail.
 	Empty []byte
-	// After yields the parts with a key after the given one, in the bytewise
-	// order of keys. Keys are unique and not empty. Body is valid until the next
-	// part.
+	// After yields the parts whose key is greater than the given one, in bytewise order of the
+	// keys. Keys are unique and not empty. Body is valid until the next part is yielded.
 	After func(ctx context.Context, key string) iter.Seq2[Part, error]
 	// Changed returns the keys of the parts that a change of a page may create,
 	// change or delete. The URL is absolute.
 	Changed func(url string) []string
 }
 
-// WholeParts returns the Parts of a document that is written as a whole, and again only
-// when version changes.
+// WholeParts returns the Parts of a document that is written in one piece. It is written again
+// only when version changes.
 func WholeParts(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
 	return &Parts{
 		Version: version,

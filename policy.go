@@ -12,14 +12,14 @@ import (
 	"unicode"
 )
 
-// Purpose is what a reader wants the content for.
+// Purpose is the purpose for which a reader uses the content.
 type Purpose string
 
-// The purposes that policies tell apart.
+// The purposes that policies distinguish.
 const (
-	AIInput Purpose = "ai-input" // answering with it
-	AITrain Purpose = "ai-train" // training on it
-	Search  Purpose = "search"   // finding it
+	AIInput Purpose = "ai-input" // input of an AI system that answers questions
+	AITrain Purpose = "ai-train" // training of AI models
+	Search  Purpose = "search"   // search engines
 )
 
 // AuthorDisplay is the form of authors in public documents.
@@ -27,33 +27,32 @@ type AuthorDisplay string
 
 // The ways to display authors.
 const (
-	AuthorName   AuthorDisplay = ""       // the display name
-	AuthorHidden AuthorDisplay = "hidden" // not at all, and no person in the JSON-LD
+	AuthorName   AuthorDisplay = ""       // display name
+	AuthorHidden AuthorDisplay = "hidden" // no author, and no person in the JSON-LD
 )
 
-// Visibility is the one rule of what may be public. It holds for every
-// protocol, below all of them; the zero value hides [DefaultExclude] and
-// nothing else.
+// Visibility is the rule that decides what is public. It applies to every protocol. The zero
+// value hides the paths of [DefaultExclude] only.
 type Visibility struct {
-	// Exclude lists paths under the base to hide, each with everything below
-	// it; whole segments, any case, in every spelling that some server takes for
-	// that path: "/account" hides "/Account/x", "//x/..%2Faccount;v=1" and
-	// "/%2561ccount", and not "/accounting"; "/" hides all, "" nothing.
-	// nil = DefaultExclude; an empty, non-nil list hides none.
+	// Exclude lists paths under the base to hide, each with all paths below it. Whole segments
+	// match, in any case, and in every spelling that some server resolves to the same path.
+	// "/account" hides "/Account/x", "//x/..%2Faccount;v=1" and "/%2561ccount", but not
+	// "/accounting". "/" hides everything, "" nothing. If nil, DefaultExclude. An empty,
+	// non-nil list hides nothing.
 	Exclude []string
 	Kinds   []PageKind    // kinds of pages to hide
 	Authors AuthorDisplay // zero = display names
 }
 
-// DefaultExclude lists the paths that hold no content for anybody else:
-// accounts, carts, checkouts, logins and administration.
+// DefaultExclude lists the paths of personal and administrative pages: accounts, carts,
+// checkouts, logins and administration.
 var DefaultExclude = []string{
 	"/account", "/my-account", "/admin", "/administrator", "/wp-admin", "/wp-login.php", "/wp-json", "/user/login",
 	"/user/register", "/login", "/logout", "/signin", "/signup", "/register", "/cart", "/basket", "/checkout",
 }
 
-// Excluded reports whether the rule hides a path (an identity, with or without
-// a query).
+// Excluded reports whether the rule hides a path. The argument is an identity, with or without
+// its query.
 func (v Visibility) Excluded(identity string) bool {
 	list := v.Exclude
 	if list == nil {
@@ -75,11 +74,11 @@ func (v Visibility) Excluded(identity string) bool {
 	return false
 }
 
-// decodings is how often a path is decoded: some servers do so twice, before and
-// after they have looked at it.
+// decodings is how often a path is percent-decoded. Some servers decode it twice, before and
+// after they check it.
 const decodings = 3
 
-// spellings returns the segments of the paths that servers may take one for.
+// spellings returns the segments of every path as which a server may read path.
 func spellings(path string) (out [][]string) {
 	for range decodings {
 		out = append(out, segments(path, false))
@@ -95,9 +94,9 @@ func spellings(path string) (out [][]string) {
 	return out
 }
 
-// segments splits a path as a file system does: empty and "." segments are none,
-// ".." takes one back, and a backslash is a slash. Some servers have parameters
-// in segments, which then are no part of the name.
+// segments splits a path like a file system does. It drops empty and "." segments, resolves
+// "..", and treats a backslash as a slash. With parameters, it removes the part of a segment
+// after ";", which some servers ignore.
 func segments(path string, parameters bool) (out []string) {
 	for s := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
 		if parameters {
@@ -114,8 +113,8 @@ func segments(path string, parameters bool) (out []string) {
 	return out
 }
 
-// unescape returns a path without percent-encoding, or as it is when that is
-// broken.
+// unescape decodes the percent-encoding of a path. It returns a path with invalid encoding
+// unchanged.
 func unescape(path string) string {
 	if plain, err := url.PathUnescape(path); err == nil {
 		return plain
@@ -123,8 +122,8 @@ func unescape(path string) string {
 	return path
 }
 
-// Apply returns the page as the public may see it, or false when the public may
-// not see it at all. The argument is not changed.
+// Apply returns the public form of a page. It returns false if the page is not public. It does
+// not change its argument.
 func (v Visibility) Apply(p *Page) (*Page, bool) {
 	if p.Access.NoIndex || p.Access.Auth || v.Excluded(p.URL) || slices.Contains(v.Kinds, p.Kind) {
 		return nil, false
@@ -139,12 +138,12 @@ func (v Visibility) Apply(p *Page) (*Page, bool) {
 	return &out, true
 }
 
-// Fingerprint moves with everything that Apply depends on.
+// Fingerprint changes with everything that the result of Apply depends on, except the page.
 func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 5\n" // moves when Apply does
+	const format = "visibility 5\n" // changes with the code of Apply
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: strings do not encode: " + err.Error())
@@ -153,7 +152,7 @@ func (v Visibility) Fingerprint() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// withoutMail drops the words of a text that are mail addresses.
+// withoutMail removes the words of a text that are e-mail addresses.
 func withoutMail(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -166,8 +165,7 @@ func isMail(word string) bool {
 	return ok && name != "" && strings.Contains(strings.TrimRight(host, ".,;:!?)"), ".") || strings.HasPrefix(word, "mailto:")
 }
 
-// displayName drops what identifies more than a name does: mail addresses and
-// URLs.
+// displayName removes e-mail addresses and URLs from a name.
 func displayName(s string) string {
 	words := strings.FieldsFunc(s, unicode.IsSpace)
 	words = slices.DeleteFunc(words, func(w string) bool {
@@ -177,17 +175,17 @@ func displayName(s string) string {
 	return strings.Trim(strings.Join(words, " "), " ,;<>()")
 }
 
-// private names the JSON-LD properties that never become public: they say
-// where or how to reach somebody, or identify them to machines.
+// private lists the JSON-LD properties that are never public. They are contact details or
+// identifiers of a person.
 var private = map[string]bool{
 	"email": true, "telephone": true, "faxNumber": true, "address": true, "contactPoint": true,
 	"identifier": true, "taxID": true, "vatID": true, "birthDate": true, "homeLocation": true,
 	"givenName": true, "familyName": true, "additionalName": true,
 }
 
-// scrub returns JSON-LD without what is private; with persons, also without
-// persons. Elements that are no JSON objects are dropped. The result has its
-// members in a fixed order.
+// scrub returns JSON-LD without the private properties. If persons is set, it also removes
+// persons. It drops elements that are not JSON objects. The members of the result are in a
+// fixed order.
 func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 	var out []json.RawMessage
 	for _, raw := range schema {
@@ -211,7 +209,7 @@ func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 	return out
 }
 
-// scrubValue returns nil for what has to go.
+// scrubValue returns the scrubbed value, or nil to remove it.
 func scrubValue(v any, persons bool) any {
 	switch v := v.(type) {
 	case string:
@@ -257,8 +255,8 @@ func scrubValue(v any, persons bool) any {
 	return v
 }
 
-// displayNames makes display names of a string and of those in an array, as
-// [displayName] does; nil when nothing is left.
+// displayNames applies [displayName] to a string, or to the strings of an array. It returns
+// nil if nothing remains.
 func displayNames(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -10,50 +10,46 @@ import (
 	"time"
 )
 
-// Policy is what the owner of a site says about the use of its content: the
-// terms, what it may be used for, and what is asked in return. It says it
-// once, and every document in which a protocol tells machines about it is made
-// of it, so that no two of them can contradict each other. The zero value asks
-// nothing and speaks of no purpose. [Visibility] is something else: what it
-// hides is in no document at all.
+// Policy is the usage policy of a site: the terms of use, the permitted purposes, and the
+// requirements. Every document in which a protocol publishes the policy is rendered from it,
+// so the documents agree. The zero value has no requirements and covers no purpose.
+// [Visibility] is separate: hidden content is in no document.
 type Policy struct {
 	Terms   string // URL of the terms of use; "" = none
-	Payment string // URL of what paid access costs; "" = none
-	Contact string // URL of the contact for licences, also mailto:; "" if none
+	Payment string // URL of the prices of paid access; "" = none
+	Contact string // URL of the contact for licences, may be mailto:; "" = none
 
-	Effective time.Time // since when it holds; zero = not said
-	Updated   time.Time // when it was last changed; zero = not said
-	Revision  int       // counts the changes, from 1; 0 = not counted
+	Effective time.Time // when the policy takes effect; zero = unspecified
+	Updated   time.Time // when it was last changed; zero = unspecified
+	Revision  int       // number of the revision, from 1; 0 = unspecified
 
-	// Purposes says of each purpose whether the content may be used for it. Of
-	// a purpose that is not in it nothing is said, which is no permission.
+	// Purposes maps each purpose to whether the content may be used for it. A missing purpose
+	// is unspecified, which is not a permission.
 	Purposes     map[Purpose]bool
 	Requirements Requirements
 	Rate         RateHints
 
-	Retention time.Duration // how long copies may be kept, in whole seconds; 0 = not said
-	Access    string        // who may have the content, in one line; "" = not said
-	Consumers []string      // product tokens of the agents that are approved by name
+	Retention time.Duration // how long copies may be stored, in whole seconds; 0 = unspecified
+	Access    string        // who may read the content, in one line; "" = unspecified
+	Consumers []string      // product tokens of the approved agents
 }
 
-// Requirements are what has to be done by those who use the content. False is
-// no requirement.
+// Requirements are the obligations of those who use the content.
 type Requirements struct {
-	Attribution bool // the publisher is credited
-	LinkBack    bool // what is republished links to the page
-	Notice      bool // the publisher hears of commercial use
+	Attribution bool // credit the publisher
+	LinkBack    bool // link from republished content to the page
+	Notice      bool // notify the publisher of commercial use
 }
 
-// RateHints are the request rates that a site asks for. They are hints; zero is
-// no limit.
+// RateHints are the request rates that a site asks clients to respect. They are hints; zero
+// means no limit.
 type RateHints struct {
-	PerSecond float64 // most requests a second, such as 0.5
-	PerDay    int     // most requests a day
-	Note      string  // more about it, in words
+	PerSecond float64 // maximum requests per second, such as 0.5
+	PerDay    int     // maximum requests per day
+	Note      string  // explanation for people
 }
 
-// Refuses reports whether the policy says that the content may not be used for a
-// purpose. Without a policy, nothing is refused.
+// Refuses reports whether the policy forbids a purpose. A nil policy forbids nothing.
 func (p *Policy) Refuses(purpose Purpose) bool {
 	if p == nil {
 		return false
@@ -62,16 +58,14 @@ func (p *Policy) Refuses(purpose Purpose) bool {
 	return said && !allowed
 }
 
-// Approves reports whether the policy approves the agent with a product token, in
-// any case, by name.
+// Approves reports whether Consumers contains a product token, in any case.
 func (p *Policy) Approves(token string) bool {
 	return p != nil && slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
 }
 
-// Validate reports members that no document can express: an invalid URL, an
-// unknown purpose, a negative number, a time without a four-digit year, text of
-// several lines. It returns one [FormatError] per such member, joined, with the
-// member as Position.
+// Validate reports the members that no document can express: an invalid URL, an unknown
+// purpose, a negative number, a time without a four-digit year, or text of several lines. It
+// returns one [FormatError] per such member, joined, with the member as Position.
 func (p *Policy) Validate() error {
 	var errs []error
 	wrong := func(member, format string, args ...any) {
@@ -134,7 +128,7 @@ func (p *Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// isLine reports whether a string has no control characters and is UTF-8.
+// isLine reports whether a string is valid UTF-8 without control characters.
 func isLine(s string) bool {
 	return !strings.ContainsFunc(strings.ToValidUTF8(s, "\x00"), func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
 }

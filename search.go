@@ -2,51 +2,49 @@ package millrace
 
 import "context"
 
-// Searcher is a [View] with an index of the passages of its pages. It is found
-// by assertion.
+// Searcher is an optional interface of a [View] that has a full-text index of the passages of
+// its pages.
 type Searcher interface {
-	// Search finds the passages that answer a question best, among those of
-	// the pages that the view shows. The same question to the same view and
-	// index gives the same hits in the same order. A text that means nothing
-	// finds nothing; it is never an error. ErrUnavailable: the index is still
-	// being built.
+	// Search returns the passages that match a query best, from the pages of the view. The
+	// same query to the same view and index returns the same hits in the same order. A text
+	// without searchable words has no hits, and is not an error. ErrUnavailable: the index is
+	// still being built.
 	Search(ctx context.Context, q Query) (*Found, error)
 }
 
-// Query is a question to a [Searcher].
+// Query is a search query for a [Searcher].
 type Query struct {
-	// Text is what a person types: words, "phrases", -without, title:word and
-	// url:part. What has no meaning in this little language is words. Only the
-	// first MaxQuery characters count, and of many words the rarest; Found.Note
-	// reports either.
+	// Text is what the user typed: words, "phrases", -excluded, title:word and url:part.
+	// Anything without a meaning in this syntax is treated as words. Search uses the first
+	// MaxQuery characters, and of too many words the rarest; Found.Note reports either.
 	Text  string
-	Page  string  // only in the page with this URL, absolute or an identity; "" = everywhere
-	Skip  int     // leave out so many hits, the best ones
-	Limit int     // at most so many hits; 0 = 10
-	Least float64 // only hits with at least this relevance
-	// PerPage is how many hits one page may have; 0 = 3. It does not hold for
-	// a Query with a Page.
+	Page  string  // only the page with this URL, absolute or an identity; "" = all pages
+	Skip  int     // number of best hits to skip
+	Limit int     // maximum number of hits; 0 = 10
+	Least float64 // minimum relevance
+	// PerPage is the maximum number of hits per page. If zero, 3. It is ignored if Page is
+	// set.
 	PerPage int
 }
 
-// MaxQuery is how many characters of a question count, in code points.
+// MaxQuery is the number of characters of Query.Text that Search uses, in code points.
 const MaxQuery = 4000
 
-// Found is the answer to a [Query].
+// Found is the result of a [Query].
 type Found struct {
 	Hits []Hit // best first
-	// Total is how many hits there are without Skip and Limit. Of all passages
-	// with words of the question, those count that ranking looks at closely:
-	// the best four hundred, up to a thousand if these leave less than ten hits.
+	// Total is the number of hits without Skip and Limit. Search ranks only the best 400
+	// passages that contain words of the query, or up to 1000 if these result in fewer than
+	// ten hits.
 	Total int
-	// Corrected is the question as it was read, when nothing was found for it
-	// as it stood and words that are spelled nearly alike were; else "".
+	// Corrected is the query with its spelling corrected. It is set only if the original query
+	// had no hits; else "".
 	Corrected string
-	// Behind reports that the index has not come as far as the view: pages that
-	// changed last are not found yet. Note says how far it has come.
+	// Behind reports that the index is older than the view: pages that changed last are
+	// missing. Note says which state the index has.
 	Behind bool
-	// Note is why the answer is less than it could be, such as an embedder that
-	// does not answer or a question of too many words; else nil.
+	// Note is the reason why the result is incomplete, such as an embedder that does not
+	// respond or a query of too many words; else nil.
 	Note error
 }
 
@@ -54,16 +52,15 @@ type Found struct {
 type Hit struct {
 	URL      string   // of the page, absolute
 	Title    string   // of the page
-	Chunk    string   // id of the passage, unique in its page; an edit elsewhere leaves it as it is
-	Type     string   // of its content: "paragraph", "list", "code" or "quote"; "heading" if it has nothing else
-	Headings []string // the path to its first text, the outermost first, without the page's title
+	Chunk    string   // ID of the passage, unique in its page; edits elsewhere do not change it
+	Type     string   // type of its content: "paragraph", "list", "code" or "quote"; "heading" if it has nothing else
+	Headings []string // headings above its first text, outermost first, without the page's title
 	Text     string
-	// Snippet is the part of Text that shows best why it was found, with "…"
-	// where something is left out; Marks are the matched words in it, as pairs
-	// of byte offsets.
+	// Snippet is the part of Text that matches best, with "…" for omitted text. Marks are the
+	// matched words in it, as pairs of byte offsets.
 	Snippet string
 	Marks   [][2]int
-	// Relevance is from 0 to 1, with four decimals, and means the same on every
-	// site: how much of what the question asks for stands in the passage.
+	// Relevance is from 0 to 1, rounded to four decimals. It measures how much of the query
+	// the passage contains, on the same scale on every site.
 	Relevance float64
 }

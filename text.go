@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns blocks as plain text: blocks are separated by one empty line,
-// rows and items by a line end, cells by " | ". No markup is added but the
-// "- " and "1. " of items. A line of white space is an empty one. The result
-// has no empty line at either end and no two in a row, so that
-// Text(TextBlocks(Text(b))) == Text(b).
+// Text returns blocks as plain text. One empty line separates blocks, a line end separates
+// rows and items, and " | " separates cells. The only added markup is "- " and "1. " before
+// items. A line of white space is an empty one. The result has no empty line at either end and
+// no two in a row, so that Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
 	texts := make([]string, 0, len(blocks))
 	for i := range blocks {
@@ -21,8 +20,8 @@ func Text(blocks []Block) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// TextBlocks returns plain text as one text block per paragraph, the form that
-// content of [DetailText] has. Paragraphs are separated by empty lines.
+// TextBlocks returns plain text as one text block per paragraph, which is content of
+// [DetailText]. Empty lines separate paragraphs.
 func TextBlocks(text string) []Block {
 	if text = foldLines(text); text == "" {
 		return nil
@@ -60,13 +59,13 @@ func foldLines(s string) string {
 	return w.String()
 }
 
-// folded reports whether foldLines would change nothing; it may miss some such
-// text, but not much.
+// folded reports whether foldLines would not change a text. It may return false for some of
+// these texts.
 func folded(s string) bool {
 	if s == "" {
 		return true
 	}
-	gap := true // an empty line may not come now
+	gap := true // an empty line would be removed
 	for rest, more := s, true; more; {
 		var line string
 		line, rest, more = strings.Cut(rest, "\n")
@@ -111,7 +110,7 @@ func blockText(b *Block) string {
 	return b.Text
 }
 
-// transcript returns what is said in a video or an audio.
+// transcript returns the transcript of a video or an audio recording.
 func (b *Block) transcript() string {
 	if b.Media == nil {
 		return ""
