@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Suite returns the rules of the protocol, and one of its Entry.
+// Suite returns the rules of the protocol, and one for its Entry paths.
 func (p Protocol) Suite() check.Suite {
 	rules := p.Rules()
 	if len(p.Entry) > 0 {
@@ -30,10 +30,10 @@ func (p Protocol) Suite() check.Suite {
 	return check.Suite{Name: p.Name, Label: p.Label, Rules: rules}
 }
 
-// CheckRobots checks that robots.txt of the site lets machines fetch some URLs of
-// a protocol, which readers do not fetch otherwise. Those of other hosts are not
-// checked. permitted says of a URL that the site permits it in another way; nil =
-// of none. It returns [check.ErrNotApplicable] for a site without a robots.txt.
+// CheckRobots checks that the site's robots.txt allows bots to fetch urls, which readers
+// otherwise do not fetch. It skips URLs of other hosts. permitted reports whether the site
+// permits a URL in another way; nil = never. CheckRobots returns [check.ErrNotApplicable] if
+// the site has no robots.txt.
 func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*fetch.Robots, *url.URL) bool) error {
 	file := t.Root() + "robots.txt"
 	resp, err := t.Get(ctx, file)
@@ -48,7 +48,7 @@ func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []s
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]bool) // one finding for each rule
+	seen := make(map[string]bool) // one finding per robots.txt rule
 	for _, target := range urls {
 		u, err := url.Parse(target)
 		if err != nil || u.Host != root.Host {

@@ -9,26 +9,26 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxChanged is the most changes that [SameTags] reads.
+// maxChanged is the maximum number of changes that [SameTags] reads.
 const maxChanged = 1000
 
-// SameTags reports whether v has tags of a protocol for the same pages as an
-// earlier view of the same log. last is the earlier view's description. If it
-// reports true, changed lists the identities of the pages that changed in between,
-// sorted: only their tags can differ, and no tag differs in N. If it reports false,
-// the pages may differ. It also reports false if last is newer or of another log,
-// if the log no longer reaches back to it, or if more than 1,000 pages changed.
+// SameTags reports whether the same pages have a tag of a protocol in v and in an earlier view
+// of the same log. last describes the earlier view. If it returns true, changed lists the
+// identities of the pages that changed between the views, sorted: only their tags can differ,
+// and no tag differs in N. If it returns false, the pages may differ. It also returns false if
+// last is newer or of another log, if the log no longer contains last, or if more than 1,000
+// pages changed.
 func SameTags(ctx context.Context, v millrace.View, name string, last millrace.Site) (changed []string, same bool, err error) {
 	site := v.Site()
-	// A log that continues another one can have other tags without a change.
+	// A log that continues another one can have other tags without any change.
 	if site.Epoch != last.Epoch || site.Base != last.Base || site.EndpointBase != last.EndpointBase || site.Tagged[name] != last.Tagged[name] || site.Seq < last.Seq {
 		return nil, false, nil
 	}
 	if site.Seq == last.Seq {
 		return nil, site.Time.Equal(last.Time) && site.Pages == last.Pages, nil
 	}
-	// If each changed page has a tag, every page that had one still has. No other page
-	// has one then, because their number is the same.
+	// If each changed page has a tag, every previously tagged page still has one. The number
+	// of tags is the same, so no other page has one.
 	for c, err := range v.Changes(ctx, site.At(last.Seq)) {
 		if err == nil && c.Kind == millrace.KindCheckpoint {
 			continue
@@ -37,7 +37,7 @@ func SameTags(ctx context.Context, v millrace.View, name string, last millrace.S
 			return nil, false, nil
 		}
 		if err == nil {
-			_, err = v.Tag(ctx, name, c.URL) // a deleted page has none
+			_, err = v.Tag(ctx, name, c.URL) // A deleted page has no tag.
 		}
 		if errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrNotFound) {
 			return nil, false, nil

@@ -1,5 +1,5 @@
-// Package all is the only list of the protocols. A program that needs one
-// protocol imports its package; the command line, which needs all, imports this.
+// Package all lists all protocols. A program that needs one protocol imports its package; the
+// millrace command, which needs all of them, imports this one.
 package all
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/web"
 )
 
-// Protocols gives every protocol, in the order in which they are shown.
+// Protocols returns every protocol, in display order.
 func Protocols() []protocol.Protocol {
 	return []protocol.Protocol{
 		scp.Protocol(),
@@ -26,13 +26,13 @@ func Protocols() []protocol.Protocol {
 	}
 }
 
-// Published returns the protocols that a site is published in: every one but those on
-// request, and of those the named ones.
+// Published returns the protocols in which a site is published: those without OnRequest, and
+// those named in also.
 func Published(also ...string) []protocol.Protocol {
 	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool { return p.OnRequest && !slices.Contains(also, p.Name) })
 }
 
-// Label returns the name of a protocol for people; of another way to read a site, its
+// Label returns the display name of a protocol. For any other way to read a site it returns
 // name.
 func Label(name string) string {
 	for _, p := range Protocols() {

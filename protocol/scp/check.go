@@ -9,57 +9,59 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules returns one rule for each sentence of the specification that binds
-// publishers or servers and that a client can check, in the order of the
-// sections. A statement about files, sitemaps and pages without a keyword counts
-// as a MUST.
+// Rules returns one rule for each requirement of the specification on publishers or servers
+// that a client can check, in the order of the sections. A statement about files, sitemaps or
+// pages without a keyword is treated as a MUST.
 //
-// A rule checks only what passed the rules that it depends on: a file that cannot
-// be decompressed has no finding about its checksum. So one fault is one finding.
-// The rules read only a few files, the smallest ones; see siteContext.
+// A rule checks only what passed the rules that it depends on: a file that cannot be
+// decompressed has no finding about its checksum. So one fault is one finding. The rules read
+// only a few files, the smallest ones; see siteContext.
 //
-// Sentences without a rule, and why:
+// Requirements without a rule, and why:
 //
 //	Structure            Content-Type, Content-Encoding: same as http/content-type, http/content-encoding
 //	Collection Metadata  parsers SHOULD, MUST ignore unknown fields, MUST reject other major versions,
-//	                     SHOULD accept higher minor ones, MUST support 0.1: the reader's tests
-//	Collection Metadata  crawlers SHOULD verify, MUST reject, MUST NOT use: the reader's tests
-//	Schema.org           schema SHOULD be used where there is a type for the content, SHOULD represent its
-//	                     identity: no outsider knows what content is
-//	Schema.org           author and published are REQUIRED there, optional in Page Fields and the schema: optional
-//	Schema.org           crawlers SHOULD prefer, fall back, be consistent: the reader's tests
-//	Relationship to Content Blocks  crawlers SHOULD use either for its purpose: the reader's tests
-//	Content Block Types  attributedTo and partOf are strings in the schema, and may be objects in the text: either
-//	Validation, Error Handling  parsers MUST: the reader's tests; what they refuse are faults of page/*,
-//	                     blocks/* and format/*
-//	Discovery            the order of the elements: Appendix A has none
-//	Snapshot Collections contains ALL pages: who leaves pages out does as the Content Inclusion Policy says
-//	Snapshot Collections updated as updateFreq says: a section that does not change looks the same
-//	Delta Collections    contains ONLY pages modified or created: a page may be older than the day it came to
-//	                     the site; what shows of it is deltas/within-period
-//	Delta Collections    much smaller than snapshots: no number binds
-//	Delta Application, Recovery  crawlers MUST, SHOULD: the reader's tests
-//	Crawler-Side Requirements    the reader's tests
-//	Use with HTTP        ranges: RFC 7233 is not among what the section names
+//	                     SHOULD accept higher minor ones, MUST support 0.1: covered by the reader's tests
+//	Collection Metadata  crawlers SHOULD verify, MUST reject, MUST NOT use: covered by the reader's tests
+//	Schema.org           schema SHOULD be used where a type fits the content, SHOULD represent its
+//	                     identity: a client cannot judge the content
+//	Schema.org           author and published are REQUIRED there, optional in Page Fields and the schema:
+//	                     treated as optional
+//	Schema.org           crawlers SHOULD prefer, fall back, be consistent: covered by the reader's tests
+//	Relationship to Content Blocks  crawlers SHOULD use either for its purpose: covered by the reader's tests
+//	Content Block Types  attributedTo and partOf are strings in the schema, may be objects in the text:
+//	                     both are accepted
+//	Validation, Error Handling  parsers MUST: covered by the reader's tests; what parsers refuse are
+//	                     findings of page/*, blocks/* and format/*
+//	Discovery            order of the elements: Appendix A defines none
+//	Snapshot Collections contains ALL pages: the Content Inclusion Policy allows publishers to omit pages
+//	Snapshot Collections updated as updateFreq declares: a section without changes looks the same
+//	Delta Collections    contains ONLY pages modified or created: a page may be older than the day on which
+//	                     the site published it; deltas/within-period checks what is visible
+//	Delta Collections    much smaller than snapshots: the specification has no number
+//	Delta Application, Recovery  crawlers MUST, SHOULD: covered by the reader's tests
+//	Crawler-Side Requirements    covered by the reader's tests
+//	Use with HTTP        ranges: the section does not name RFC 7233
 //	Caching Directives   stale-while-revalidate: OPTIONAL
 //	Message Modification publishers SHOULD include checksums: same as checksum/present; TLS 1.2: the client
-//	                     refuses older versions; crawlers MUST, SHOULD: the reader's tests
-//	Replay Attacks       crawlers SHOULD: the reader's tests; a time in the future is metadata/generated-past
-//	Information Disclosure  content review, consent, scrubbing, delta controls MUST: no outsider knows what
-//	                     is confidential; what shows of access control is privacy/public
+//	                     refuses older versions; crawlers MUST, SHOULD: covered by the reader's tests
+//	Replay Attacks       crawlers SHOULD: covered by the reader's tests; a time in the future is
+//	                     metadata/generated-past
+//	Information Disclosure  content review, consent, scrubbing, delta controls MUST: a client cannot know
+//	                     what is confidential; privacy/public checks access control
 //	Content Inclusion    publishers SHOULD omit pages: their choice
-//	Resource Exhaustion  500 GB decompressed: beyond what a checker reads; streaming, timeouts, monitoring: parsers
-//	Storage Exhaustion, Script Injection, Malicious URLs  crawlers and systems that render
+//	Resource Exhaustion  500 GB decompressed: more than a checker reads; streaming, timeouts, monitoring: parsers
+//	Storage Exhaustion, Script Injection, Malicious URLs  for crawlers and systems that render
 //	CDN Compromise       HTTPS SHOULD be required: same as security/https; publishers SHOULD monitor logs: not
-//	                     visible from outside
-//	Sitemap Compromise   protection of robots.txt and sitemap.xml: not visible from outside
-//	Trust Model          publishers MUST NOT include confidential information: no outsider knows
+//	                     visible to a client
+//	Sitemap Compromise   protection of robots.txt and sitemap.xml: not visible to a client
+//	Trust Model          publishers MUST NOT include confidential information: not visible to a client
 //	Rate Limiting        publishers SHOULD limit: only abuse would show it
 //	IANA Considerations  magic numbers, Content-Encoding: same as format/compression, http/content-encoding
-//	Appendix A           version, compression and the schema's location are not demanded
+//	Appendix A           version, compression and the schema's location are not required
 func Rules() []check.Rule { return rules(nil) }
 
-// rules are the rules under limits of the files, nil for the specification's.
+// rules returns the rules with the file limits of o; nil = the specification's.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := check.Shared[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
@@ -82,7 +84,7 @@ func rules(o *OpenOptions) []check.Rule {
 		limits    = "Threat: Memory and CPU Exhaustion"
 		xsd       = "Appendix A. Sitemap XML Schema Definition"
 	)
-	// The rules of members, and of blocks, as their schemas have them.
+	// The rules of members and of blocks, from their schemas.
 	lines := func(section string, of iter.Seq2[string, string]) (out []check.Rule) {
 		for id, sentence := range of {
 			out = append(out, line(id, section, sentence))
@@ -187,5 +189,5 @@ func rules(o *OpenOptions) []check.Rule {
 	})
 }
 
-// siteCheck is a rule's function over what the rules share.
+// siteCheck is a rule's function over the shared site context.
 type siteCheck = check.SiteCheck[*siteContext]

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxAge gives seconds, -1 if there is no max-age.
+// maxAge returns the max-age of a response in seconds, -1 if absent.
 func maxAge(r *check.Response) int {
 	if n, err := strconv.Atoi(kit.Directives(r)["max-age"]); err == nil {
 		return n
@@ -24,7 +24,7 @@ func checkPublic(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	return d != nil
 }
 
-// intervals are the update frequencies in seconds. A month has four weeks.
+// interval returns an update frequency in seconds. A month has four weeks.
 func interval(frequency string) int {
 	switch frequency {
 	case hourly:

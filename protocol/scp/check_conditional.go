@@ -7,11 +7,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// otherTag is a tag of the right form that no collection has.
+// otherTag is a well-formed ETag that no collection has.
 const otherTag = `"` + hashPrefix + noSum + `"`
 
-// askProbes runs f on every file, or on the smallest one alone, which may come several
-// times.
+// askProbes runs f on every file; if all is false, only on the smallest one.
 func askProbes(all bool, f kit.Condition) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !all && c != s.smallest() {
@@ -21,8 +20,8 @@ func askProbes(all bool, f kit.Condition) siteCheck {
 	})
 }
 
-// checkPrecedence is about files for which both conditions hold together: another rule
-// is about others.
+// checkPrecedence checks files for which both conditions are true. Another rule checks the
+// others.
 func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, "If-None-Match", p.Tag, "If-Modified-Since", p.Modified()); resp == nil {
 		return false, err

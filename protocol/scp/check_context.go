@@ -19,27 +19,27 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// siteContext is what a site has of SCP, as its rules share it. It is lenient where
-// the reader is strict: what is broken has to be seen.
+// siteContext contains the SCP documents of a site, which all rules share. It is more lenient
+// than the reader, so that rules can report what is invalid.
 type siteContext struct {
 	kit.SiteContext
 	limits *OpenOptions
 	here   *check.Response
 	list   *seenSitemap // the sitemap with the SCP elements
 	refs   []*reference
-	files  []*seenFile // those that are looked into, the snapshot first
+	files  []*seenFile // files to examine, the snapshot first
 }
 
-// seenSitemap is a sitemap that has elements of SCP.
+// seenSitemap is a sitemap with SCP elements.
 type seenSitemap struct {
 	url      string
 	resp     *check.Response
 	elements []*seenElement
-	err      error // what is wrong with it as a sitemap
+	err      error // why it is not a valid sitemap
 }
 
-// reference is a scp:collection or a scp:delta. What it does not say, or not
-// so that it can be understood, is the zero value, or -1.
+// reference is a scp:collection or scp:delta element. Absent and invalid values are the zero
+// value, or -1 for numbers.
 type reference struct {
 	e                         *seenElement
 	delta                     bool
@@ -49,7 +49,7 @@ type reference struct {
 	pages, size               int64
 }
 
-// group tells collections apart, whatever their coding.
+// group returns a key that all codings of a collection share.
 func (r *reference) group() string {
 	return fmt.Sprint(r.section, r.delta, r.since.UnixNano(), r.generated.UnixNano())
 }
@@ -59,7 +59,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	if s.here, err = s.Get(ctx, s.Target.Site()); err != nil {
 		return err
 	}
-	s.AddHosts(s.here.URL) // a host that the site redirects to is the site's
+	s.AddHosts(s.here.URL) // a redirect target is a host of the site
 	if err := s.findSitemap(ctx); err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// findSitemap finds the sitemap with the SCP elements: /sitemap.xml, those that
-// robots.txt names, and what is in them if they are indexes.
+// findSitemap finds the sitemap with the SCP elements. It tries /sitemap.xml, the sitemaps in
+// robots.txt, and the sitemaps in sitemap indexes.
 func (s *siteContext) findSitemap(ctx context.Context) error {
 	todo := []candidate{{url: s.At("/sitemap.xml")}}
 	_, robots, err := s.Robots(ctx)
@@ -84,7 +84,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 		return err
 	}
 	for _, u := range kit.Sitemaps(robots, s.Root(), func(u string) bool { return !sitemap.IsOther(u) }) {
-		s.AddHosts(u) // robots.txt vouches for it
+		s.AddHosts(u) // robots.txt authorizes its host
 		todo = append(todo, candidate{url: u})
 	}
 	why := ""
@@ -118,7 +118,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", cmp.Or(why, "no sitemap of the site has its elements"), check.ErrAbsent)
 }
 
-// entries reads the sitemap as one, and gives the sitemaps that it names.
+// entries parses the sitemap as a sitemap and returns its child sitemaps.
 func (l *seenSitemap) entries() (children []string) {
 	base, err := url.Parse(l.resp.URL)
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *seenSitemap) entries() (children []string) {
 	return children
 }
 
-// references gives what the sitemap offers.
+// references returns the collections that the sitemap lists.
 func (l *seenSitemap) references() (out []*reference) {
 	base, err := url.Parse(l.resp.URL)
 	if err != nil {
@@ -167,12 +167,11 @@ func (l *seenSitemap) references() (out []*reference) {
 	return out
 }
 
-// maxChosen is how many deltas are looked into.
+// maxChosen is the maximum number of deltas to examine.
 const maxChosen = 2
 
-// choose gives the collections that are looked into: the smallest snapshot of
-// a section that has deltas, if there is one, in all of its codings, and the
-// newest deltas of that section.
+// choose returns the collections to examine: the smallest snapshot of a section, if possible
+// one with deltas, in all its codings, and the newest deltas of that section.
 func (s *siteContext) choose() (out []*reference) {
 	size := func(r *reference) int64 {
 		if r.size < 0 {
@@ -220,8 +219,8 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// still reports whether the sitemap, asked for again, says the same of a
-// collection, so that what differs is no site on the move.
+// still fetches the sitemap again and reports whether r is unchanged. If it is not, a
+// difference only shows that the site has changed meanwhile.
 func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
 		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
@@ -243,8 +242,8 @@ func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	}), nil
 }
 
-// suffixOf gives the coding that a URL says by its end, false if it is none of
-// the specification's.
+// suffixOf returns the coding that a URL's suffix names, false if the specification does not
+// define the suffix.
 func suffixOf(u string) (coding string, ok bool) {
 	path, _, _ := strings.Cut(u, "?")
 	for _, c := range codings {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// seenElement is an element of SCP, in whatever place.
+// seenElement is an SCP element, at any place in the sitemap.
 type seenElement struct {
 	name   string
 	space  string
-	parent string            // name of the element around it
-	attr   map[string]string // those without a namespace
-	other  []string          // names of those with one
+	parent string            // name of the parent element
+	attr   map[string]string // attributes without a namespace
+	other  []string          // names of attributes with a namespace
 	text   string            // at most 1 kB
-	filled bool              // there are elements in it
+	filled bool              // it has child elements
 	line   int
 }
 
-// attributes gives those that the schema demands of an element; nil: the
-// schema does not have it.
+// attributes returns the attributes that the schema requires of an element; nil: the schema
+// does not define the element.
 func (e *seenElement) attributes() []string {
 	switch e.name {
 	case "version", "compression":
@@ -36,8 +36,8 @@ func (e *seenElement) attributes() []string {
 	return nil
 }
 
-// walk finds the elements of a sitemap that are meant as SCP's: their namespace
-// says so, if not rightly. It goes as far as the XML does.
+// walk returns the elements of a sitemap whose namespace looks like SCP's, even if it is
+// misspelled. It stops at the first XML error.
 func walk(body []byte) (out []*seenElement) {
 	in := io.Reader(bytes.NewReader(body))
 	if codingOf(body[:min(4, len(body))]) == "gzip" {
@@ -49,10 +49,10 @@ func walk(body []byte) (out []*seenElement) {
 	}
 	d := xml.NewDecoder(in)
 	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names are ASCII
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // element names are ASCII
 	var stack []string
 	var open *seenElement
-	inside := 0 // how many elements deep the stack is at the one that is open
+	inside := 0 // depth of the open SCP element in the stack
 	for {
 		token, err := d.Token()
 		if err != nil {

@@ -15,48 +15,48 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// The bounds of what is looked into, so that a site of any size can be checked.
+// Limits of the examination, so that a site of any size can be checked.
 const (
-	maxExamined = 32 << 20  // bytes of a file, if there is a choice
+	maxExamined = 32 << 20  // largest snapshot that is preferred because it has deltas
 	maxDecoded  = 128 << 20 // bytes of a file, decoded
-	maxNotes    = 50        // of one rule, about one file
-	maxPublic   = 1000      // pages that a sample is taken of
+	maxNotes    = 50        // findings per rule and file
+	maxPublic   = 1000      // pages from which a sample is taken
 )
 
-// seenFile is a file of a collection and what its GET gave.
+// seenFile is a collection file and the response to its GET request.
 type seenFile struct {
 	ref    *reference
-	header http.Header // that it was asked for with
+	header http.Header // request header
 	resp   *check.Response
-	err    error  // of the request
-	named  string // coding by the end of its URL
-	suffix bool   // its URL has one of the specification's
+	err    error  // error of the request
+	named  string // coding by the suffix of its URL
+	suffix bool   // the specification defines the suffix of its URL
 	*content
 }
 
-// ok reports whether there is a 200 with a whole body to look at.
+// ok reports whether the response is a 200 with a complete body.
 func (f *seenFile) ok() bool {
 	return f.err == nil && f.resp.Status == http.StatusOK && f.resp.CutErr == nil
 }
 
-// content is what a file says, as its rules share it. Files that say the same
-// in several codings have one.
+// content is the content of a file, which all rules share. Equal files in several codings
+// share one.
 type content struct {
-	coding   string // by its first bytes
+	coding   string // coding by the first bytes of the file
 	sum      [sha256.Size]byte
 	notes    []oddity
-	about    map[string]bool // rules that had something to look at
-	whole    bool            // it was read to its end
-	limited  error           // why not, if it is no fault of its
-	lines    int             // after the first
-	meta     Metadata        // the zero value is what is not there, or not in its form
-	checksum string          // the verdict of a Collection; "" = it could not be looked at
+	about    map[string]bool // rules that apply to the file
+	whole    bool            // it was read completely
+	limited  error           // why it was not read completely, if the file is not at fault
+	lines    int             // number of lines after the first
+	meta     Metadata        // absent and invalid values are zero
+	checksum string          // CheckResult.Checksum; "" = not verified
 
 	modified map[uint64]int64
-	public   []string // URLs of pages
+	public   []string // URLs of sampled pages
 }
 
-// oddity is one thing that breaks a rule.
+// oddity is one violation of a rule.
 type oddity struct{ rule, got, want string }
 
 func (c *content) note(rule, got, want string) {
@@ -84,7 +84,7 @@ func (s *siteContext) fetch(ctx context.Context, r *reference) (*seenFile, error
 	return f, nil
 }
 
-// study reads the files, from the oldest to the newest collection.
+// study examines the files, from the oldest to the newest collection.
 func (s *siteContext) study(ctx context.Context) {
 	var order []*seenFile
 	for _, f := range s.files {
@@ -99,7 +99,7 @@ func (s *siteContext) study(ctx context.Context) {
 		f.content = b.content
 		for _, g := range order[:i] {
 			if g.ref.group() == f.ref.group() && g.sum == f.sum && g.coding != f.coding {
-				same := *g.content // it is said once
+				same := *g.content // its notes are reported once
 				same.coding, same.notes, same.whole, same.limited = f.coding, nil, f.whole, f.limited
 				for _, n := range b.notes {
 					if n.rule == "format/compression" {
@@ -117,10 +117,10 @@ type bench struct {
 	*siteContext
 	*content
 	file   *seenFile
-	before []*seenFile // of collections that are older
+	before []*seenFile // files of older collections
 }
 
-// unsure gives why a file could not be looked into, if it is no fault of its.
+// unsure returns why a file could not be examined, nil if the file is at fault.
 func (f *seenFile) unsure() error {
 	if err := f.err; check.Unsure(err) {
 		return err
@@ -183,7 +183,7 @@ func (b *bench) run(ctx context.Context) {
 	}
 }
 
-// ended says why there is no further line.
+// ended records why reading ended.
 func (b *bench) ended(l *lines, err error) {
 	_, broken := errors.AsType[*millrace.FormatError](err)
 	switch {
@@ -209,7 +209,7 @@ func codingName(coding string) string {
 	return coding
 }
 
-// onContent gives what was found about a rule in the files.
+// onContent returns a check that reports the notes of a rule about all files.
 func onContent(rule string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false

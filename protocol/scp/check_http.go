@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// onFiles runs f on every file with a whole answer; f reports whether the rule
-// is about it.
+// onFiles runs f on every file with a complete response. f reports whether the rule applies to
+// the file.
 func onFiles(f func(s *siteContext, c *seenFile, fail check.Fail) bool) siteCheck {
 	return askFiles(func(_ context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		return f(s, c, fail), nil
 	})
 }
 
-// askFiles is onFiles for rules that send requests. A file that could not be
-// looked at stops none of the others.
+// askFiles is onFiles for rules that send requests. If a file cannot be examined, it continues
+// with the others.
 func askFiles(f func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenFile { return s.files }, func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !c.ok() {
@@ -56,7 +56,7 @@ func checkContentLength(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	return true
 }
 
-// hasField is a rule that wants a header field.
+// hasField returns a check that requires a header field.
 func hasField(name, want string) siteCheck {
 	return onFiles(func(_ *siteContext, c *seenFile, fail check.Fail) bool {
 		if c.resp.Header.Get(name) == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// first looks at the line of metadata.
+// first checks the metadata line.
 func (b *bench) first(p *parser, line []byte) {
 	b.about["format/first-line"] = true
 	if rest, found := bytes.CutPrefix(line, []byte(byteOrderMark)); found {
@@ -33,7 +33,7 @@ func (b *bench) first(p *parser, line []byte) {
 	}
 }
 
-// line looks at the line of one page.
+// line checks the line of one page.
 func (b *bench) line(p *parser, number int64, line []byte) {
 	p.report = &lineReport{about: b.about}
 	if !p.parsePage(line) {
@@ -55,13 +55,13 @@ func (b *bench) reported(number int64, line []byte, r *lineReport) {
 	}
 }
 
-// issue notes what is wrong with a line, and what stands there.
+// issue notes a violation in a line and quotes the text at that position.
 func (b *bench) issue(number int64, line []byte, i issue) {
 	there := line[min(i.at, len(line)):]
 	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "as in the section "+i.section)
 }
 
-// page keeps what is known of a page, and compares it with what older files say.
+// page records a page and compares it with the same page in older files.
 func (b *bench) page(number int64, u string, modified time.Time) {
 	if u == "" {
 		return
@@ -113,7 +113,7 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 	}
 }
 
-// hash gives a number for a URL, the same in all files.
+// hash returns a hash of a URL, which is the same in all files.
 func (b *bench) hash(u string) uint64 {
 	h := fnv1a
 	for i := range len(u) {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// FileReport is what the verification of a file finds.
+// FileReport is the result of verifying a file.
 type FileReport struct {
 	File     string        `json:"file"`
 	ID       string        `json:"id"`      // ID of the collection
@@ -39,15 +39,14 @@ type RefusedPage struct {
 
 const maxRefused = 1000
 
-// Fail sets the error of a report, which may be nil.
+// Fail sets the error of a report. err may be nil.
 func (r *FileReport) Fail(err error) {
 	if err != nil {
 		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
 }
 
-// Report verifies a file and names the pages that are refused. The error is also
-// in the report.
+// Report verifies a file and lists the refused pages. The error is also in the report.
 func (f *File) Report(ctx context.Context) (*FileReport, error) {
 	f.Step("verify", 1)
 	r := new(FileReport)
@@ -59,7 +58,7 @@ func (f *File) Report(ctx context.Context) (*FileReport, error) {
 	return r, err
 }
 
-// verify goes through the file, and says in r what it found.
+// verify verifies the file and records the result in r.
 func (f *File) verify(ctx context.Context, r *FileReport) (CheckResult, error) {
 	m := f.Metadata()
 	r.ID, r.Section, r.Type = m.ID, m.Section, m.Type
@@ -68,7 +67,7 @@ func (f *File) verify(ctx context.Context, r *FileReport) (CheckResult, error) {
 	return found, err
 }
 
-// refused names the first refused pages of a verified file.
+// refused lists the first refused pages of a verified file.
 func (f *File) refused(ctx context.Context, r *FileReport) error {
 	for _, err := range f.Pages(ctx) {
 		skip, ok := errors.AsType[*millrace.SkipError](err)
@@ -85,7 +84,7 @@ func (f *File) refused(ctx context.Context, r *FileReport) error {
 	return nil
 }
 
-// String returns the report for people.
+// String returns the report as text.
 func (r *FileReport) String() string {
 	if r.Error != "" {
 		return r.Error
@@ -103,7 +102,7 @@ func (r *FileReport) String() string {
 	return s
 }
 
-// checksums say how a checksum was understood.
+// checksums contains the text for each CheckResult.Checksum.
 var checksums = map[string]string{
 	"cut":        "checksum holds",
 	"empty":      "checksum holds with an empty one in its place",
@@ -113,7 +112,7 @@ var checksums = map[string]string{
 	"bad":        "checksum does not hold",
 }
 
-// Inspection is what is in a file.
+// Inspection is the statistics of a file.
 type Inspection struct {
 	FileReport
 	Generated  time.Time      `json:"generated,omitzero"`         // when the collection was generated
@@ -132,8 +131,8 @@ type Inspection struct {
 	Clamped    int            `json:"clamped_headings"`           // headings with a corrected level
 }
 
-// Inspect verifies a file and counts what its pages have. It goes as far as the
-// file is right; the error is also in the inspection.
+// Inspect verifies a file and counts what its pages contain. It stops at the first fatal
+// error, which is also in the inspection.
 func (f *File) Inspect(ctx context.Context) (*Inspection, error) {
 	m := f.Metadata()
 	r := &Inspection{
@@ -152,12 +151,11 @@ func (f *File) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 const (
-	maxInspected = 1000 // sections that are counted one by one
+	maxInspected = 1000 // maximum number of sections counted separately
 	others       = "(others)"
 )
 
-// count counts what the pages of a verified file have. Of a page it keeps eight
-// bytes.
+// count counts what the pages of a verified file contain. It stores eight bytes per page.
 func (r *Inspection) count(ctx context.Context, f *File) error {
 	seed := maphash.MakeSeed()
 	var urls []uint64
@@ -183,7 +181,7 @@ func (r *Inspection) count(ctx context.Context, f *File) error {
 	return nil
 }
 
-// firstSegment gives "/" and the first segment of the path of a URL.
+// firstSegment returns "/" and the first path segment of a URL.
 func firstSegment(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	i := strings.IndexByte(rest, '/')
@@ -197,7 +195,7 @@ func firstSegment(u string) string {
 	return path
 }
 
-// WriteText writes the inspection for people.
+// WriteText writes the inspection as text.
 func (r *Inspection) WriteText(w io.Writer) error {
 	b := new(bytes.Buffer)
 	line := func(name, format string, args ...any) {
@@ -228,7 +226,7 @@ func (r *Inspection) WriteText(w io.Writer) error {
 	return err
 }
 
-// writeCounts writes the largest of some counts, a line each.
+// writeCounts writes the largest counts, one per line.
 func writeCounts(w io.Writer, name string, n map[string]int) {
 	const most = 20
 	keys := slices.SortedFunc(maps.Keys(n), func(a, b string) int {

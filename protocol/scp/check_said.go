@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// checkThere fetches only the files again that failed.
+// checkThere fetches the failed files again, and no others.
 func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {
@@ -40,8 +40,8 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// asSaid compares what the sitemap says of a file with what it is. f gives
-// both, "" for what cannot be compared.
+// asSaid returns a check that compares a property of each file with what the sitemap declares.
+// f returns both; "" if they cannot be compared.
 func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {
@@ -62,7 +62,7 @@ func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
 	})
 }
 
-// instantText gives a time in whole seconds, as sitemaps have it.
+// instantText returns a time in whole seconds, in the format of sitemaps.
 func instantText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -102,7 +102,7 @@ func sinceSaid(c *seenFile) (is, said string) {
 	return instantText(c.meta.Since), instantText(c.ref.since)
 }
 
-// checkUniqueID wants one collection for each id.
+// checkUniqueID checks that no two collections have the same ID.
 func checkUniqueID(_ context.Context, s *siteContext, fail check.Fail) error {
 	first := map[string]*seenFile{}
 	for _, f := range s.files {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// checkHTTPS is about what the sitemap names, whether it is fetched or not.
+// checkHTTPS checks all URLs in the sitemap, fetched or not.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, r := range s.refs {
@@ -39,7 +39,7 @@ func checkSitemapHTTPS(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkAccess asks for some of the pages as anybody would.
+// checkAccess requests some of the pages without credentials.
 func checkAccess(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {

@@ -11,7 +11,8 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// onElements runs f on the elements that it is about; f gives what is wrong.
+// onElements runs f on the named elements. f returns what is wrong, and whether the rule
+// applies to the element.
 func onElements(want string, f func(s *siteContext, e *seenElement) (got string, about bool), names ...string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
@@ -29,7 +30,7 @@ func onElements(want string, f func(s *siteContext, e *seenElement) (got string,
 	}
 }
 
-// onAttribute runs a test on one attribute of elements, where it is there.
+// onAttribute returns a check of one attribute, on elements that have it.
 func onAttribute(name, want string, ok func(value string) bool, elements ...string) siteCheck {
 	return onElements(want, func(_ *siteContext, e *seenElement) (string, bool) {
 		value, there := e.attr[name]
@@ -40,7 +41,7 @@ func onAttribute(name, want string, ok func(value string) bool, elements ...stri
 	}, elements...)
 }
 
-// all runs several functions as one rule.
+// allOf combines several checks into one rule.
 func allOf(fs ...siteCheck) siteCheck {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		some := false
@@ -129,7 +130,7 @@ func checkCompression(_ *siteContext, e *seenElement) (string, bool) {
 	return "", true
 }
 
-// checkOffered wants the codings of all collections in the list of them.
+// checkOffered checks that the list of codings contains those of all collections.
 func checkOffered(s *siteContext, e *seenElement) (string, bool) {
 	if !isCodings(e.text) {
 		return "", false
@@ -157,7 +158,7 @@ func isCount(s string) bool {
 
 func isAbsolute(s string) bool { return isURI(s) && isWeb(s) }
 
-// checkKnownSection wants collections to be of a section that is declared.
+// checkKnownSection checks that the section of a collection is declared.
 func checkKnownSection(s *siteContext, e *seenElement) (string, bool) {
 	section, ok := e.attr["section"]
 	if !ok || slices.ContainsFunc(s.list.elements, func(d *seenElement) bool { return d.name == "section" && d.attr["name"] == section }) {
@@ -166,7 +167,7 @@ func checkKnownSection(s *siteContext, e *seenElement) (string, bool) {
 	return fmt.Sprintf("section of %s is %q", e.name, section), true
 }
 
-// checkSnapshot wants a snapshot of each section.
+// checkSnapshot checks that each section has a snapshot.
 func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	name, ok := e.attr["name"]
 	if !ok || slices.ContainsFunc(s.refs, func(r *reference) bool { return !r.delta && r.section == name }) {
@@ -175,7 +176,8 @@ func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	return fmt.Sprintf("no scp:collection is of section %q", name), true
 }
 
-// onReferences runs f on what the sitemap offers; f gives what is wrong.
+// onReferences runs f on the collections in the sitemap. f returns what is wrong, and whether
+// the rule applies to the collection.
 func onReferences(want string, f func(s *siteContext, r *reference) (got string, about bool)) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false

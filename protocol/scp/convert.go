@@ -9,12 +9,11 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// fields are what a page that was read speaks for.
+// fields are the fields that a page from the reader sets (Page.Known).
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema | millrace.FieldContent
 
-// carry gives what a reader makes of the page's line, nil for a page that has
-// none.
+// carry returns the page that a reader gets from the page's line, nil if the page has no line.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := pageOf(site, p)
 	if w == nil {
@@ -23,7 +22,7 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.page()
 }
 
-// tag is "1" for a page that has a line, so that the store lists them.
+// tag returns "1" for a page that has a line, so that the store can list such pages.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if pageOf(site, p) == nil {
 		return "", nil
@@ -31,9 +30,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return "1", nil
 }
 
-// pageOf gives the line of a page of a View, nil for one that has none: an
-// archive, what users have written, a page of another origin, a page whose URL
-// is none, a line that would be over the limit.
+// pageOf returns the line of a page of a View. It returns nil for archives, user-generated
+// content, pages of another origin, pages without a valid URL, and lines over the limit.
 func pageOf(site millrace.Site, p *millrace.Page) *page {
 	if p.Kind == millrace.Archive || p.Kind == millrace.Forum {
 		return nil
@@ -68,8 +66,8 @@ func pageOf(site millrace.Site, p *millrace.Page) *page {
 	return w
 }
 
-// page gives what the line says. The page's identity is its url, as in the
-// application of deltas; canonical is of no use to it.
+// page converts the line to a page. The page's identity is its url, as in Delta Application;
+// canonical is ignored.
 func (w *page) page() *millrace.Page {
 	return &millrace.Page{
 		URL:         w.URL,
@@ -87,8 +85,8 @@ func (w *page) page() *millrace.Page {
 	}
 }
 
-// size is at most the length of the line, and at least a sixth of it: JSON
-// writes no byte as more than six.
+// size returns a lower bound of the line's length, at least a sixth of it: JSON encodes a byte
+// in at most six.
 func (w *page) size() int {
 	n := len(w.URL) + len(w.Title) + len(w.Description) + len(w.Author) + len(w.Schema)
 	for i := range w.Content {
@@ -122,8 +120,7 @@ func (w *page) size() int {
 	return n
 }
 
-// languageOf gives the first language that is one, its case mended where that
-// is what is wrong with it.
+// languageOf returns the first valid language tag, with its case corrected.
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

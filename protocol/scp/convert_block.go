@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// contentOf gives blocks as content blocks, at most maxBlocks.
+// contentOf converts blocks to content blocks, at most maxBlocks.
 func contentOf(blocks []millrace.Block) []block {
 	out := make([]block, 0, len(blocks))
 	for i := range blocks {
@@ -17,8 +17,8 @@ func contentOf(blocks []millrace.Block) []block {
 	return fit(out, maxBlocks)
 }
 
-// appendContent appends what becomes of a block: nothing if it says nothing. What
-// is read back of it becomes the same again.
+// appendContent appends the content blocks of a block, none if it is empty. Converting the
+// result back and forth again does not change it.
 func appendContent(out []block, b *millrace.Block) []block {
 	switch b.Type {
 	case millrace.HeadingBlock:
@@ -70,7 +70,7 @@ func appendContent(out []block, b *millrace.Block) []block {
 	case millrace.LinkBlock:
 		return link(out, b.URL, canon.ValidUTF8(b.Text), b.Rel)
 	}
-	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and what is new
+	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and types added later
 }
 
 func text(out []block, s string) []block {
@@ -80,8 +80,8 @@ func text(out []block, s string) []block {
 	return append(out, block{Type: textBlock, Text: s})
 }
 
-// list gives each item as plain text: what is inside it follows on lines of its
-// own, nested lists with their marks.
+// list converts each item to plain text. Its inner blocks follow on separate lines, nested
+// lists with their markers.
 func list(out []block, b *millrace.Block) []block {
 	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
 	said := false
@@ -116,7 +116,7 @@ func checkbox(done bool) string {
 	return "[ ] "
 }
 
-// quote gives the text of a block as a quote.
+// quote appends the text of a block as a quote.
 func quote(out []block, b *millrace.Block, cite string) []block {
 	t := canon.ValidUTF8(millrace.Text([]millrace.Block{*b}))
 	if cite = canon.ValidUTF8(cite); blank(cite) {
@@ -128,7 +128,7 @@ func quote(out []block, b *millrace.Block, cite string) []block {
 	return append(out, block{Type: quoteBlock, Text: t, Citation: cite})
 }
 
-// link gives a link that stands alone, or its text if it leads nowhere.
+// link appends a link block, or its text if the URL is not usable.
 func link(out []block, to, label string, rel []string) []block {
 	u := webURL(to)
 	if u == "" {
@@ -144,7 +144,7 @@ func link(out []block, to, label string, rel []string) []block {
 	return append(out, b)
 }
 
-// joined joins what is not blank.
+// joined joins the strings that are not blank.
 func joined(sep, a, b string) string {
 	switch {
 	case blank(b):
@@ -155,12 +155,12 @@ func joined(sep, a, b string) string {
 	return a + sep + b
 }
 
-// maxSpread bounds how much larger a table grows by its spans.
+// maxSpread is the maximum factor by which spans may enlarge a table.
 const maxSpread = 4
 
-// rowsOf gives a table as rows of text. A cell over several columns or rows
-// stands in its first, the others are empty, so that columns stay aligned;
-// unless that would make far more cells than there are.
+// rowsOf converts a table to rows of text. A cell that spans several columns or rows fills the
+// first and leaves the others empty, so columns stay aligned. If that would add too many
+// cells, spans are ignored.
 func rowsOf(rows [][]millrace.Cell) [][]string {
 	cells, spread := 0, 0
 	for _, row := range rows {
@@ -172,7 +172,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 	}
 	spans := spread > cells && spread <= maxSpread*cells+64
 	var out [][]string
-	var down []int // how many more rows a cell from above still covers, by column
+	var down []int // rows that a cell above still covers, by column
 	said := false
 	for _, row := range rows {
 		var line []string
@@ -208,9 +208,9 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 	return out
 }
 
-// fit makes at most n blocks of them, from the end: adjacent texts become one;
-// then lists, quotes and links become text as well, one type after the other;
-// then whatever is beyond. All that is said stays.
+// fit reduces blocks to at most n, from the end. It first joins adjacent texts, then converts
+// lists, quotes, links and headings to text, one type after the other, then all other blocks.
+// No text is lost.
 func fit(blocks []block, n int) []block {
 	if len(blocks) <= n {
 		return blocks
@@ -239,10 +239,10 @@ func fit(blocks []block, n int) []block {
 	return append(blocks[:n-1], block{Type: textBlock, Text: strings.Join(rest, "\n\n")})
 }
 
-// mergeTexts joins adjacent text blocks, from the end, until n blocks are left.
+// mergeTexts joins adjacent text blocks, from the end, until n blocks remain.
 func mergeTexts(blocks []block, n int) []block {
 	excess := len(blocks) - n
-	var out []block // backwards
+	var out []block // in reverse order
 	var run []string
 	flush := func() {
 		if len(run) == 0 {
@@ -273,8 +273,8 @@ func mergeTexts(blocks []block, n int) []block {
 	return out
 }
 
-// plain gives all that a block says as text, URLs of what cannot be said
-// otherwise included.
+// plain returns the complete content of a block as text, including the URLs of links and
+// media.
 func (b *block) plain() string {
 	switch b.Type {
 	case linkBlock, imageBlock:

@@ -10,11 +10,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// films are the providers of embeds that show a film and nothing else.
+// films are the embed providers whose embeds contain only a video.
 var films = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
 
-// mediaTypes are the media types of sources that do not say theirs, by the end
-// of their name.
+// mediaTypes maps file name extensions to media types, for sources without one.
 var mediaTypes = map[string]string{
 	".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".ogv": "video/ogg", ".mov": "video/quicktime",
 	".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".ogg": "audio/ogg", ".oga": "audio/ogg",
@@ -22,7 +21,7 @@ var mediaTypes = map[string]string{
 	".mpd": "application/dash+xml",
 }
 
-// film gives a video or an audio, or what is said of it if it leads nowhere.
+// film appends a video or an audio, or its text if no URL is usable.
 func film(out []block, b *millrace.Block) []block {
 	m := &media{Name: canon.ValidUTF8(b.Title), Summary: canon.ValidUTF8(b.Caption), Icon: webURL(b.Poster)}
 	srcs := sourcesOf(b)
@@ -73,12 +72,12 @@ func film(out []block, b *millrace.Block) []block {
 	return append(out, w)
 }
 
-// maxInt is the largest number that is kept of a page.
+// maxInt is the largest stored integer of a page.
 const maxInt = 1<<31 - 1
 
 func within(n int) int { return min(max(n, 0), maxInt) }
 
-// sourcesOf gives the sources of a video or an audio, its URL first, each once.
+// sourcesOf returns the distinct sources of a video or an audio, its URL first.
 func sourcesOf(b *millrace.Block) []source {
 	var out []source
 	add := func(u, mediaType string) {
@@ -102,7 +101,7 @@ func sourcesOf(b *millrace.Block) []source {
 	return out
 }
 
-// mediaType guesses, since the member is required.
+// mediaType guesses a media type, because the member is required.
 func mediaType(t millrace.BlockType, href string) string {
 	u, err := url.Parse(href)
 	if err != nil {
@@ -118,7 +117,7 @@ func mediaType(t millrace.BlockType, href string) string {
 	return "application/octet-stream"
 }
 
-// mediaName names a video or an audio that has no title.
+// mediaName returns a name for a video or an audio without a title.
 func mediaName(href string) string {
 	u, err := url.Parse(href)
 	if err != nil || strings.Trim(u.EscapedPath(), "/") == "" {
@@ -127,8 +126,8 @@ func mediaName(href string) string {
 	return kit.LastSegment(u.EscapedPath())
 }
 
-// captionsOf gives the tracks that are captions or subtitles. All members of a
-// caption are required.
+// captionsOf returns the tracks that are captions or subtitles. All members of a caption are
+// required.
 func captionsOf(tracks []millrace.Track) []caption {
 	var out []caption
 	for _, t := range tracks {
@@ -148,7 +147,7 @@ func captionsOf(tracks []millrace.Track) []caption {
 	return out
 }
 
-// webURL gives a URL of http or https as RFC 3986 wants it, "" for what is none.
+// webURL returns an http or https URL in the form of RFC 3986, "" if s is not one.
 func webURL(s string) string {
 	if isURI(s) && isWeb(s) {
 		return s

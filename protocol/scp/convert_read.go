@@ -4,7 +4,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// blocksOf gives content blocks as blocks.
+// blocksOf converts content blocks to blocks.
 func blocksOf(content []block) []millrace.Block {
 	if len(content) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (b *block) block(out *millrace.Block) {
 	}
 }
 
-// tableOf gives rows as cells of one allocation.
+// tableOf converts rows to cells, with one allocation.
 func tableOf(rows [][]string) [][]millrace.Cell {
 	n := 0
 	for _, row := range rows {

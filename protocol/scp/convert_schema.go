@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// The one object that a page has of several JSON-LD elements.
+// The wrapper for several JSON-LD elements of a page.
 const (
 	graphStart = `{"@context":"https://schema.org","@graph":[`
 	graphEnd   = `]}`
-	graphDepth = 3 // of an element in a line: page, object, array
+	graphDepth = 3 // depth of an element in a line: page, object, array
 )
 
-// schemaOf gives JSON-LD elements as one object on one line: one as it is,
-// several as a graph. What is no object is left out.
+// schemaOf returns JSON-LD elements as one object on one line: a single element unchanged,
+// several as a graph. It drops elements that are not objects.
 func schemaOf(list []json.RawMessage) []byte {
 	if len(list) == 0 {
 		return nil
@@ -37,9 +37,8 @@ func schemaOf(list []json.RawMessage) []byte {
 	return append(b, graphEnd...)
 }
 
-// schemas gives the JSON-LD elements of a page. A graph that schemaOf has made
-// is taken apart again if each element says its own context, as it may have
-// needed that of the graph.
+// schemas returns the JSON-LD elements of a page. It splits a graph of schemaOf only if each
+// element has its own context, because an element may depend on the graph's.
 func schemas(schema []byte) []json.RawMessage {
 	if len(schema) == 0 {
 		return nil
@@ -65,7 +64,7 @@ func schemas(schema []byte) []json.RawMessage {
 	return out
 }
 
-// contextual reads an object and reports whether it says its context.
+// contextual parses an object and reports whether it has a context.
 func (p *parser) contextual() bool {
 	if p.peek() != '{' {
 		return false
@@ -81,7 +80,7 @@ func (p *parser) contextual() bool {
 	return found && !p.failed
 }
 
-// compact gives a copy of JSON without white space between its tokens, nil for none.
+// compact returns a copy of JSON without white space between tokens, nil if it is not valid.
 func compact(b []byte) []byte {
 	var out bytes.Buffer
 	out.Grow(len(b))

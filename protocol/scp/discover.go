@@ -18,39 +18,39 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The bounds of the search for a site's SCP elements.
+// Limits of the search for a site's SCP elements.
 const (
-	maxSitemaps     = 16 // sitemaps and indexes that are asked for
-	maxSitemapDepth = 3  // indexes inside each other
+	maxSitemaps     = 16 // sitemaps and indexes to request
+	maxSitemapDepth = 3  // nested indexes
 	maxChildren     = 1000
 )
 
 // found is a sitemap with SCP elements.
 type found struct {
-	URL string // as it is asked for
+	URL string // requested URL
 	fetch.Validators
-	at    string // where it was, after redirects
-	offer *offer // nil: it has not changed
-	size  int64  // bytes as they are sent, of one that is only looked at
+	at    string // URL after redirects
+	offer *offer // nil: not modified
+	size  int64  // bytes as sent; set only while probing
 }
 
-// errNoSCP is a sitemap without a word of SCP.
+// errNoSCP is the error for a sitemap without SCP elements.
 var errNoSCP = fmt.Errorf("it has no elements of SCP: %w", millrace.ErrNotFound)
 
-// candidate is a sitemap that may have the SCP elements.
+// candidate is a sitemap to search for SCP elements.
 type candidate struct {
 	url   string
 	depth int
 }
 
-// discover looks for the SCP elements of a site (Discovery via Sitemap): in
-// /sitemap.xml, in the sitemaps that robots.txt names, and in those that they
-// name if they are indexes. The first sitemap that has them counts.
+// discover searches for the SCP elements of a site (Discovery via Sitemap). It tries
+// /sitemap.xml, the sitemaps in robots.txt, and the sitemaps in indexes. It uses the first
+// sitemap with SCP elements.
 func (r *run) discover(ctx context.Context) (*found, error) {
 	todo := []candidate{{url: r.Root + "sitemap.xml"}}
 	trusted := []string{r.Root}
 	asked := map[string]bool{}
-	var broken error // why there may be one all the same
+	var broken error // first error of a sitemap that may have SCP elements
 	for i := 0; i < len(todo) && len(asked) < maxSitemaps; i++ {
 		c := todo[i]
 		if !asked[c.url] {
@@ -71,8 +71,8 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 			}
 		}
 		if i == 0 {
-			// robots.txt vouches for sitemaps of other hosts (sitemaps.org,
-			// "Sitemaps & Cross Submits").
+			// robots.txt authorizes sitemaps on other hosts (sitemaps.org, "Sitemaps & Cross
+			// Submits").
 			named, err := r.namedSitemaps(ctx)
 			if err != nil {
 				return nil, err
@@ -92,20 +92,20 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 	return nil, fmt.Errorf("%s: SCP is not deployed at %s: none of its sitemaps has the elements: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
-// absent reports whether an error of a sitemap says that there is no SCP,
-// rather than that it is broken or out of reach.
+// absent reports whether an error means that a sitemap has no SCP elements. Other errors mean
+// that it is invalid or unavailable.
 func absent(err error) bool {
-	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // by this side
+	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // this client refused the address
 		return false
 	}
-	if _, refused := errors.AsType[*fetch.RobotsError](err); refused { // it was not asked for
+	if _, refused := errors.AsType[*fetch.RobotsError](err); refused { // not requested
 		return false
 	}
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// namedSitemaps returns the sitemaps that robots.txt names. If robots.txt cannot
-// be fetched, there are none: a client that obeys it may not request anything.
+// namedSitemaps returns the sitemaps in robots.txt. If robots.txt cannot be fetched, it
+// returns none, because a client that obeys robots.txt must not request anything.
 func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	root, err := url.Parse(r.Root)
 	if err != nil {
@@ -125,9 +125,9 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	return urls[:min(len(urls), maxSitemaps)], nil
 }
 
-// sitemap reads one sitemap for its SCP elements. With validators it asks
-// conditionally; fresh asks past all caches. Without the elements it gives the
-// sitemaps that an index names, and an error that is absent.
+// sitemap reads the SCP elements of one sitemap. With validators, the request is conditional;
+// if fresh, it bypasses all caches. If there are no elements, sitemap returns the sitemaps
+// that an index lists, and an error that is absent.
 func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fresh bool) (_ *found, children []string, err error) {
 	header := http.Header{"Accept": {"application/xml, text/xml, */*;q=0.5"}}
 	if fresh {
@@ -172,7 +172,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			children = append(children, u)
 		}
 	}
-	// Only the end of the body says that it was whole, and as its digest says.
+	// Only at its end does the body report truncation or a digest mismatch.
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20)); err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, remote(ctx, err))
 	}
@@ -185,7 +185,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	return f, nil, nil
 }
 
-// body gives the content of a sitemap, or how it begins if that is enough.
+// body returns the content of a sitemap; while probing, only its first bytes.
 func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
 	if r.probeCost == nil {
 		return fetch.Decode(resp)

@@ -7,8 +7,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Advertise says nothing on pages: a sitemap is found by its name, and by
-// robots.txt.
+// Advertise adds nothing to pages: clients find a sitemap by its name and in robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if foreign(v.Site()) {
 		return millrace.Advertisement{}
@@ -25,6 +24,6 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// foreign reports whether the pages of a site are on another origin than its
-// documents: there a sitemap can name none of them, and readers take none.
+// foreign reports whether a site's pages have another origin than its documents. A sitemap
+// must not list such pages, and readers ignore them.
 func foreign(site millrace.Site) bool { return !kit.SameOrigin(site.Base, site.EndpointBase) }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// probeBytes is how many bytes of a sitemap are looked at, as they are sent:
-	// the elements of SCP stand before the pages.
+	// probeBytes is how many bytes of a sitemap to read, as sent: the SCP elements precede the
+	// pages.
 	probeBytes = 256 << 10
-	// A delta has a first line, and its pages have less in common than those of
-	// a snapshot, so that each takes more room: half as much again.
+	// A delta has a first line of deltaHead bytes. Its pages compress worse than those of a
+	// snapshot: each takes half as much again.
 	deltaHead  = 300
 	deltaRatio = 1.5
-	maxAsked   = 2 // collections whose size is asked for, since the sitemap does not say
+	maxAsked   = 2 // collections whose size is requested, if the sitemap lacks it
 )
 
-// probe finds the sitemap as a reader does, and goes by what its elements say.
+// probe finds the sitemap as a reader does, and estimates costs from its elements.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
@@ -39,7 +39,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	offer := &protocol.Offer{Entry: f.URL, Detail: millrace.DetailBlocks, Fields: fields, First: *run.probeCost}
 	if expired(f.offer.expires(names), run.now) {
-		offer.First = offer.First.Add(protocol.Cost{Requests: 1, Bytes: f.size}, 1) // it is asked for past all caches
+		offer.First = offer.First.Add(protocol.Cost{Requests: 1, Bytes: f.size}, 1) // a second request, which bypasses all caches
 	}
 	offer.Still.Requests = 1
 	if f.Validators == (fetch.Validators{}) {
@@ -52,7 +52,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return offer, nil
 }
 
-// weigh adds what the collections of sections cost.
+// weigh adds the cost of the collections of sections.
 func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
 	var size, deltas, deltaPages, deltaBytes int64
 	told, there, unsized, asked := true, false, 0, 0
@@ -93,7 +93,7 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 	}
 	switch {
 	case deltas < int64(len(names)):
-		// A snapshot in place of deltas says what has gone, too.
+		// A snapshot in place of deltas also shows deletions.
 		into.Deletes = true
 		into.Moved = into.Moved.Add(protocol.Cost{Requests: int64(len(names)), Bytes: size}, 1)
 	default:
@@ -116,7 +116,7 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 	return nil
 }
 
-// sizeOf asks how many bytes a collection has; 0 = the server does not say.
+// sizeOf requests the size of a collection in bytes; 0 = the server does not send it.
 func (r *run) sizeOf(ctx context.Context, target string) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, target, nil)
 	if err != nil {

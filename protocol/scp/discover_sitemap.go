@@ -16,57 +16,57 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// sectionDiscovery is where the specification says how a sitemap speaks of SCP.
+// sectionDiscovery is the section of the specification about SCP elements in sitemaps.
 const sectionDiscovery = "Discovery via Sitemap"
 
-// maxElements is the most SCP elements that a sitemap may have.
+// maxElements is the maximum number of SCP elements in a sitemap.
 const maxElements = 20_000
 
-// maxSize is the most bytes that a collection is believed to have.
+// maxSize is the largest accepted size of a collection, in bytes.
 const maxSize = 1 << 45
 
-// offer is what a sitemap says of SCP.
+// offer contains the SCP elements of a sitemap.
 type offer struct {
 	collections []*offered // by section, then by time
-	flawed      bool       // there were more, which could not be used
-	frequency   bool       // a section says how often it has something new
+	flawed      bool       // the sitemap lists others that cannot be used
+	frequency   bool       // a section declares an update frequency
 }
 
-// offered is one collection of a sitemap, in all the codings that it comes in.
+// offered is one collection in a sitemap, in all its codings.
 type offered struct {
 	section   string
 	delta     bool
-	since     time.Time // of a delta
+	since     time.Time // start of a delta
 	generated time.Time
-	expires   time.Time // zero: it does not say
-	pages     int       // -1: it does not say
-	files     []file    // zstd first, plain last
+	expires   time.Time // zero: not declared
+	pages     int       // -1: not declared
+	files     []file    // zstd first, uncompressed last
 }
 
-// file is one form of a collection.
+// file is a collection in one coding.
 type file struct {
 	url  string // canonical
-	size int64  // 0: not known
+	size int64  // 0: unknown
 }
 
-// size gives the bytes of the form that is asked for first.
+// size returns the size in bytes of the preferred file.
 func (o *offered) size() int64 { return o.files[0].size }
 
-// offerReader collects the SCP elements of one sitemap.
+// offerReader parses the SCP elements of one sitemap.
 type offerReader struct {
 	*run
 	base        *url.URL
 	elements    int
-	after       int // entries since the last element
+	after       int // entries since the last SCP element
 	collections []*offered
 	byKey       map[string]*offered
-	frequency   bool  // a section says one
-	leftOut     error // why the first element was left out
-	err         error // that no reading gets around
+	frequency   bool  // a section declares one
+	leftOut     error // error of the first skipped element
+	err         error // fatal error
 }
 
-// element takes one element in. One that cannot be used is left out with a
-// note: it may be of a version to come.
+// element reads one element. It skips an invalid element with a note, because a later version
+// may define it.
 func (r *offerReader) element(e sitemap.Element) error {
 	r.after = 0
 	if r.elements++; r.elements > maxElements {
@@ -89,7 +89,7 @@ func (r *offerReader) element(e sitemap.Element) error {
 	return r.err
 }
 
-// version refuses a major version that is not ours (Version Compatibility).
+// version refuses an unsupported major version (Version Compatibility).
 func (r *offerReader) version(e sitemap.Element) error {
 	major, minor, ok := strings.Cut(e.Text, ".")
 	if !ok || !isDigits(major) || !isDigits(minor) {
@@ -109,7 +109,7 @@ func (r *offerReader) format(e sitemap.Element, reason string, err error) error 
 
 var errEmpty = errors.New("it is empty")
 
-// collection takes in a snapshot or a delta (Appendix A).
+// collection reads a snapshot or delta element (Appendix A).
 func (r *offerReader) collection(e sitemap.Element) error {
 	o := &offered{section: e.Attr["section"], delta: e.Name == "delta", pages: -1}
 	bad := func(name, rule string, err error) error {
@@ -159,7 +159,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	return nil
 }
 
-// add puts a file to the others of the same collection.
+// add adds a file to the collection that it belongs to.
 func (r *offerReader) add(o *offered, f file) {
 	key := fmt.Sprintf("%s %t %d %d", o.section, o.delta, o.since.UnixNano(), o.generated.UnixNano())
 	if r.byKey == nil {
@@ -192,9 +192,8 @@ func (r *offerReader) offer() *offer {
 	return &offer{collections: r.collections, flawed: r.leftOut != nil, frequency: r.frequency}
 }
 
-// broken judges what ended the reading of a sitemap early. By the schema of
-// sitemaps.org the elements of others stand before the pages: what is broken
-// behind them does not matter.
+// broken handles the error that ended the reading of a sitemap. In the schema of sitemaps.org,
+// extension elements precede the pages, so errors after them do not matter.
 func (r *offerReader) broken(at string, err error) error {
 	format, broken := errors.AsType[*millrace.FormatError](err)
 	ends := broken || errors.Is(err, millrace.ErrTooLarge)
@@ -202,7 +201,7 @@ func (r *offerReader) broken(at string, err error) error {
 	case r.err != nil:
 		return r.err
 	case r.elements > 0 && ends && r.probeCost != nil:
-		return nil // the beginning is enough
+		return nil // the elements suffice
 	case r.elements > 0 && r.after > 0 && ends:
 		r.Note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())
 		return nil
@@ -216,7 +215,7 @@ func (r *offerReader) broken(at string, err error) error {
 	return fmt.Errorf("%s: sitemap %s: %w", Name, at, err)
 }
 
-// rank orders codings by the names of files.
+// rank orders codings by file suffix.
 func rank(u string) int {
 	path, _, _ := strings.Cut(u, "?")
 	switch {
@@ -228,8 +227,7 @@ func rank(u string) int {
 	return 2
 }
 
-// instantOf reads a time as XML Schema has it, in whole seconds; one without a
-// zone is in UTC.
+// instantOf parses an XML Schema dateTime, in whole seconds. A time without a zone is UTC.
 func instantOf(s string) (time.Time, error) {
 	t, ok := parseTime([]byte(s))
 	if !ok {
@@ -241,7 +239,7 @@ func instantOf(s string) (time.Time, error) {
 	return t.UTC().Truncate(time.Second), nil
 }
 
-// hostOf gives host and port of a canonical URL.
+// hostOf returns the host and port of a canonical URL.
 func hostOf(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	host, _, _ := strings.Cut(rest, "/")

@@ -1,98 +1,97 @@
-// Package scp implements the Site Content Protocol (SCP) 0.1: the pages of
-// a section of a site in one file, a page a line, found by sitemap.xml. A
-// snapshot has all of them, a delta those that have changed.
+// Package scp implements the Site Content Protocol (SCP) 0.1. It publishes the pages of each
+// section of a site in one file, one page per line, which clients find in sitemap.xml. A
+// snapshot contains all pages, a delta the changed ones.
 //
-// The specification has no date and does not say where it is published. The
-// namespace of its sitemap elements is below scp-protocol.org.
+// The specification has no date and no published location. The namespace of its sitemap
+// elements is below scp-protocol.org.
 //
-// [Open] reads one file in any of its codings. [Collection.Verify] checks coding,
-// limits, checksum and every line, with bounded memory. [Collection.Pages] yields
-// the pages.
+// [Open] reads one file in any coding. [Collection.Verify] checks coding, limits, checksum and
+// every line, with bounded memory. [Collection.Pages] yields the pages.
 //
 // # What is carried
 //
-// URL, title, description, author, published, modified, language, JSON-LD and
-// the blocks of a page. Every type of block becomes one of the ten of the
-// specification:
+// SCP carries URL, title, description, author, published, modified, language, JSON-LD and the
+// blocks of a page. Every block becomes one of the specification's ten types:
 //
-//   - Definitions are a list of terms with what they mean; call-outs are
-//     quotes that start with their title; formulas are code whose language is
-//     "tex" or "mathml"; footnotes are text; embeds are links, or videos where
-//     the provider shows nothing else.
-//   - What stands inside an item follows on lines of its own, nested lists
-//     with their marks. A quote is the text of its blocks.
-//   - Captions are text blocks beside their image, table or code. A cell over
-//     several columns or rows is followed by empty ones.
-//   - A block whose URL is not one of http or https is its text.
+//   - Definitions become a list of terms with their meanings. Call-outs become
+//     quotes that start with their title. Formulas become code with the language
+//     "tex" or "mathml". Footnotes become text. Embeds become links, or videos if
+//     the provider embeds only videos.
+//   - Blocks inside an item follow on separate lines, nested lists with their
+//     markers. A quote is the text of its blocks.
+//   - Captions become text blocks next to their image, table or code. Empty cells
+//     follow a cell that spans several columns or rows.
+//   - A block without an http or https URL becomes its text.
 //
-// Lost are marks and links inside a text, anchors, the numbers of a list,
-// header cells, summary, section, tags, kind, what other protocols keep, tracks
-// that are no captions, the size of an audio, and creator and series of a video.
+// SCP does not carry marks and links inside text, anchors, list numbers, header cells,
+// summary, section, tags, kind, the fields of other protocols, tracks other than captions and
+// subtitles, the size of an audio, and creator and series of a video.
 //
-// Archives are not carried, nor are pages of forums, since what users have
-// written needs their consent (Privacy Considerations), nor pages of another
-// origin than the site's, nor a page whose line would be longer than 100 MB.
+// Archives are not carried, nor pages of forums, because user-generated content needs consent
+// (Privacy Considerations), nor pages of another origin, nor pages whose line would exceed 100
+// MB.
 //
-// What a page must have and has not: title is its first heading, else the last
-// segment of its URL; description is the summary, else the title; language is
-// the site's, else "und", as it is for a tag without the form of the schema;
-// modified is published, else 1970; content is the title. Several JSON-LD
-// elements travel as one graph, and come apart again if each says its context.
-// An element that is no object, is not UTF-8 or nests too deep is dropped.
+// Required members that a page lacks get defaults. title is the first heading, else the last
+// segment of the URL. description is the summary, else the title. language is the site's, else
+// "und"; a tag that the schema refuses is replaced the same way. modified is published, else
+// 1970. content is the title. Several JSON-LD elements become one graph, which the reader
+// splits again if each element has its own context. An element is dropped if it is not an
+// object, is not UTF-8 or nests too deep.
 //
-// A page of more than 1000 blocks stays whole: adjacent texts become one, from
-// the end of the page; if that is not enough, lists become text, then quotes,
-// links and headings; then all that is beyond.
+// A page of more than 1000 blocks keeps its text: adjacent texts are joined, from the end of
+// the page. If that is not enough, lists become text, then quotes, links and headings, then
+// all blocks over the limit.
 //
 // # Deltas
 //
-// A delta holds the changes of its period. Its since is the time of the last change
-// before the period, so that the delta follows what a client read at that time.
-// Deltas do not list deletions. To find them, a reader reads a new snapshot after
-// seven deltas, and when the sitemap counts fewer pages. If another source reports
-// deletions (ReaderOptions.Deletions), it reads a snapshot only if deltas are
-// missing or not shorter. The Time of a checkpoint is when the oldest collection
-// that was read was generated.
+// A delta contains the changes of its period. Its since is the time of the last change before
+// the period, so that the delta follows what a client read at that time. Deltas do not list
+// deletions. To find them, a reader reads a new snapshot after seven deltas, and when the
+// sitemap counts fewer pages. If another source reports deletions (ReaderOptions.Deletions),
+// it reads a snapshot only if deltas are missing or not shorter. The Time of a checkpoint is
+// the generation time of the oldest collection that was read.
 //
 // # Deviations
 //
-//   - A file cannot contain its own hash. The checksum is that of the file
-//     without the member checksum and its comma. It is written last in
-//     collection. Reading, a checksum with "" or zeros in its place, or of the
-//     pages alone, is accepted too, and [CheckResult] says which it was.
-//     A file without a checksum (PublisherOptions.NoChecksum) has the hash of its
-//     coded bytes as ETag.
-//   - expires promises that a collection stays. One that may have a page which is
-//     gone is withdrawn at once, since the owner may have hidden the page: its URL
-//     answers 410 until then, and 404 where a host has files alone.
-//   - Where the pages are on another origin than the documents, as when somebody
-//     publishes a mirror, there is no sitemap and there are no collections: a
-//     sitemap may name the pages of its own site alone, and readers, ours too,
-//     skip all others.
-//   - Fatal to a file are: what is no JSON of RFC 8259 in UTF-8, a blank line, a
-//     required member of a page that is not there, a second line of metadata,
-//     anything wrong with the first, a name there twice in it, nesting over 64
-//     levels, a line over 100 MB. Nesting, since what is not read cannot be
-//     called valid; the specification has no number.
-//   - A page alone is skipped that the schema refuses otherwise: wrong types,
-//     null included, dates, language tags, URLs that are not of http or https,
-//     empty content, a known name twice, more than 1000 blocks.
-//   - The page stays, without what is at fault, if a block, a source, a caption,
-//     an icon or canonical has a URL that is not of http or https, if a block
-//     has an unknown type, or a heading a level that is clamped. They are
-//     counted. URLs with characters that RFC 3986 does not have are mended.
-//   - Half of a surrogate pair counts as U+FFFD, as most decoders have it.
-//   - Of several lines with one URL all are given, so that the last one counts.
-//   - attributedTo and partOf may be objects with a name, as the text says and
-//     the schema does not.
-//   - The language pattern takes any subtags after a language of two or three
-//     small letters, since its last part takes what those before it do not.
-//   - canonical is read and of no use: the application of deltas knows a page by
-//     its url. It is not written, url being the canonical one.
-//   - Windows of zstd over 8 MiB are refused, as RFC 9659 wants it of the
-//     content coding. Members and frames may be several, frames to be skipped
-//     too; whatever else follows is an error.
-//   - The ratio of 100 to 1 counts for the whole file, and from 1 MiB on. What is
-//     written is not offered in a coding by which it would be more, large or not.
-//   - Seconds have no fraction in pages, and a leap second is the one before.
+//   - A file cannot contain its own hash. The publisher computes the checksum over
+//     the file without the checksum member and its comma, and writes the member
+//     last in collection. The reader also accepts a checksum with "" or zeros in
+//     its place, or of the pages alone; [CheckResult] reports which. A file without
+//     a checksum (PublisherOptions.NoChecksum) has the hash of its coded bytes as
+//     ETag.
+//   - expires promises that a collection remains available. A collection that may
+//     contain a removed page is withdrawn at once, because the owner may have
+//     hidden the page. Its URL returns 410 until then, and 404 on a host that
+//     serves only files.
+//   - If the pages have another origin than the documents, as in a published
+//     mirror, there is no sitemap and there are no collections. A sitemap must list
+//     only pages of its own site, and readers, including this one, skip others.
+//   - These errors are fatal to a file: invalid JSON (RFC 8259) or UTF-8, a blank
+//     line, a page without a required member, a second metadata line, any error
+//     in the first line, a duplicate name in it, nesting over 64 levels, a line
+//     over 100 MB. The specification has no limit for nesting; deeper values are
+//     not parsed, so they cannot be called valid.
+//   - Other violations of the page schema skip only the page: wrong types
+//     including null, dates, language tags, URLs other than http and https, empty
+//     content, duplicate known names, more than 1000 blocks.
+//   - The page remains, without the invalid part, if a block, a source, a caption,
+//     an icon or canonical has a URL other than http or https, or if a block has
+//     an unknown type. A heading level out of range is clamped. All are counted.
+//     URLs with characters outside RFC 3986 are repaired.
+//   - An unpaired surrogate is read as U+FFFD, as in most decoders.
+//   - If several lines have the same URL, all are yielded, so the last one wins.
+//   - attributedTo and partOf may be objects with a name, as in the text of the
+//     specification but not in its schema.
+//   - The language pattern accepts any subtags after a language of two or three
+//     lower-case letters, because its last part matches what the parts before it
+//     do not.
+//   - canonical is parsed and ignored, because Delta Application identifies a page
+//     by its url. It is not written: url is canonical.
+//   - zstd windows over 8 MiB are refused, as RFC 9659 requires of the content
+//     coding. Several gzip members or zstd frames are accepted, including
+//     skippable frames. Any other trailing data is an error.
+//   - The ratio limit of 100 to 1 applies to the whole file, from 1 MiB on. The
+//     publisher omits a coding in which a file would exceed it, at any size.
+//   - Times in pages are in whole seconds. A leap second becomes the second before
+//     it.
 package scp

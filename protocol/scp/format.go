@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	version    = "0.1"           // Collection Metadata, of what is written
+	version    = "0.1"           // version that the publisher writes (Collection Metadata)
 	hashPrefix = "sha256:"       // Checksum Calculation
-	sumMember  = `,"checksum":"` // starts the member that is no part of what is hashed
+	sumMember  = `,"checksum":"` // start of the member that the hash excludes
 	noSum      = "0000000000000000000000000000000000000000000000000000000000000000"
 
 	// Security Considerations, Resource Exhaustion Attacks.
@@ -18,27 +18,26 @@ const (
 	maxLine   = 100_000_000
 	maxBlocks = 1000
 
-	// The specification has no number for how deep a page may nest.
+	// Limit for nesting; the specification has none.
 	maxDepth = 64
-	// A file that is smaller than this when it is decoded is no bomb.
+	// The ratio limit does not apply to smaller decoded files.
 	ratioFloor = 1 << 20
 )
 
-// Metadata is what the first line of a file says (Collection Metadata).
+// Metadata is the first line of a file (Collection Metadata).
 type Metadata struct {
 	ID        string
 	Section   string
 	Type      string    // "snapshot" or "delta"
 	Generated time.Time // UTC
-	Since     time.Time // UTC; zero: a snapshot says none
-	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. It is not written, line leaves space for it
+	Since     time.Time // UTC; zero: absent from a snapshot
+	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. When writing, line reserves space for it.
 	Version   string    // such as "0.1"
 }
 
-// line gives the metadata as it is written, with its line end, and where the 64
-// digits of the checksum belong, which are zeros. The checksum is that of all
-// bytes of the file but the member that holds it (see cutChecksum), since a
-// file cannot contain its own hash. bare leaves the member out; digits is 0 then.
+// line returns the metadata line with its line end, and the position of the 64 digits of the
+// checksum, which are zeros. A file cannot contain its own hash, so the checksum excludes the
+// member that holds it (see cutChecksum). If bare, the member is absent and digits is 0.
 func (m *Metadata) line(bare bool) (b []byte, digits int) {
 	w, end := *m, "}\n"
 	if w.Checksum = hashPrefix + noSum; bare {
@@ -51,7 +50,7 @@ func (m *Metadata) line(bare bool) (b []byte, digits int) {
 	return b, len(b) - len(noSum+`"}`+end)
 }
 
-// cutChecksum gives a line of ours without the member that holds the checksum.
+// cutChecksum removes the checksum member from a line written by line.
 func cutChecksum(line []byte) []byte {
 	at := bytes.LastIndex(line, []byte(sumMember))
 	if at < 0 {
@@ -61,8 +60,7 @@ func cutChecksum(line []byte) []byte {
 	return append(append(make([]byte, 0, len(line)), line[:at]...), line[end:]...)
 }
 
-// page is one line after the first (Page Schema). "" and the zero time are what
-// is absent.
+// page is one line after the first (Page Schema). Absent members are "" and the zero time.
 type page struct {
 	URL         string
 	Title       string
@@ -76,10 +74,10 @@ type page struct {
 	Content     []block
 }
 
-// blockType names the form of a content block.
+// blockType is the type of a content block.
 type blockType string
 
-// The content block types.
+// The content block types, with the members of block that each uses.
 const (
 	textBlock    blockType = "text"    // Text
 	headingBlock blockType = "heading" // Level, Text
@@ -93,7 +91,7 @@ const (
 	audioBlock   blockType = "audio"   // Media
 )
 
-// block is a content block. Which members a type uses stands above.
+// block is a content block. The blockType constants list the members of each type.
 type block struct {
 	Type     blockType
 	Level    int
@@ -108,19 +106,19 @@ type block struct {
 	Media    *media
 }
 
-// media is what a video or an audio says (ActivityStreams 2.0, with extensions).
+// media is a video or an audio (ActivityStreams 2.0, with extensions).
 type media struct {
 	Name         string
-	URL          string   // the form with one URL
-	Sources      []source // the form with several, in place of URL
+	URL          string   // single URL
+	Sources      []source // several URLs, in place of URL
 	Duration     string
-	Width        int // video
-	Height       int // video
+	Width        int // video only
+	Height       int // video only
 	Icon         string
 	Summary      string
-	AttributedTo string    // audio
-	PartOf       string    // audio
-	Captions     []caption // video
+	AttributedTo string    // audio only
+	PartOf       string    // audio only
+	Captions     []caption // video only
 	Chapters     []chapter
 	Transcript   string
 }

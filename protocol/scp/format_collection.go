@@ -14,21 +14,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Collection is a file of SCP: one line of metadata, then a page a line, in any
-// of the codings. It is not safe for concurrent use.
+// Collection is an SCP file: one line of metadata, then one page per line, in any coding. It
+// is not safe for concurrent use.
 type Collection struct {
 	r      io.ReaderAt
 	size   int64
 	coding string
 	limits *OpenOptions
 	meta   Metadata
-	sum    place // of the checksum in the first line
-	plain  int64 // bytes of all of it, decoded, in limits.Scratch; 0 = they are not there
+	sum    place // position of the checksum in the first line
+	plain  int64 // decoded size in limits.Scratch; 0 = not stored
 }
 
-// Open reads the first line of the file of a size, and tells its coding by its
-// first bytes. Errors are [*millrace.FormatError] without the URL, or those of
-// the reader.
+// Open reads the first line of a file of size bytes, and detects its coding by its first
+// bytes. Errors are [*millrace.FormatError] without the URL, or those of the reader.
 func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	c := &Collection{r: r, size: size, limits: o.resolve()}
 	if size > c.limits.MaxFile {
@@ -70,25 +69,24 @@ func (c *Collection) Coding() string { return c.coding }
 
 // CheckResult is the result of [Collection.Verify].
 type CheckResult struct {
-	// Checksum says what the checksum covers, because a file cannot contain its
-	// own hash: "cut" is the file without the member, "empty" and "zeros" are the
-	// file with "" or zeros as the value, "pages-only" is all after the first line.
-	// It is "none" if the file has no checksum, and "bad" if no form matches.
+	// Checksum reports what the checksum covers, because a file cannot contain its own hash:
+	// "cut" is the file without the member, "empty" and "zeros" are the file with "" or zeros
+	// as the value, "pages-only" is all after the first line. It is "none" if the file has no
+	// checksum, and "bad" if no form matches.
 	Checksum string
 	Pages    int   // valid pages
 	Skipped  int   // invalid pages of a valid file
-	Bytes    int64 // of the file when it is decoded
-	Unknown  int   // blocks of types that the specification does not have
-	Dropped  int   // blocks, sources, captions, icons and canonical URLs that are not of http or https
-	Clamped  int   // headings of a level outside 1 to 6
+	Bytes    int64 // decoded size of the file in bytes
+	Unknown  int   // blocks of unknown types
+	Dropped  int   // blocks, sources, captions, icons and canonical URLs that are not http or https
+	Clamped  int   // headings with a level outside 1 to 6
 
-	canonical int // of those that are dropped
+	canonical int // canonical URLs in Dropped
 }
 
-// Verify checks the whole file: coding, limits, checksum and every line. If it
-// returns an error, the result covers the file up to there. Errors are
-// [*millrace.FormatError] without the URL, errors of the underlying reader, or
-// that of the context.
+// Verify checks the whole file: coding, limits, checksum and every line. If it returns an
+// error, the result covers the file up to that point. Errors are [*millrace.FormatError]
+// without the URL, errors of the underlying reader, or the error of the context.
 func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	var v CheckResult
 	sum := sha256.New()
@@ -117,10 +115,10 @@ func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	return v, err
 }
 
-// Pages gives the pages in their order, one at a time. A [*millrace.SkipError] is
-// that of one page, and they go on; any other error ends them. Of several pages
-// of one URL, all are given. Strings of a page share memory with its line: who
-// keeps one for long should clone it.
+// Pages yields the pages in file order, one at a time. A [*millrace.SkipError] concerns one
+// page, and the iteration continues; any other error ends it. Pages yields all pages with the
+// same URL. The strings of a page share memory with its line: clone those that you keep for
+// long.
 func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		on := true
@@ -138,9 +136,9 @@ func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error]
 	}
 }
 
-// read goes through the file, and gives each page to a function that says
-// whether to go on: a page, or why it is skipped. keep: it wants to know what
-// the pages say. What is hashed leaves out the member checksum.
+// read reads the file and calls each for every page, or with the reason why a page is skipped.
+// each reports whether to continue. keep stores the content of pages. The hash excludes the
+// checksum member.
 func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *CheckResult, each func(*page, error) bool) (*parser, error) {
 	p := &parser{limits: c.limits, keep: keep}
 	r, size, coding := c.r, c.size, c.coding
@@ -172,7 +170,7 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Chec
 		}
 		var skipped error
 		if p.skip.reason != "" {
-			p.counts = before // they are those of pages that are taken
+			p.counts = before // do not count skipped pages
 			skipped = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.rule, formatError(l.number, line, p.skip)}}
 		}
 		if !each(&p.page, skipped) {
@@ -186,8 +184,7 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Chec
 	return p, err
 }
 
-// ladder tries the other ways to understand the checksum, from the likeliest to
-// the weakest.
+// ladder tries the other interpretations of the checksum, from the most likely to the weakest.
 func (c *Collection) ladder(ctx context.Context) (string, error) {
 	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
 	values := []string{`""`, `"` + hashPrefix + noSum + `"`}

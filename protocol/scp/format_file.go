@@ -16,24 +16,24 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// OpenOptions bound what is read of a file. The zero value, and nil, stand for
-// the limits of the specification (Resource Exhaustion Attacks).
+// OpenOptions limit the resources to read a file. Zero values, and nil options, are the limits
+// of the specification (Resource Exhaustion Attacks).
 type OpenOptions struct {
 	MaxFile   int64            // bytes of the file; 0 = 50 GB
-	MaxBytes  int64            // bytes when it is decoded; 0 = 500 GB
-	MaxRatio  int64            // how many times larger it may become by that, from 1 MiB on; 0 = 100
+	MaxBytes  int64            // decoded bytes; 0 = 500 GB
+	MaxRatio  int64            // ratio of decoded to coded size, from 1 MiB on; 0 = 100
 	MaxLine   int              // bytes of one page; 0 = 100 MB
 	MaxBlocks int              // blocks of one page; 0 = 1000
-	MaxDepth  int              // arrays and objects inside each other; 0 = 64
+	MaxDepth  int              // nested arrays and objects; 0 = 64
 	PageTime  time.Duration    // to read one page; 0 = 30 seconds
 	Now       func() time.Time // the clock for PageTime; nil = time.Now
 
-	// Scratch is where Verify leaves what it has decoded, up to 1 GiB, so that
-	// Pages need not decode it again; nil = nowhere.
+	// Scratch stores what Verify has decoded, up to 1 GiB, so that Pages need not decode it
+	// again; nil = not stored.
 	Scratch Scratch
 }
 
-// Scratch is room for a file, such as a temporary [os.File].
+// Scratch is storage for a file, such as a temporary [os.File].
 type Scratch interface {
 	io.ReaderAt
 	io.WriterAt
@@ -61,18 +61,17 @@ func (o *OpenOptions) resolve() *OpenOptions {
 }
 
 const (
-	// RFC 9659, section 3, gives the content coding zstd a window of this size.
+	// RFC 9659, section 3, limits the window of the content coding zstd to this size.
 	maxWindow = 8 << 20
-	// maxMetadata is the longest first line. The specification has no limit.
+	// maxMetadata is the maximum length of the first line. The specification has no limit.
 	maxMetadata = 1 << 20
-	// maxScratch bounds what is kept decoded. A file may become a hundred times
-	// as large.
+	// maxScratch limits the stored decoded bytes. A file may be a hundred times as large
+	// decoded.
 	maxScratch = 1 << 30
 )
 
-// The codings of files, by the magic numbers that they start with (Media Type
-// Registration). A zstd file may start with a frame to be skipped (RFC 8878,
-// section 3.1.2).
+// codingOf returns the coding of a file by its magic number (Media Type Registration). A zstd
+// file may start with a skippable frame (RFC 8878, section 3.1.2).
 func codingOf(magic []byte) string {
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x28, 0xB5, 0x2F, 0xFD}),
@@ -84,28 +83,27 @@ func codingOf(magic []byte) string {
 	return ""
 }
 
-// errLine says that a line is over the limit.
+// errLine is the error for a line over the limit.
 var errLine = errors.New("the line is too long")
 
-// errStop is what a function ends the reading of lines with.
+// errStop is the error with which a function stops the reading of lines.
 var errStop = errors.New("no further line is wanted")
 
-// lines reads the lines of a file, by decoding it into its Write.
+// lines splits a file into lines. It decodes the file into its own Write method.
 type lines struct {
 	ctx    context.Context
 	limits *OpenOptions
-	each   func(line []byte) error // gets a line with its line end, which the last one need not have
-	err    error                   // of each, or of a limit
-	begun  []byte                  // of the line that has not ended yet
-	number int64                   // of the line that was given last
-	bytes  int64                   // read so far
-	most   int64                   // that there may be
-	ratio  bool                    // most is that of the ratio
-	copy   io.WriterAt             // of what is read; nil = none, or not all of it
+	each   func(line []byte) error // receives a line with its line end, which the last line may lack
+	err    error                   // error of each, or a limit
+	begun  []byte                  // start of the incomplete line
+	number int64                   // number of the last line
+	bytes  int64                   // bytes decoded so far
+	most   int64                   // maximum of bytes
+	ratio  bool                    // most is the ratio limit
+	copy   io.WriterAt             // copy of the decoded bytes; nil = none, or incomplete
 }
 
-// failing remembers the error of a reader, so that it can be told from that of
-// a decoder.
+// failing stores the error of a reader, to distinguish it from a decoder's.
 type failing struct {
 	r   io.Reader
 	err error
@@ -119,8 +117,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read gives all lines of a file to a function, which may stop it. A line holds until the
-// function returns.
+// read calls each for all lines of a file; each may stop it. A line is valid until each
+// returns.
 func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []byte) error) error {
 	l.each, l.most = each, l.limits.MaxBytes
 	if byRatio := max(ratioFloor, size*l.limits.MaxRatio); coding != "" && byRatio < l.most {
@@ -168,7 +166,7 @@ func (l *lines) decode(in io.Reader, coding string) error {
 	return err
 }
 
-// Write takes what was decoded, and gives the lines that are in it without a copy.
+// Write splits decoded bytes into lines, without copying complete ones.
 func (l *lines) Write(b []byte) (int, error) {
 	if l.err = l.take(b); l.err != nil {
 		return 0, l.err
@@ -210,7 +208,7 @@ func (l *lines) take(b []byte) error {
 	return nil
 }
 
-// begin keeps the beginning of a line, in a buffer that is no larger than a line may be.
+// begin stores the start of a line, in a buffer of at most the maximum line length.
 func (l *lines) begin(b []byte) {
 	if n := len(l.begun) + len(b); n > cap(l.begun) {
 		l.begun = append(make([]byte, 0, max(n, min(2*n, l.limits.MaxLine+2))), l.begun...)
@@ -226,7 +224,7 @@ func (l *lines) give(line []byte) error {
 	return l.each(line)
 }
 
-// keep copies what has been read last. Without room, there is no copy.
+// keep copies the bytes just decoded. If there is no space, it drops the copy.
 func (l *lines) keep(b []byte) {
 	if l.copy == nil {
 		return
@@ -236,7 +234,7 @@ func (l *lines) keep(b []byte) {
 	}
 }
 
-// refused names the line after the last one that was given.
+// refused returns the error for the line after the last one.
 func (l *lines) refused(rule, reason, section string, err error) error {
 	return &ruled{rule, &millrace.FormatError{
 		Protocol: Name, Position: fmt.Sprintf("line %d", l.number+1), Section: section, Reason: reason, Err: err,

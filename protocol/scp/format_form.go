@@ -27,7 +27,7 @@ var (
 				}
 			}
 		},
-		// In UTC, with as much of a second as it has.
+		// in UTC, with fractions of a second
 		func(dst []byte, v *time.Time) []byte {
 			return append(v.UTC().AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
 		},
@@ -35,7 +35,7 @@ var (
 
 	urlForm  = &form[string]{(*parser).url, appendString}
 	linkForm = &form[string]{func(p *parser, v *string) { p.link(v, "blocks/url") }, appendString}
-	// A canonical URL that leads nowhere does not count against the page.
+	// canonicalForm is a canonical URL. An invalid one does not refuse the page.
 	canonicalForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.link(v, "page/canonical"); p.astray {
@@ -48,7 +48,7 @@ var (
 
 	boolForm  = &form[bool]{(*parser).bool, func(dst []byte, v *bool) []byte { return strconv.AppendBool(dst, *v) }}
 	levelForm = &form[int]{(*parser).level, appendInt}
-	// naturalForm is a whole number that is not negative.
+	// naturalForm is a non-negative integer.
 	naturalForm = &form[int]{
 		func(p *parser, v *int) {
 			p.peek()
@@ -79,7 +79,7 @@ var (
 	schemaForm  = &form[[]byte]{(*parser).object, func(dst []byte, v *[]byte) []byte { return append(dst, *v...) }}
 	contentForm = &form[[]block]{(*parser).content, func(dst []byte, v *[]block) []byte { return appendArray(dst, *v, appendBlock) }}
 
-	// imageForm is an Image. If its URL leads nowhere, it is dropped.
+	// imageForm is an Image. An image with an invalid URL is dropped.
 	imageForm = &form[string]{
 		func(p *parser, v *string) {
 			outer := p.astray
@@ -96,8 +96,8 @@ var (
 			return imageObject.write(dst, v)
 		},
 	}
-	// namedForm is a name, or an object that has one, such as a Person, which the text of
-	// the specification allows beside its schema.
+	// namedForm is a name, or an object with a name, such as a Person, which the text of the
+	// specification allows in addition to its schema.
 	namedForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.peek() == '{' {
@@ -118,7 +118,7 @@ func appendInt(dst []byte, v *int) []byte          { return strconv.AppendInt(ds
 
 func appendBlock(dst []byte, b *block) []byte { return kindOf(b.Type).write(dst, b) }
 
-// matching is the form of a string that a function accepts.
+// matching returns the form of a string that satisfies ok.
 func matching(reason string, ok func([]byte) bool) *form[string] {
 	return &form[string]{
 		func(p *parser, v *string) {
@@ -133,7 +133,7 @@ func matching(reason string, ok func([]byte) bool) *form[string] {
 	}
 }
 
-// is is the form of a string that says only one thing.
+// is returns the form of a string with one allowed value.
 func is(value string) *form[string] {
 	return &form[string]{
 		func(p *parser, _ *string) {
@@ -145,8 +145,8 @@ func is(value string) *form[string] {
 	}
 }
 
-// sources is where a video or an audio is: one URL, or several with their media types.
-// If none leads anywhere, the block does not.
+// sources reads the location of a video or an audio: one URL, or several with their media
+// types. If no URL is valid, the block is dropped.
 func sources(o *object[source]) *form[media] {
 	return &form[media]{
 		func(p *parser, m *media) {
@@ -171,7 +171,7 @@ func sources(o *object[source]) *form[media] {
 	}
 }
 
-// token reads a string, or refuses the page and goes past what is there instead.
+// token reads a string. If the next value is not one, it refuses the page and skips the value.
 func (p *parser) token() (s span, ok bool) {
 	if p.peek() == '"' {
 		return p.quoted()
@@ -180,7 +180,7 @@ func (p *parser) token() (s span, ok bool) {
 	return s, false
 }
 
-// wrong refuses the page for a value that is not of its type, and reads it.
+// wrong refuses the page for a value of the wrong type, and skips the value.
 func (p *parser) wrong(want string) {
 	p.refuse(p.pos, "want "+want)
 	p.value()
@@ -195,7 +195,7 @@ func (p *parser) str() string {
 
 func (p *parser) ignore() { p.value() }
 
-// url reads the URL of the page.
+// url reads the page's URL.
 func (p *parser) url(v *string) {
 	s, ok := p.token()
 	if !ok {
@@ -217,14 +217,14 @@ func (p *parser) url(v *string) {
 	*v = u
 }
 
-// link reads the URL of something in a page; astray: it is none of http or https. A rule
-// wants it to be one as it stands.
+// link reads the URL of a part of a page, and sets astray if it is not http or https. It
+// reports a URL that must be repaired under rule.
 func (p *parser) link(v *string, rule string) {
 	p.has(rule)
 	*v = ""
 	s, ok := p.token()
 	if !ok {
-		return // the page is refused
+		return // refused
 	}
 	if raw := p.bytes(s); isURI(raw) && isWeb(raw) {
 		*v = p.string(s)
@@ -247,7 +247,7 @@ func (p *parser) bool(v *bool) {
 	}
 }
 
-// level reads the level of a heading, and takes the nearest for one outside of 1 to 6.
+// level reads the level of a heading, clamped to 1 to 6.
 func (p *parser) level(v *int) {
 	p.has("blocks/heading-level")
 	p.peek()
@@ -259,8 +259,8 @@ func (p *parser) level(v *int) {
 	}
 }
 
-// whole reads a whole number; what is beyond maxInt either way becomes that. Not
-// ok: the page is refused.
+// whole reads an integer, clamped to maxInt in both directions. If ok is false, the page is
+// refused.
 func (p *parser) whole() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {
@@ -279,7 +279,7 @@ func (p *parser) whole() (n int, ok bool) {
 		p.refuse(at, "want a whole number")
 		return 0, false
 	}
-	f, _ := strconv.ParseFloat(string(b), 64) // out of range, it is infinite
+	f, _ := strconv.ParseFloat(string(b), 64) // infinite if out of range
 	return int(min(max(f, -maxInt), maxInt)), true
 }
 
@@ -295,7 +295,7 @@ func (p *parser) strings(v *[]string) {
 	*v = append([]string(nil), p.strs...)
 }
 
-// object reads an object, and keeps its JSON.
+// object reads an object and stores its JSON.
 func (p *parser) object(v *[]byte) {
 	if p.peek() != '{' {
 		p.wrong("an object")

@@ -10,19 +10,18 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// place is where the member checksum stands in the first line: all of it with
-// the comma that goes with it, and its value with the quotes. Zero: it is not
-// there.
+// place is the position of the checksum member in the first line: from and to include the
+// comma that belongs to it, value and end its quotes. The zero value means absent.
 type place struct{ from, to, value, end int }
 
-// Sections of the specification that errors name.
+// Sections of the specification, for errors.
 const (
 	metaSectionName = "Collection Metadata Schema"
 	sectionVersion  = "Version Compatibility"
 	sectionLimits   = "Resource Exhaustion Attacks"
 )
 
-// parseMetadata reads the first line. Whatever is wrong with it is fatal.
+// parseMetadata parses the first line. Any error is fatal.
 func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
 	keep := p.keep
 	p.keep = true
@@ -50,7 +49,7 @@ func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
 
 const byteOrderMark = "\uFEFF"
 
-// requireAll refuses a line for each member that an object lacks.
+// requireAll reports each member that an object lacks.
 func requireAll[T any](p *parser, at int, o *object[T], seen uint32) {
 	for _, m := range o.missing(seen) {
 		p.missing(at, m.name, cmp.Or(m.rule, p.rule))
@@ -61,7 +60,7 @@ func (p *parser) missing(at int, name, rule string) {
 	p.note(issue{at: at, member: name, rule: rule, section: p.section, reason: missingReason})
 }
 
-// collection reads the metadata, which a delta needs since in.
+// collection reads the metadata. A delta requires since.
 func (p *parser) collection(m *Metadata) {
 	if p.peek() != '{' {
 		p.wrong("an object")
@@ -76,8 +75,8 @@ func (p *parser) collection(m *Metadata) {
 	}
 }
 
-// checksum reads the value of the checksum, and finds where the member is: if it is the
-// first, the comma after it goes with it.
+// checksum reads the value of the checksum and records the position of the member. If it is
+// the first member, the comma after it belongs to it.
 func (p *parser) checksum(v *string) {
 	before := p.before
 	p.peek()
@@ -104,8 +103,8 @@ func (p *parser) checksum(v *string) {
 	}
 }
 
-// supported reports whether the version is one that can be read: the major one
-// is 0, whatever the minor one (Version Compatibility).
+// supported reports whether the version is supported: major version 0, any minor version
+// (Version Compatibility).
 func (p *parser) supported(m *Metadata) bool {
 	major, _, _ := strings.Cut(m.Version, ".")
 	if strings.Trim(major, "0") != "" {
@@ -117,7 +116,7 @@ func (p *parser) supported(m *Metadata) bool {
 	return true
 }
 
-// formatError says what is wrong with a line.
+// formatError returns the error for an issue in a line.
 func formatError(number int64, line []byte, i issue) *millrace.FormatError {
 	pointer := jsonio.Pointer(line, i.at)
 	if i.member != "" {

@@ -6,28 +6,28 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// object is the schema of a JSON object that is read into a T. The parser, the writer
-// and the checker all follow it.
+// object is the schema of a JSON object that is parsed into a T. The parser, the writer and
+// the checker all use it.
 type object[T any] struct {
-	rule    string // of the checker, which members without a rule of their own break
-	says    string // the sentence of that rule
+	rule    string // default checker rule of the members
+	says    string // sentence of that rule
 	members []member[T]
-	needs   uint32 // bits of the members that are required
+	needs   uint32 // bits of the required members
 }
 
 // member is a member of an object. Its name is in key.
 type member[T any] struct {
 	name  string
-	key   string // with its comma and its colon, as it is written
-	needs bool   // it is required
-	rule  string // of the checker; "" = that of the object
-	says  string // the sentence of that rule
+	key   string // name as written, with comma and colon
+	needs bool   // required
+	rule  string // checker rule; "" = that of the object
+	says  string // sentence of that rule
 	read  func(p *parser, to *T)
-	text  func(to *T) *string // in place of read, for any string
+	text  func(to *T) *string // in place of read, for a string without restrictions
 	write func(dst []byte, from *T) []byte
 }
 
-// form is how values of one type are read, judged and written.
+// form defines how values of one type are read, validated and written.
 type form[V any] struct {
 	read  func(p *parser, v *V)
 	write func(dst []byte, v *V) []byte
@@ -43,7 +43,7 @@ func objectOf[T any](rule, says string, members ...member[T]) *object[T] {
 	return o
 }
 
-// may is an optional member. It is not written if it is empty.
+// may returns an optional member. An empty one is not written.
 func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	m := member[T]{
 		name: name, key: `,"` + name + `":`,
@@ -56,25 +56,25 @@ func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	return m
 }
 
-// need is a required member.
+// need returns a required member.
 func need[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	m := may(name, f, at)
 	m.needs = true
 	return m
 }
 
-// read is a member that is judged by a function and never written.
+// read returns a member that f validates and that is never written.
 func read[T any](name string, f func(p *parser)) member[T] {
 	return member[T]{name: name, key: `,"` + name + `":`, read: func(p *parser, _ *T) { f(p) }}
 }
 
-// by gives the member a rule of the checker.
+// by sets the checker rule of the member.
 func (m member[T]) by(rule, says string) member[T] {
 	m.rule, m.says = rule, says
 	return m
 }
 
-// rules gives the rules of the members.
+// rules yields the rules of the members.
 func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	for i := range o.members {
 		if m := &o.members[i]; m.rule != "" && !yield(m.rule, m.says) {
@@ -83,11 +83,11 @@ func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	}
 }
 
-// ahead goes to the value of the next member if its name stands there as the schema has
-// it, without spaces and escapes, and gives its index, else -1. That is how it nearly
-// always is, and much faster than reading the name.
+// ahead moves to the value of the next member and returns the member's index. It returns -1
+// unless the name is the expected one, without spaces and escapes. That is the usual case, and
+// much faster than parsing the name.
 func (o *object[T]) ahead(p *parser, first bool, next int) int {
-	skip := 0 // of the comma
+	skip := 0 // length of the comma
 	if first {
 		skip = 1
 	}
@@ -105,8 +105,8 @@ func (o *object[T]) ahead(p *parser, first bool, next int) int {
 	return -1
 }
 
-// find gives the index of a member, -1 if the schema does not have it. Members nearly
-// always stand in the order of the schema, so that the one at next is likely.
+// find returns the index of a member, -1 if the schema does not define it. Members usually
+// have the order of the schema, so it tries next first.
 func (o *object[T]) find(name []byte, next int) int {
 	for i := next; i < len(o.members); i++ {
 		if o.members[i].name == string(name) {
@@ -121,7 +121,8 @@ func (o *object[T]) find(name []byte, next int) int {
 	return -1
 }
 
-// read reads a whole object, and refuses the page if it is none or lacks a member.
+// read reads a whole object. It refuses the page if the value is not an object or lacks a
+// member.
 func (o *object[T]) read(p *parser, to *T) {
 	if p.peek() != '{' {
 		p.wrong("an object")
@@ -132,14 +133,14 @@ func (o *object[T]) read(p *parser, to *T) {
 	o.finish(p, at, o.rest(p, to, true, 0))
 }
 
-// finish refuses the page if the object at a byte lacks a member.
+// finish refuses the page if the object at position at lacks a required member.
 func (o *object[T]) finish(p *parser, at int, seen uint32) {
 	if missing := o.missing(seen); !p.failed && missing != nil {
 		p.refuse(at, "it has no "+missing[0].name)
 	}
 }
 
-// missing gives the required members that were not seen.
+// missing returns the required members that are not in seen.
 func (o *object[T]) missing(seen uint32) (out []*member[T]) {
 	for i := range o.members {
 		if o.needs&^seen&(1<<i) != 0 {
@@ -149,8 +150,8 @@ func (o *object[T]) missing(seen uint32) (out []*member[T]) {
 	return out
 }
 
-// rest reads the members of an object that is open, to its end, and gives those that
-// it has; first: none has been read yet.
+// rest reads the members of an open object to its end, and returns those that it has. first
+// reports that no member has been read.
 func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 	p.depth++
 	rule, next, end := p.rule, bits.TrailingZeros32(^seen), 0
@@ -208,11 +209,11 @@ func (o *object[T]) write(dst []byte, from *T) []byte {
 			dst = dst[:start]
 		}
 	}
-	dst[at] = '{' // in place of a comma
+	dst[at] = '{' // replaces a comma
 	return append(dst, '}')
 }
 
-// isEmpty reports whether JSON says nothing.
+// isEmpty reports whether a JSON value is empty.
 func isEmpty(b []byte) bool {
 	switch string(b) {
 	case "", `""`, "0", "[]", `"0001-01-01T00:00:00Z"`:
@@ -221,7 +222,7 @@ func isEmpty(b []byte) bool {
 	return false
 }
 
-// listOf is the form of an array of objects.
+// listOf returns the form of an array of objects.
 func listOf[E any](o *object[E]) *form[[]E] {
 	return &form[[]E]{
 		func(p *parser, v *[]E) { readElements(p, o, v) },
@@ -229,8 +230,8 @@ func listOf[E any](o *object[E]) *form[[]E] {
 	}
 }
 
-// readElements reads an array of objects, and drops those with a URL that leads nowhere. It
-// gives how many there are and how many stay; all is -1 if there is no array.
+// readElements reads an array of objects, and drops those with an invalid URL. It returns the
+// number of all elements and of those that remain; all is -1 if the value is not an array.
 func readElements[E any](p *parser, o *object[E], v *[]E) (all, good int) {
 	*v = nil
 	outer := p.astray

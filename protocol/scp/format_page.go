@@ -2,9 +2,8 @@ package scp
 
 import "bytes"
 
-// parsePage reads a line into p.page, whose content holds until the next. It
-// gives false for what is fatal to the file (p.fatal); what the page alone is
-// refused for is in p.skip.
+// parsePage parses a line into p.page, which is valid until the next call. It returns false if
+// the error is fatal to the file (p.fatal); p.skip is an error that refuses only the page.
 func (p *parser) parsePage(line []byte) bool {
 	p.reset(line, "Page Object Schema", "format/json-lines")
 	p.page = page{Content: p.page.Content[:0]}
@@ -29,7 +28,7 @@ func (p *parser) parsePage(line []byte) bool {
 
 const missingReason = "the member is required"
 
-// content reads the blocks of the page, of which it keeps those that are known.
+// content reads the blocks of the page and stores those of known types.
 func (p *parser) content(*[]block) {
 	p.peek()
 	at, n, rule := p.pos, 0, p.rule
@@ -49,8 +48,8 @@ func (p *parser) content(*[]block) {
 	}
 }
 
-// readBlock reads one content block. What its members mean depends on its type,
-// which nearly always comes first; else the block is gone through for it.
+// readBlock reads one content block. Its type defines the other members. The type is usually
+// the first member; otherwise readBlock scans the block for it.
 func (p *parser) readBlock() {
 	p.rule = "blocks/type"
 	p.has(p.rule)
@@ -101,8 +100,8 @@ func (p *parser) readBlock() {
 	p.page.Content = p.page.Content[:n]
 }
 
-// blockKind finds the type of a block, nil if it has none, and goes to the members after
-// it, or to the first one.
+// blockKind returns the type of a block, nil if it has none. It moves to the members after the
+// type, or to the first member.
 func (p *parser) blockKind() (k *blockKind, first bool) {
 	for _, k := range blockKinds {
 		if bytes.HasPrefix(p.data[p.pos:], k.start) {
@@ -128,5 +127,5 @@ func (p *parser) blockKind() (k *blockKind, first bool) {
 	return k, true
 }
 
-// appendPage appends the line of a page, with its line end.
+// appendPage appends the line of a page and its line end.
 func appendPage(dst []byte, w *page) []byte { return append(pageObject.write(dst, w), '\n') }

@@ -10,35 +10,34 @@ import (
 	"unicode/utf8"
 )
 
-// parser reads one line of JSON after the other (RFC 8259), by hand, because a
-// collection is as large as a site. Half of a surrogate pair counts as U+FFFD,
-// as in most decoders; bytes that are not UTF-8 are an error.
+// parser parses lines of JSON (RFC 8259). It is handwritten for speed, because a collection is
+// as large as a site. It reads an unpaired surrogate as U+FFFD, as most decoders do; invalid
+// UTF-8 is an error.
 //
-// Its methods stop at the first thing that is no JSON, which is fatal to the
-// file; what only one page is refused for is noted in skip, and reading goes
-// on.
+// Its methods stop at the first invalid JSON, which is fatal to the file. An error that
+// refuses only one page is recorded in skip, and parsing continues.
 type parser struct {
 	data []byte
 	pos  int
-	keep bool   // what is read is wanted, not only whether it is right
-	text string // data, once; strings without escapes are parts of it
-	buf  []byte // of names and the like with escapes
+	keep bool   // store values; otherwise only validate them
+	text string // data as a string; strings without escapes are parts of it
+	buf  []byte // unescaped names and values
 
 	failed  bool
 	fatal   issue
 	skip    issue
-	section string      // of the schema that is followed
-	broken  string      // the rule that a line breaks which is no JSON
-	rule    string      // that what is read now breaks if it is not as the schema says
-	report  *lineReport // of the checker; nil = not a check
+	section string      // section of the current schema
+	broken  string      // rule that invalid JSON violates
+	rule    string      // rule that the current value violates if it does not match the schema
+	report  *lineReport // for the checker; nil = not a check
 
 	limits *OpenOptions
-	values int       // since the clock was last looked at
-	until  time.Time // of this line; zero: it has not taken long
-	depth  int       // arrays and objects that are open
-	before int       // where the member before this one ends; 0: it is the first
-	spaced bool      // there was white space between two tokens
-	astray bool      // a URL leads nowhere, so that what it is in is dropped
+	values int       // values since the last reading of the clock
+	until  time.Time // deadline of this line; zero: not yet set
+	depth  int       // open arrays and objects
+	before int       // end of the previous member; 0: this is the first
+	spaced bool      // white space precedes or follows a token
+	astray bool      // a URL is invalid; its parent is dropped
 
 	page   page
 	media  media
@@ -47,50 +46,50 @@ type parser struct {
 	counts counts
 }
 
-// issue is what is wrong with a line. The zero value is nothing.
+// issue is an error in a line. The zero value is no error.
 type issue struct {
-	at      int    // the byte in the line
-	member  string // that is missing in the object at that byte
-	rule    string // that it breaks
+	at      int    // byte offset in the line
+	member  string // missing member of the object at that offset
+	rule    string // violated rule
 	section string
 	reason  string
 }
 
-// lineReport is what a checker learns of a line beside its page.
+// lineReport contains what a checker needs to know about a line in addition to its page.
 type lineReport struct {
-	about  map[string]bool // rules that the line has something about
-	issues []issue         // all that the page is refused for
-	odd    []issue         // what it is taken in spite of, with its rule
+	about  map[string]bool // rules that apply to the line
+	issues []issue         // errors that refuse the page
+	odd    []issue         // tolerated errors, with their rules
 }
 
-// maxIssues is how many issues of one line a report has.
+// maxIssues is the maximum number of issues per line in a report.
 const maxIssues = 20
 
-// has notes that the line has something that a rule is about.
+// has records that a rule applies to the line.
 func (p *parser) has(rule string) {
 	if p.report != nil {
 		p.report.about[rule] = true
 	}
 }
 
-// odd notes what breaks a rule, while the page is taken.
+// odd records a violation that does not refuse the page.
 func (p *parser) odd(at int, rule, reason string) {
 	if p.report != nil && len(p.report.odd) < maxIssues {
 		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: p.section, reason: reason})
 	}
 }
 
-// counts are the oddities that a file is read in spite of.
+// counts are the tolerated errors of a file.
 type counts struct {
-	unknown   int // blocks of a type that is not known
-	dropped   int // blocks, sources, captions and icons that lead nowhere
-	canonical int // canonical URLs that lead nowhere
-	clamped   int // headings of a level outside 1 to 6
+	unknown   int // blocks of unknown types
+	dropped   int // blocks, sources, captions and icons with invalid URLs
+	canonical int // invalid canonical URLs
+	clamped   int // headings with a level outside 1 to 6
 }
 
-const everyValues = 1024 // how often the clock is looked at
+const everyValues = 1024 // values between two readings of the clock
 
-// reset starts a line of a schema.
+// reset prepares the parser for a new line.
 func (p *parser) reset(line []byte, section, broken string) {
 	p.data, p.pos, p.text = line, 0, ""
 	if p.keep {
@@ -101,7 +100,7 @@ func (p *parser) reset(line []byte, section, broken string) {
 	p.values, p.until, p.depth, p.astray = 0, time.Time{}, 0, false
 }
 
-// fail notes what is fatal, and gives false.
+// fail records a fatal error and returns false.
 func (p *parser) fail(i issue) bool {
 	if !p.failed {
 		p.failed, p.fatal = true, i
@@ -113,7 +112,7 @@ func (p *parser) syntax(at int, reason string) bool {
 	return p.fail(issue{at: at, rule: p.broken, section: "Error Handling", reason: reason})
 }
 
-// refuse notes why the page of the line is not taken.
+// refuse records why the page of the line is refused.
 func (p *parser) refuse(at int, reason string) {
 	p.note(issue{at: at, rule: p.rule, section: p.section, reason: reason})
 }
@@ -127,7 +126,7 @@ func (p *parser) note(i issue) {
 	}
 }
 
-// open reads the bracket that starts the object of a line.
+// open reads the opening bracket of the object in a line.
 func (p *parser) open() bool {
 	if p.peek() != '{' {
 		if p.value() && p.end() {
@@ -139,7 +138,7 @@ func (p *parser) open() bool {
 	return true
 }
 
-// peek gives the first byte of the next token, 0 at the end.
+// peek returns the first byte of the next token, 0 at the end.
 func (p *parser) peek() byte {
 	for p.pos < len(p.data) {
 		switch c := p.data[p.pos]; c {
@@ -153,7 +152,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// end reports whether nothing but white space is left.
+// end reports whether only white space is left.
 func (p *parser) end() bool {
 	if p.peek() != 0 || p.pos < len(p.data) {
 		return p.syntax(p.pos, "there is data after the value")
@@ -161,7 +160,7 @@ func (p *parser) end() bool {
 	return true
 }
 
-// span is a string in the line: its bytes without the quotes.
+// span is the position of a string in the line, without its quotes.
 type span struct {
 	from, to int
 	escaped  bool
@@ -169,16 +168,15 @@ type span struct {
 
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// marks sets the highest bit of the first byte of eight that ends a run of plain
-// bytes in a string, and perhaps of some after it: a quote, a backslash or a
-// control character. In each term a borrow can only mark a byte after one that
-// is marked rightly; bytes that are not ASCII are never marked.
+// marks returns a word with the highest bit set in the first byte of w that ends a run of
+// plain bytes: a quote, a backslash or a control character. Later bytes may be marked wrongly:
+// a borrow can only mark a byte after a correctly marked one. Bytes that are not ASCII are
+// never marked.
 func marks(w uint64) uint64 {
 	return ((w - ' '*ones) | (w ^ '"'*ones - ones) | (w ^ '\\'*ones - ones)) &^ w & highs
 }
 
-// quoted reads a string. It looks at sixteen bytes at a time for what ends a run
-// of plain bytes.
+// quoted reads a string. It scans sixteen bytes at a time for the end of a run of plain bytes.
 func (p *parser) quoted() (s span, ok bool) {
 	data, i := p.data, p.pos+1
 	s.from = i
@@ -225,7 +223,7 @@ func (p *parser) quoted() (s span, ok bool) {
 	}
 }
 
-// escape gives the length of the escape that b starts with, 0 if it is none.
+// escape returns the length of the escape at the start of b, 0 if it is invalid.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -241,7 +239,7 @@ func escape(b []byte) int {
 	return 0
 }
 
-// unit reads "\uXXXX".
+// unit parses "\uXXXX".
 func unit[T string | []byte](b T) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
@@ -261,7 +259,7 @@ func unit[T string | []byte](b T) (r rune, ok bool) {
 	return r, true
 }
 
-// bytes gives what a string says; it holds until the next call.
+// bytes returns the unescaped string. It is valid until the next call.
 func (p *parser) bytes(s span) []byte {
 	b := p.data[s.from:s.to]
 	if !s.escaped {
@@ -280,7 +278,7 @@ func (p *parser) bytes(s span) []byte {
 	}
 }
 
-// string gives what a string says if it is wanted.
+// string returns the unescaped string, "" unless values are stored.
 func (p *parser) string(s span) string {
 	switch {
 	case !p.keep:
@@ -304,7 +302,7 @@ func (p *parser) string(s span) string {
 	}
 }
 
-// unescape gives what the escape that b starts with stands for, and its length.
+// unescape decodes the escape at the start of b and returns its length.
 func unescape[T string | []byte](b T) (r rune, n int) {
 	switch c := b[1]; c {
 	case 'b':
@@ -332,8 +330,8 @@ func unescape[T string | []byte](b T) (r rune, n int) {
 	}
 }
 
-// member goes on to the next member of an object, which is open: first tells
-// that none has been read yet. It gives false at the end and on an error.
+// member moves to the next member of an open object. first reports that no member has been
+// read. It returns false at the end and on an error.
 func (p *parser) member(first bool) (name []byte, more bool) {
 	c := p.peek()
 	switch {
@@ -361,12 +359,11 @@ func (p *parser) member(first bool) (name []byte, more bool) {
 	return p.bytes(s), true
 }
 
-// element goes on to the next element of an array, as member does.
+// element moves to the next element of an array, like member.
 func (p *parser) element(first bool) (more bool) {
 	c := p.peek()
 	switch {
 	case c == ']':
-		// After a comma this is no value, and found out where one is read.
 		p.pos++
 		return false
 	case first:
@@ -381,8 +378,8 @@ func (p *parser) element(first bool) (more bool) {
 	return true
 }
 
-// array parses an array and calls each for every element. It reports whether it
-// has parsed a complete array.
+// array parses an array and calls each for every element. It reports whether the array is
+// complete.
 func (p *parser) array(each func()) bool {
 	if p.peek() != '[' {
 		p.wrong("an array")
@@ -406,7 +403,7 @@ func (p *parser) expected(what string) bool {
 	return p.syntax(p.pos, "here should be "+what)
 }
 
-// value reads any value and forgets it.
+// value reads and discards any value.
 func (p *parser) value() bool {
 	if p.late() {
 		return false
@@ -455,7 +452,7 @@ func (p *parser) literal(s string) bool {
 	return true
 }
 
-// number reads a number and gives its bytes.
+// number reads a number and returns its bytes.
 func (p *parser) number() (b []byte, ok bool) {
 	data, i := p.data, p.pos
 	digits := func() bool {
@@ -490,8 +487,8 @@ func (p *parser) number() (b []byte, ok bool) {
 	return b, true
 }
 
-// late counts a value, and reports whether the page has taken longer than it may, which
-// is fatal, since the rest of the line is then not known to be JSON.
+// late counts a value and reports whether the page has exceeded its time limit. That is fatal,
+// because the rest of the line may be invalid JSON.
 func (p *parser) late() bool {
 	if p.values++; p.values < everyValues {
 		return false
@@ -504,7 +501,7 @@ func (p *parser) late() bool {
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }
 
-// limit fails for a reason that the specification has no number for.
+// limit fails at a limit that the specification does not define.
 func (p *parser) limit(reason string) bool {
 	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

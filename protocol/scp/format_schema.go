@@ -2,9 +2,9 @@ package scp
 
 import "time"
 
-// The schemas of all objects of SCP, in the order in which the specification's examples
-// have their members (Collection Metadata Schema, Page Object Schema). The parser, the
-// writer and the rules of the checker follow them.
+// The schemas of all SCP objects, with members in the order of the specification's examples
+// (Collection Metadata Schema, Page Object Schema). The parser, the writer and the checker
+// rules use them.
 
 var lineObject = objectOf("format/first-line", "",
 	need("collection", &form[Metadata]{read: (*parser).collection}, func(m *Metadata) *Metadata { return m }))
@@ -46,7 +46,7 @@ var pageObject = objectOf("format/pages", "",
 		by("page/schema", "schema is an object."),
 	need("content", contentForm, func(w *page) *[]block { return &w.Content }).
 		by("page/content", "content is an array of at least one block."),
-	read[page]("collection", (*parser).ignore)) // of a line of metadata
+	read[page]("collection", (*parser).ignore)) // a metadata line has it
 
 var blockKinds = []*blockKind{
 	blockOf(textBlock, "A text block has text.",
@@ -96,18 +96,18 @@ var blockKinds = []*blockKind{
 		mediaTranscript),
 }
 
-// blockKind is the schema of the blocks of one type.
+// blockKind is the schema of one block type.
 type blockKind struct {
 	name  blockType
-	start []byte // of a block, as it nearly always is
+	start []byte // usual start of a block
 	*object[block]
 }
 
-// anyBlock is that of the types that the specification does not have.
+// anyBlock is the schema of unknown block types.
 var anyBlock = blockOf("", "")
 
 func blockOf(name blockType, says string, members ...member[block]) *blockKind {
-	first := read[block]("type", (*parser).ignore) // it has been read
+	first := read[block]("type", (*parser).ignore) // already read
 	first.needs = true
 	first.write = func(dst []byte, _ *block) []byte { return append(append(append(dst, '"'), name...), '"') }
 	return &blockKind{name, []byte(`{"type":"` + string(name) + `"`), objectOf("blocks/"+string(name), says, append([]member[block]{first}, members...)...)}
@@ -126,7 +126,7 @@ func blockText(b *block) *string { return &b.Text }
 func blockURL(b *block) *string  { return &b.URL }
 func blockMedia(b *block) *media { return b.Media }
 
-// Members of both videos and audios.
+// Members of videos and audios.
 var (
 	mediaTitle    = need("name", textForm, func(b *block) *string { return &b.Media.Name })
 	mediaDuration = may("duration", durationForm, func(b *block) *string { return &b.Media.Duration }).
@@ -139,7 +139,7 @@ var (
 	mediaTranscript = may("transcript", textForm, func(b *block) *string { return &b.Media.Transcript })
 )
 
-// The objects in blocks. They break the rule of what they are in.
+// Objects in blocks. Their violations count under the rule of the block.
 var (
 	audioSource = objectOf("", "",
 		need("href", linkForm, func(s *source) *string { return &s.Href }),

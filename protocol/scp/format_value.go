@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// isLanguage is the pattern of language, which is this, since its optional
-// parts are cases of its last: ^[a-z]{2,3}(-[0-9A-Za-z]+)*$.
+// isLanguage matches ^[a-z]{2,3}(-[0-9A-Za-z]+)*$. The schema's pattern is equivalent, because
+// its optional parts are cases of its last part.
 func isLanguage[T string | []byte](s T) bool {
 	i := 0
 	for i < len(s) && 'a' <= s[i] && s[i] <= 'z' {
@@ -36,7 +36,7 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// isName is the pattern of id and section: ^[a-zA-Z0-9-_]+$.
+// isName matches the pattern of id and section: ^[a-zA-Z0-9-_]+$.
 func isName[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if !isAlnum(s[i]) && s[i] != '-' && s[i] != '_' {
@@ -46,8 +46,7 @@ func isName[T string | []byte](s T) bool {
 	return len(s) > 0
 }
 
-// isDuration is the pattern of duration:
-// ^PT(?=.*[HMS])(\d+H)?(\d+M)?(\d+(\.\d+)?S)?$.
+// isDuration matches the pattern of duration: ^PT(?=.*[HMS])(\d+H)?(\d+M)?(\d+(\.\d+)?S)?$.
 func isDuration[T string | []byte](s T) bool {
 	if len(s) < 4 || s[0] != 'P' || s[1] != 'T' {
 		return false
@@ -77,7 +76,7 @@ func isVersion(s string) bool {
 
 func isDigits(s string) bool { return s != "" && digits(s, 0) == len(s) }
 
-// digits gives where the digits that start at i end.
+// digits returns the end of the digits that start at i.
 func digits[T string | []byte](s T, i int) int {
 	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
 		i++
@@ -85,8 +84,7 @@ func digits[T string | []byte](s T, i int) int {
 	return i
 }
 
-// isURI reports whether s has only characters of RFC 3986, and escapes that are
-// some.
+// isURI reports whether s contains only characters and valid escapes of RFC 3986.
 func isURI[T string | []byte](s T) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -108,13 +106,13 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// isWeb reports whether s starts like a URL of http or https, with a host.
+// isWeb reports whether s starts with http:// or https:// and a host.
 func isWeb[T string | []byte](s T) bool {
 	n := schemeLen(s)
 	return n > 0 && len(s) > n && s[n] != '/' && s[n] != '?' && s[n] != '#' && s[n] != ':' && s[n] != '@'
 }
 
-// schemeLen gives the length of "http://" or "https://" in any case, else 0.
+// schemeLen returns the length of "http://" or "https://" in any case, else 0.
 func schemeLen[T string | []byte](s T) int {
 	const scheme = "https"
 	i := 0
@@ -127,8 +125,7 @@ func schemeLen[T string | []byte](s T) int {
 	return i + 3
 }
 
-// parseTime reads a date-time of RFC 3339. A leap second becomes the second
-// before it.
+// parseTime parses a date-time of RFC 3339. A leap second becomes the second before it.
 func parseTime(s []byte) (t time.Time, ok bool) {
 	leap := len(s) > 19 && string(s[17:19]) == "60"
 	if leap || bytes.ContainsAny(s, "tz") {
@@ -137,7 +134,7 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	if leap {
 		copy(s[17:], "59")
 	}
-	// The library takes hours of one digit and fractions after a comma.
+	// The time package accepts one-digit hours and fractions after a comma.
 	if len(s) < 20 || s[12] == ':' || s[19] == ',' || t.UnmarshalText(s) != nil {
 		return time.Time{}, false
 	}
@@ -145,8 +142,7 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	return t, !leap || t.Hour() == 23 && t.Minute() == 59
 }
 
-// isWhole reports whether a JSON number has no fraction: "1.0" and "10e-1" are
-// whole.
+// isWhole reports whether a JSON number is an integer: "1.0" and "10e-1" are.
 func isWhole(b []byte) bool {
 	mantissa, exp, _ := bytes.Cut(bytes.ToLower(bytes.TrimPrefix(b, []byte("-"))), []byte("e"))
 	digits, fraction, _ := bytes.Cut(mantissa, []byte("."))
@@ -156,7 +152,7 @@ func isWhole(b []byte) bool {
 		return true // zero
 	}
 	e, err := strconv.Atoi(string(exp))
-	if len(exp) > 0 && err != nil { // an exponent that is out of all ranges
+	if len(exp) > 0 && err != nil { // exponent out of range
 		return exp[0] != '-'
 	}
 	return len(fraction)-e <= zeros

@@ -8,11 +8,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Name is the protocol's name everywhere: on the command line, of its tags, in
-// its errors and rule ids.
+// Name is the protocol's name, as on the command line, in tags, errors and rule IDs.
 const Name = "scp"
 
-// Protocol describes this protocol.
+// Protocol returns the description of SCP.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,

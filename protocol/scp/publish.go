@@ -14,40 +14,40 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// PublisherOptions are SCP's own options. The zero value works.
+// PublisherOptions are the options specific to SCP. The zero value works.
 type PublisherOptions struct {
-	// Sections are prefixes of paths. Each part of the site below one has
-	// collections of its own; nil = the first segments of paths.
+	// Sections lists path prefixes. The pages below each prefix have their own collections;
+	// nil = the first path segments.
 	Sections []string
-	// UpdateFrequency is how often collections are made, as they declare: hourly,
-	// daily, weekly or monthly; "" = as often as the site changes.
+	// UpdateFrequency is how often collections are generated, and the declared frequency:
+	// hourly, daily, weekly or monthly; "" = as often as the site changes.
 	UpdateFrequency string
-	// FilesURL is where collections are fetched from, such as a CDN: absolute,
-	// without "/" at its end; "" = the endpoint base.
+	// FilesURL is the base URL of collections, such as a CDN: absolute, without a trailing
+	// "/"; "" = the endpoint base.
 	FilesURL string
-	// NoChecksum: collections have no checksum in their metadata.
+	// NoChecksum omits the checksum from the metadata of collections.
 	NoChecksum bool
 }
 
-// publisher serves, all under the documents' base:
+// publisher serves these documents, below the endpoint base:
 //
 //	/sitemap.xml              the SCP elements and the first pages of the site
-//	/sitemap-2-of-4.xml …     the other pages, when there are more than one sitemap holds
-//	/sitemap-index.xml        all of those
-//	/scp/SECTION-SUM.scp.zst  a collection, compressed; SUM are the first digits of its bytes' SHA-256
+//	/sitemap-2-of-4.xml …     the other pages, if they exceed one sitemap
+//	/sitemap-index.xml        the index of all sitemaps
+//	/scp/SECTION-SUM.scp.zst  a collection, compressed; SUM is the start of its SHA-256
 //	/scp/SECTION-SUM.scp.gz   the same in gzip
-//	/scp/SECTION-SUM.scp      the same, plain
+//	/scp/SECTION-SUM.scp      the same, uncompressed
 type publisher struct {
 	listItems int
 	own       PublisherOptions
 
 	mu   sync.Mutex
-	last division // of the view that was divided last; guarded by mu
+	last division // sections of the last view; guarded by mu
 }
 
 var _ millrace.ArtifactPublisher = (*publisher)(nil)
 
-// NewPublisher makes the protocol's publisher; nil options are the zero value.
+// NewPublisher returns the protocol's publisher. nil options mean the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -58,13 +58,14 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	}
 }
 
-// Find finds nothing: all there is is as large as the site, and in the edition.
+// Find returns not found: all documents are part of the edition, because they are as large as
+// the site.
 func (p *publisher) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
 	return nil, fmt.Errorf("%s: %w", Name, millrace.ErrNotFound)
 }
 
-// All yields the sitemaps that name pages alone. The first one and the
-// collections are Files.
+// All yields the sitemaps that list only pages. The first sitemap and the collections are
+// artifacts.
 func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -81,17 +82,17 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 	}
 }
 
-// atOnce is the number of pages up to which the snapshots of a site are made with
-// each edition. They cost some milliseconds.
+// atOnce is the maximum number of pages of a site whose snapshots are generated with each
+// edition. That takes a few milliseconds.
 const atOnce = 500
 
-// Artifacts makes the delta of the present period, the last delta of the period before,
-// snapshots of sections that have none, or of a small site, and the sitemap that names them and the
-// newest snapshot of each section. What has
-// been replaced stays for as long as the sitemap has said, within bounds, unless a
-// page of it is gone. Of a site whose pages are on another origin than the documents
-// there is nothing: see the package's deviations. The first snapshots of a larger site
-// are deferred, and until they are made its sitemap names pages alone.
+// Artifacts generates the delta of the current period, the last delta of the previous one, the
+// missing snapshots, all snapshots of a small site, and the sitemap. The sitemap lists the
+// deltas and the newest snapshot of each section. A replaced collection remains until the
+// sitemap's expiry time, within limits, unless one of its pages is removed. If the pages have
+// another origin than the documents, Artifacts generates nothing: see the package's
+// deviations. The first snapshots of a larger site are deferred; until then its sitemap lists
+// only pages.
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -103,8 +104,8 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.plan(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
 	}
-	// A sitemap without the snapshot of a section would read as a smaller site. Clients
-	// that learn of a change by other documents find it in the snapshots of a small site.
+	// Without the snapshot of a section, the site would look smaller than it is. Clients that
+	// notice a change in other documents find it in the snapshots of a small site.
 	small := pl.sections[0].pages <= atOnce
 	if len(pl.held) == 0 && !small {
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {
@@ -130,7 +131,7 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	return pl.period.end, nil
 }
 
-// Deferred makes the snapshots of the sections that have changed.
+// Deferred generates the snapshots of the changed sections.
 func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	if foreign(v.Site()) {
 		return nil

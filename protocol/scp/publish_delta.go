@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// How long deltas are kept after the end of their period, and how many
-// collections that have been replaced stay for those who are reading them.
+// How long deltas are listed after their period ends, and how many replaced collections remain
+// for clients that are still reading them.
 const (
 	keepDeltas    = 7 * 24 * time.Hour
 	keepPeriods   = 8
 	longestPeriod = 31 * 24 * time.Hour
-	keepRetired   = 8               // of a section, until they expire
-	graceful      = 5 * time.Minute // all of them
+	keepRetired   = 8               // per section, until they expire
+	graceful      = 5 * time.Minute // applies to all replaced collections
 )
 
-// deltas lists the deltas of every section: those of periods that are over as
-// they were, and that of the present one as it is now. A delta that would hold
-// more than half of its section is left out: the snapshot is the shorter way.
+// deltas lists the deltas of every section: unchanged for past periods, updated for the
+// current one. It omits a delta that would contain more than half of its section, because the
+// snapshot is shorter.
 func (pl *plan) deltas(ctx context.Context) error {
 	if pl.site.Volatile {
 		return nil
@@ -55,7 +55,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 	return nil
 }
 
-// valid reports whether a held collection can be listed at all.
+// valid reports whether a held collection can be listed.
 func (pl *plan) valid(g *group) bool {
 	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(codings)
 }
@@ -70,8 +70,8 @@ func (pl *plan) replaced(s *section, g *group) bool {
 	return slices.ContainsFunc(s.listed, func(l *group) bool { return l.delta() && l.Period == g.Period })
 }
 
-// deltasOf lists the deltas of one period, and makes those that are not
-// complete.
+// deltasOf lists the deltas of one period, and generates those that are missing or out of
+// date.
 func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	from, err := pl.view.SeqAt(ctx, p.start.Add(-time.Millisecond))
 	if err != nil {
@@ -83,7 +83,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	}
 	all := pl.sections[0]
 	if from == to || to-from > uint64(all.pages/2) {
-		return nil // nothing has happened, or so much that a snapshot is the shorter way
+		return nil // no changes, or so many that a snapshot is shorter
 	}
 	held := map[*section]*group{}
 	for _, g := range pl.held {
@@ -103,7 +103,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	for _, s := range pl.sections {
 		if g := held[s]; g != nil {
 			if g.At.Seq < pl.site.Seq && g.At.Seq < to {
-				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // no change since then was in the section
+				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // the section has not changed since
 			}
 			if err := pl.list(s, g); err != nil {
 				return err
@@ -113,10 +113,10 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
-// quiet returns the earliest time, in whole seconds, since which no page was added
-// or changed until the start of a period; from is the sequence number there. A
-// client with the files of that time has the state at the start of the period, so
-// that its delta follows. Deletions do not count, because no delta lists them.
+// quiet returns the earliest time, in whole seconds, after which no page was added or changed
+// until start; from is the sequence number at start. The collections of that time contain the
+// state at start, so the delta applies to them. Deletions do not count, because deltas do not
+// list them.
 func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	since := start
 	for range maxGone {
@@ -131,7 +131,7 @@ func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.T
 		}
 		for c, err := range pl.view.Changes(ctx, pl.site.At(before)) {
 			if errors.Is(err, millrace.ErrConflict) {
-				return since, nil // the log does not reach back so far
+				return since, nil // the log no longer contains that time
 			}
 			if err != nil || c.Kind == millrace.Put && c.Time.Before(start) {
 				return since, err
@@ -142,11 +142,11 @@ func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.T
 	return since, nil
 }
 
-// maxGone is how many times that pages have gone at are passed over.
+// maxGone is the maximum number of deletion times that quiet passes over.
 const maxGone = 100
 
-// still gives the time, in whole seconds, from which on nothing has changed until
-// another: that of the last change before it, which has the sequence number from.
+// still returns the time of the last change before start, in whole seconds. Nothing changes
+// from then until start. from is the sequence number of that change.
 func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	if from == 0 {
 		return start, nil
@@ -173,8 +173,8 @@ func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.T
 	return late, err
 }
 
-// renew makes the deltas of a period whose sections have changed since they
-// were made, and takes away those that are not whole any more.
+// renew generates the deltas of sections that have changed in the period since the held ones,
+// and removes incomplete ones from held.
 func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, held map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
@@ -201,7 +201,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		return nil
 	})
 	if errors.Is(err, millrace.ErrConflict) {
-		clear(held) // the log does not reach back so far
+		clear(held) // the log no longer contains the period
 		return nil
 	}
 	if err != nil {
@@ -223,7 +223,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		}
 		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
 		if s.snapshot != nil && newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
-			at = s.snapshot.Generated.Add(time.Second) // it says more than the snapshot of the same second
+			at = s.snapshot.Generated.Add(time.Second) // It is newer than the snapshot of the same second.
 		}
 		open[s], err = pl.start(&note{
 			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: since, Until: p.end,
@@ -283,7 +283,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 	return nil
 }
 
-// retire keeps what is not listed any more for those who are reading it.
+// retire keeps replaced collections for clients that are still reading them.
 func (pl *plan) retire() {
 	var over []*group
 	for _, g := range pl.held {

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The update frequencies that a sitemap can say (Appendix A).
+// The update frequencies of a sitemap (Appendix A).
 const (
 	hourly  = "hourly"
 	daily   = "daily"
@@ -15,13 +15,13 @@ const (
 	monthly = "monthly"
 )
 
-// period is one turn of an update frequency, in UTC. Weeks start on Monday.
+// period is one interval of an update frequency, in UTC. Weeks start on Monday.
 type period struct {
 	frequency  string
 	start, end time.Time
 }
 
-// periodOf gives the period that a time is in.
+// periodOf returns the period that contains t.
 func periodOf(frequency string, t time.Time) period {
 	t = t.UTC()
 	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
@@ -42,7 +42,7 @@ func periodOf(frequency string, t time.Time) period {
 func (p period) before() period { return periodOf(p.frequency, p.start.Add(-time.Second)) }
 func (p period) after() period  { return periodOf(p.frequency, p.end) }
 
-// name gives the period attribute of a delta.
+// name returns the period attribute of a delta.
 func (p period) name() string {
 	switch p.frequency {
 	case hourly:
@@ -53,8 +53,8 @@ func (p period) name() string {
 	return p.start.Format(time.DateOnly)
 }
 
-// cacheAge gives how long a snapshot may be cached, in seconds: as long as its
-// period or longer, and longer than a delta (Caching Directives).
+// cacheAge returns how long a snapshot may be cached, in seconds: at least its period, and
+// longer than a delta (Caching Directives).
 func (p period) cacheAge() int {
 	switch p.frequency {
 	case weekly:
@@ -65,12 +65,12 @@ func (p period) cacheAge() int {
 	return 86400
 }
 
-// rhythm tells how often a site changes, by the log of the last week: at least
-// once an hour on average of a day, once a day, once a week, or less. A site
-// that has no log of a week counts as daily.
+// rhythm returns how often a site changes, by the log of the last week: at least once an hour
+// on average of a day, once a day, once a week, or less. A site whose log is shorter than a
+// week is daily.
 func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
-	// What is counted moves once an hour, so that a sitemap does not flicker.
+	// The counts change once an hour, so that a sitemap does not alternate.
 	now = now.Truncate(time.Hour)
 	day, err := v.SeqAt(ctx, now.AddDate(0, 0, -1))
 	if err != nil {

@@ -12,52 +12,51 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// writerFormat moves when the same view gives other bytes.
+// writerFormat is incremented when the same view yields other bytes.
 const writerFormat = 1
 
-// moment is a place in the log. Its time has milliseconds.
+// moment is a position in the log. Its time has milliseconds.
 type moment struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
 }
 
-// note is what the next edition finds with each file.
+// note is stored with each file for the next edition.
 type note struct {
-	Key       string    `json:"key"` // of what decides about the bytes beside the pages
+	Key       string    `json:"key"` // all inputs of the bytes except the pages
 	ID        string    `json:"id"`
 	Section   string    `json:"section"`
-	Period    string    `json:"period,omitempty"` // of a delta
-	Since     time.Time `json:"since,omitzero"`   // of a delta
-	Until     time.Time `json:"until,omitzero"`   // of a delta: the end of its period
+	Period    string    `json:"period,omitempty"` // period of a delta
+	Since     time.Time `json:"since,omitzero"`   // start of a delta
+	Until     time.Time `json:"until,omitzero"`   // end of a delta's period
 	Generated time.Time `json:"generated"`
 	Pages     int       `json:"pages"`
-	At        moment    `json:"at"`      // of the view whose state it is
-	Made      time.Time `json:"made"`    // of the edition that made it
-	Expires   time.Time `json:"expires"` // as the sitemap has said last
+	At        moment    `json:"at"`      // position of the view that it represents
+	Made      time.Time `json:"made"`    // time of the edition that generated it
+	Expires   time.Time `json:"expires"` // as last declared in the sitemap
 	Retired   time.Time `json:"retired,omitzero"`
-	// Clean is when every page of it was still there; zero = At.
+	// Clean is the last position at which all of its pages still existed; zero = At.
 	Clean moment `json:"clean,omitzero"`
-	// Holds has the sorted hashes of the pages of a delta; empty = unknown. Only the
+	// Holds contains the sorted hashes of the pages of a delta; empty = unknown. Only the
 	// first file of a group has them.
 	Holds []uint32 `json:"holds,omitempty"`
 }
 
 func (n *note) delta() bool { return n.Period != "" }
 
-// place gives what collections share that follow one another.
+// place returns a key that successive collections share.
 func (n *note) place() string { return n.Section + " " + n.Period }
 
-// group is one collection in all of its codings.
+// group is one collection in all its codings.
 type group struct {
 	note
 	files []millrace.Artifact // in the order of codings
 }
 
-// codings are those of every collection, the best one first (protocols.md,
-// section 3).
+// codings are the codings of every collection, the best one first (protocols.md, section 3).
 var codings = []string{"zstd", "gzip", ""}
 
-// plan is one edition being made.
+// plan is the state of one edition during generation.
 type plan struct {
 	*publisher
 	view      millrace.View
@@ -67,10 +66,10 @@ type plan struct {
 	key       string
 	sections  []*section // "all" first
 	byKey     map[string]*section
-	held      []*group             // of the edition before
-	latest    map[string]time.Time // when the newest of a section and period was generated
+	held      []*group             // collections of the previous edition
+	latest    map[string]time.Time // generation time of the newest, by place
 	used      map[*group]bool
-	period    period // the present one
+	period    period // current period
 }
 
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (*plan, error) {
@@ -97,7 +96,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	for _, f := range s.Held() {
 		var n note
 		if err := json.Unmarshal(f.Note, &n); err != nil {
-			continue // of another version
+			continue // from another version
 		}
 		g := byID[n.ID]
 		if g == nil {
@@ -129,7 +128,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	return pl, nil
 }
 
-// follows makes later collections of the same place newer than one.
+// follows makes later collections of the same place newer than n.
 func (pl *plan) follows(n *note) {
 	if at := n.place(); n.Generated.After(pl.latest[at]) {
 		pl.latest[at] = n.Generated
@@ -145,7 +144,7 @@ func (pl *plan) section(name string) *section {
 	return nil
 }
 
-// in gives the sections that a page is in.
+// in returns the sections that contain a page.
 func (pl *plan) in(absolute string) []*section {
 	out := pl.sections[:1:1]
 	if s := pl.byKey[pl.publisher.key(canon.Relative(pl.site.Base, absolute))]; s != nil {
@@ -154,7 +153,7 @@ func (pl *plan) in(absolute string) []*section {
 	return out
 }
 
-// plan finds the sections whose snapshot is not the state of the view.
+// plan marks the sections whose snapshot differs from the view.
 func (pl *plan) plan(ctx context.Context) error {
 	var since *moment
 	for _, s := range pl.sections {
@@ -192,16 +191,16 @@ func (pl *plan) plan(ctx context.Context) error {
 	}
 	for _, s := range pl.sections {
 		if !s.touched {
-			// The same state, and the log need not be read from there again.
+			// The state is the same, so the next edition need not read the log from there.
 			s.snapshot.At = moment{pl.site.Seq, pl.site.Time}
 		}
 	}
 	return nil
 }
 
-// generated gives the time of a collection: that of the newest change in it, in
-// whole seconds, and later than that of every one before, also of those that are
-// purged: who has read one of them reads nothing that is not newer.
+// generated returns the generation time of a collection: the time of its newest change, in
+// whole seconds. It is later than that of every previous collection, including purged ones,
+// because a client that has read one reads only newer ones.
 func (pl *plan) generated(newest time.Time, of *note) time.Time {
 	t, before := newest.UTC().Truncate(time.Second), pl.latest[of.place()]
 	if !before.IsZero() && !t.After(before) {
@@ -210,17 +209,17 @@ func (pl *plan) generated(newest time.Time, of *note) time.Time {
 	return t
 }
 
-// list puts a collection into the sitemap of this edition.
+// list adds a collection to the sitemap of this edition.
 func (pl *plan) list(s *section, g *group) error {
 	s.listed = append(s.listed, g)
 	if pl.used[g] {
-		return nil // it was made in this edition
+		return nil // generated in this edition
 	}
 	g.Expires = pl.period.after().end
 	return pl.keep(g)
 }
 
-// keep puts a collection that is held in the set again, with its note.
+// keep adds a held collection to the artifact set again, with its note.
 func (pl *plan) keep(g *group) error {
 	raw, err := json.Marshal(g.note)
 	if err != nil {
@@ -243,7 +242,7 @@ func (pl *plan) keep(g *group) error {
 	return nil
 }
 
-// stamp gives a time as a part of an id.
+// stamp formats a time as a part of an ID.
 func stamp(t time.Time) string {
 	return strings.NewReplacer("-", "", ":", "", "T", "", "Z", "").Replace(t.UTC().Format(time.RFC3339))
 }

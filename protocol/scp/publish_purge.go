@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxHolds is how many pages of a delta are noted.
+// maxHolds is the maximum number of pages recorded for a delta.
 const maxHolds = 4096
 
-// purge withdraws every collection that may hold a page which is gone: it may be
-// hidden, and then it must not be served under an old name either. A client that
-// reads such a file begins again, as after any change of the sitemap. Deltas
-// without the page stay. Where one is missing, a client takes the snapshot.
+// purge withdraws every collection that may contain a removed page: the owner may have hidden
+// it, so it must not be served under an old name either. A client that is reading such a file
+// starts again, as after any change of the sitemap. Deltas without the page remain. If a delta
+// is missing, a client reads the snapshot.
 func (pl *plan) purge(ctx context.Context) error {
 	if len(pl.held) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (pl *plan) purge(ctx context.Context) error {
 	gone := map[*group]bool{}
 	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
 		if errors.Is(err, millrace.ErrConflict) {
-			// What is gone is not known.
+			// The removed pages are unknown.
 			pl.held = slices.DeleteFunc(pl.held, pl.withdraw)
 			return nil
 		}
@@ -43,7 +43,7 @@ func (pl *plan) purge(ctx context.Context) error {
 		}
 		its := pl.in(c.URL)
 		for _, g := range pl.held {
-			// A section may be gone with its last page.
+			// A section may have been removed with its last page.
 			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
 			if in && c.Time.After(g.Clean.Time) && g.mayHold(c.URL) {
 				gone[g] = true
@@ -57,11 +57,11 @@ func (pl *plan) purge(ctx context.Context) error {
 	return nil
 }
 
-// withdraw takes the files of a collection away.
+// withdraw withdraws the files of a collection and returns true.
 func (pl *plan) withdraw(g *group) bool {
 	bare := g.note
 	bare.Holds = nil
-	raw, _ := json.Marshal(bare) // without it, only the order of collections is not known
+	raw, _ := json.Marshal(bare) // without it, only the order of collections is unknown
 	for _, f := range g.files {
 		f.Note = raw
 		pl.artifacts.Withdraw(f, g.Expires)
@@ -69,7 +69,7 @@ func (pl *plan) withdraw(g *group) bool {
 	return true
 }
 
-// hold notes that a delta has a page.
+// hold records a page of a delta.
 func (n *note) hold(url string) {
 	if n.Pages <= maxHolds {
 		n.Holds = append(n.Holds, holdOf(url))
@@ -78,7 +78,7 @@ func (n *note) hold(url string) {
 	}
 }
 
-// mayHold reports whether a collection may have a page, as far as is known.
+// mayHold reports whether a collection may contain a page.
 func (n *note) mayHold(url string) bool {
 	if len(n.Holds) == 0 {
 		return true
@@ -89,6 +89,6 @@ func (n *note) mayHold(url string) bool {
 
 func holdOf(url string) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(url)) // a hash takes everything
+	_, _ = h.Write([]byte(url)) // never fails
 	return h.Sum32()
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// every is the section of all pages.
+// every is the name of the section of all pages.
 const every = "all"
 
-// The bounds of what a site is divided into.
+// Limits of the division into sections.
 const (
 	maxSections = 64
 	minSection  = 2    // pages
-	maxCounted  = 4096 // segments that are counted
+	maxCounted  = 4096 // distinct segments to count
 	maxSlug     = 40   // bytes
 )
 
-// section is a part of the site that has collections of its own.
+// section is a part of the site with its own collections.
 type section struct {
 	name  string // slug
-	pages int    // as far as tags tell
+	pages int    // by the tags
 
-	snapshot *group // that is listed; nil = none yet
-	touched  bool   // snapshot is not the state of the view
-	newest   moment // the newest change that the snapshot does not have
+	snapshot *group // listed snapshot; nil = none yet
+	touched  bool   // snapshot differs from the view
+	newest   moment // newest change that the snapshot lacks
 	listed   []*group
 }
 
-// division holds the pages of the sections of a view, by key.
+// division contains the page counts of the sections of a view, by key.
 type division struct {
 	site   millrace.Site
 	total  int
-	counts map[string]int // not to be changed
+	counts map[string]int // read-only
 }
 
-// count counts the pages of a view, and of each section by key.
+// count returns the number of pages of a view, and of each section by key.
 func (p *publisher) count(ctx context.Context, v millrace.View) (total int, counts map[string]int, err error) {
 	base := v.Site().Base
 	counts = map[string]int{}
@@ -68,10 +68,9 @@ func (p *publisher) count(ctx context.Context, v millrace.View) (total int, coun
 	return total, counts, nil
 }
 
-// divide divides a site into sections: by its first path segments, or by prefixes
-// that were configured. byKey finds the section of a page; all pages are also in
-// the first section of the list, which is "all". It reads all tags unless the same
-// pages have one as in the view before.
+// divide divides a site into sections: by first path segments, or by configured prefixes.
+// byKey maps the key of a page to its section; all pages are also in list[0], which is "all".
+// divide reads all tags, unless the same pages have one as in the previous view.
 func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +110,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	return list, byKey, nil
 }
 
-// key gives what decides about the section of a page, "" for none.
+// key returns the key of a page's section, "" if it has none.
 func (p *publisher) key(identity string) string {
 	path, _, _ := strings.Cut(identity, "?")
 	if !strings.HasPrefix(path, "/") {
@@ -131,7 +130,7 @@ func (p *publisher) key(identity string) string {
 	return strings.TrimPrefix(best, "/")
 }
 
-// slug makes a name of a path: letters, digits, "-" and "_".
+// slug converts a path to a name of letters, digits, "-" and "_".
 func slug(key string) string {
 	if plain, err := url.PathUnescape(key); err == nil {
 		key = plain

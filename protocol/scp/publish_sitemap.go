@@ -16,7 +16,7 @@ const (
 	indexPath   = sitemap.IndexPath
 )
 
-// namespace is that of the extension (Appendix A).
+// namespace is the namespace of the sitemap extension (Appendix A).
 const namespace = "https://scp-protocol.org/schemas/sitemap/1.0"
 
 func (p *publisher) shards(site millrace.Site) int { return sitemap.Shards(site.Pages, p.listItems) }
@@ -25,8 +25,7 @@ func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}}
 }
 
-// sitemapDocument returns a sitemap, from 0, whose head is XML with elements of the
-// extension.
+// sitemapDocument returns sitemap i, from 0. head is the XML of its extension elements.
 func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.Namespace) *millrace.Document {
 	parts := sitemap.Parts(v, Name, i, shards, head, in...)
 	return &millrace.Document{
@@ -35,18 +34,18 @@ func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.
 	}
 }
 
-// indexDocument names all sitemaps.
+// indexDocument returns the index of all sitemaps.
 func indexDocument(v millrace.View, shards int) *millrace.Document {
 	parts := sitemap.Index(v.Site(), shards)
 	return &millrace.Document{Path: indexPath, Header: sitemapHeader(), Large: true, Parts: parts, Write: parts.Write}
 }
 
-// sitemap makes the sitemap with the SCP elements and the first pages.
+// sitemap generates the sitemap with the SCP elements and the first pages.
 func (pl *plan) sitemap(ctx context.Context) error {
 	return pl.artifacts.Put(ctx, sitemapDocument(pl.view, 0, pl.shards(pl.site), pl.elements(), sitemap.Namespace{Prefix: "scp", URI: namespace}))
 }
 
-// elements gives the SCP elements of the sitemap (Discovery via Sitemap).
+// elements returns the SCP elements of the sitemap (Discovery via Sitemap).
 func (pl *plan) elements() string {
 	var b strings.Builder
 	element := func(name string, attributes ...string) {
@@ -87,7 +86,7 @@ func (pl *plan) elements() string {
 	return b.String()
 }
 
-// address gives the URL of a collection.
+// address returns the URL of a collection.
 func (pl *plan) address(path string) string {
 	if pl.own.FilesURL != "" {
 		return pl.own.FilesURL + path

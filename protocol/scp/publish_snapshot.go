@@ -15,7 +15,7 @@ import (
 
 const contentType = "application/scp"
 
-// snapshots makes those of some sections, in one pass over the site.
+// snapshots generates the snapshots of the selected sections, in one pass over the site.
 func (pl *plan) snapshots(ctx context.Context, which func(*section) bool) error {
 	var made []*collection
 	defer func() {
@@ -51,7 +51,7 @@ func (pl *plan) snapshots(ctx context.Context, which func(*section) bool) error 
 	return nil
 }
 
-// pages writes the pages of the view to the snapshots that they belong to.
+// pages writes each page of the view to the snapshots of its sections.
 func (pl *plan) pages(ctx context.Context, to []*collection) error {
 	open := map[string]*collection{}
 	for _, c := range to {
@@ -81,10 +81,10 @@ func (pl *plan) pages(ctx context.Context, to []*collection) error {
 	return nil
 }
 
-// maxLineKept is how large a buffer may be to be used for the next page.
+// maxLineKept is the maximum size of a buffer that is reused for the next page.
 const maxLineKept = 4 << 20
 
-// collection is a file of SCP on its way.
+// collection is an SCP file that is being written.
 type collection struct {
 	group
 	artifactWriter millrace.ArtifactWriter
@@ -92,7 +92,7 @@ type collection struct {
 	sum            hash.Hash
 }
 
-// start begins a collection.
+// start creates a collection.
 func (pl *plan) start(n *note) (*collection, error) {
 	n.Key, n.Made, n.Expires = pl.key, pl.now, pl.period.after().end
 	m := Metadata{ID: n.ID, Section: n.Section, Type: "snapshot", Generated: n.Generated, Since: n.Since, Version: version}
@@ -117,9 +117,9 @@ func (c *collection) add(line []byte) error {
 	return err
 }
 
-// finish makes the files of a collection.
+// finish writes the files of a collection.
 func (pl *plan) finish(ctx context.Context, c *collection) error {
-	tag := "" // each coding gets its own
+	tag := "" // each coding has its own
 	head, digits := c.head.line(pl.own.NoChecksum)
 	if digits > 0 {
 		sum := hex.EncodeToString(c.sum.Sum(nil))
@@ -141,8 +141,8 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	return err
 }
 
-// header gives the fields of a collection. They move with the period, as what
-// the sitemap says does.
+// header returns the header fields of a collection. They depend on the period, as the elements
+// of the sitemap do.
 func (pl *plan) header(n *note) http.Header {
 	cache := "public, max-age=3600, must-revalidate"
 	if !n.delta() {
@@ -151,5 +151,5 @@ func (pl *plan) header(n *note) http.Header {
 	return http.Header{"Content-Type": {contentType}, "Cache-Control": {cache}}
 }
 
-// suffixes are those of file names (File Format, Structure).
+// suffixes are the file name suffixes of the codings (File Format, Structure).
 var suffixes = map[string]string{"zstd": ".scp.zst", "gzip": ".scp.gz", "": ".scp"}

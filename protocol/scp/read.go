@@ -16,42 +16,42 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// ReaderOptions configure a reader. The zero value works.
+// ReaderOptions are the options of the SCP reader. The zero value works.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Sections are read in place of "all"; nil = "all", or every section of a
-	// site that has no "all".
+	// Sections lists the sections to read; nil = "all", or every section of a site without
+	// "all".
 	Sections []string
-	// Hosts are those, with their ports, that collections may be fetched from
-	// beside the site's own; nil = any public host, over https if the site is.
+	// Hosts lists the hosts, with their ports, from which collections may be fetched in
+	// addition to the site's own; nil = any public host, over https if the site uses https.
 	Hosts []string
-	// Quota is the most bytes of collections that one run fetches; 0 = 50 GB.
+	// Quota is the maximum number of bytes of collections that one run fetches; 0 = 50 GB.
 	Quota int64
-	// Deltas is how many deltas are applied before a new snapshot is read for
-	// what has gone, unless somebody else tells of that; 0 = 7.
+	// Deltas is how many deltas are applied before a new snapshot is read to find deletions,
+	// unless another source reports them; 0 = 7.
 	Deltas int
 }
 
 const (
 	defaultQuota  = 50e9
 	defaultDeltas = 7
-	// skew is how far the clock of a publisher may be ahead (Replay Attacks).
+	// skew is the tolerated difference of a publisher's clock (Replay Attacks).
 	skew = 10 * time.Minute
 )
 
-// reader is the source that a site in SCP is.
+// reader is the source that reads a site in SCP.
 type reader struct {
 	kit.Reader
 	o ReaderOptions
 }
 
-// NewReader reads the site at an endpoint, any URL of it; a nil client is the
-// guarded default, nil options are the zero value.
+// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A
+// nil client is the guarded default; nil options are the zero value.
 //
-// Changes looks for the site's sitemap, and reads the snapshot and the newer
-// deltas that it names, of "all" or of each section. Each is kept in a
-// temporary file and verified before its first page is given. Pages come with
-// their content: Page is [errors.ErrUnsupported], since SCP has no single ones.
+// Changes finds the site's sitemap, and reads the snapshot and the newer deltas that it lists,
+// of "all" or of each section. It stores each in a temporary file and verifies it before it
+// yields the first page. Pages come with their content. Page returns [errors.ErrUnsupported],
+// because SCP has no single pages.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -63,7 +63,7 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// Page fails: SCP has no single pages.
+// Page returns an error: SCP has no single pages.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,31 +71,30 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return nil, fmt.Errorf("%s: page %s: the protocol has collections only: %w", Name, have.URL, errors.ErrUnsupported)
 }
 
-// cursor is where the stream of a site stands.
+// cursor is the position in the stream of a site.
 type cursor struct {
 	Root    string `json:"root"`
 	Sitemap string `json:"sitemap"`
-	// Of the sitemap, verbatim; none while there is something of it that has
-	// not been applied.
+	// Validators of the sitemap, verbatim; zero until all of the sitemap has been applied.
 	fetch.Validators
-	Expires  time.Time `json:"expires,omitzero"` // the first of the collections that count
-	Wanted   []string  `json:"wanted,omitempty"` // by the options
+	Expires  time.Time `json:"expires,omitzero"` // earliest expiry of the newest snapshots
+	Wanted   []string  `json:"wanted,omitempty"` // ReaderOptions.Sections
 	Sections []applied `json:"sections"`
 }
 
-// applied is what has been applied of a section. Times have whole seconds.
+// applied is the applied state of a section. Times are in whole seconds.
 type applied struct {
 	Name      string         `json:"name"`
-	Snapshot  time.Time      `json:"snapshot,omitzero"`  // when the last snapshot was generated
-	Generated time.Time      `json:"generated,omitzero"` // and the newest collection
+	Snapshot  time.Time      `json:"snapshot,omitzero"`  // generation time of the last snapshot
+	Generated time.Time      `json:"generated,omitzero"` // generation time of the newest collection
 	Deltas    int            `json:"deltas,omitempty"`   // since that snapshot
-	Pages     int            `json:"pages"`              // of that snapshot, as the sitemap counts them
+	Pages     int            `json:"pages"`              // page count of that snapshot in the sitemap
 	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot, and the last deltas
 }
 
-const maxHeld = 8 // files of a section
+const maxHeld = 8 // maximum number of files per section
 
-// section gives what was applied of a section, nothing for one that is new.
+// section returns the applied state of a section, zero for a new one.
 func (c cursor) section(name string) applied {
 	for _, s := range c.Sections {
 		if s.Name == name {
@@ -105,7 +104,7 @@ func (c cursor) section(name string) applied {
 	return applied{Name: name}
 }
 
-// with gives the cursor with another state of a section.
+// with returns the cursor with a new state of a section.
 func (c cursor) with(s applied) cursor {
 	c.Sections = slices.Clone(c.Sections)
 	if i := slices.IndexFunc(c.Sections, func(have applied) bool { return have.Name == s.Name }); i >= 0 {
@@ -123,15 +122,15 @@ type run struct {
 	now       time.Time
 	was       cursor
 	left      int64           // bytes that may still be fetched
-	sites     []string        // origins that the pages may have
-	hosts     map[string]bool // of collections that were noted
-	again     bool            // something was passed over: the next run has another look
-	generated time.Time       // when the oldest collection that was taken was generated
-	probeCost *protocol.Cost  // of discovery, which is all that is done; nil: it is not
+	sites     []string        // allowed origins of pages
+	hosts     map[string]bool // collection hosts that were noted
+	again     bool            // something was skipped: the next run reads the sitemap again
+	generated time.Time       // generation time of the oldest collection read
+	probeCost *protocol.Cost  // cost of discovery; nil unless probing
 }
 
-// Changes yields the pages of the collections that are new since a cursor, and
-// a milestone after each section.
+// Changes yields the pages of the collections that are newer than a cursor, and a checkpoint
+// after each section.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -154,9 +153,9 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx, f)
 }
 
-// locate gets the site's sitemap, conditionally where it is known. One whose
-// collections have expired is asked for past all caches; that it stays the same
-// is odd, but no reason to stop.
+// locate fetches the site's sitemap, conditionally if its URL is known. If its collections
+// have expired, it bypasses all caches; if they still have expired then, it only reports a
+// note.
 func (r *run) locate(ctx context.Context) (f *found, err error) {
 	fresh := false
 	if r.was.Sitemap != "" {
@@ -201,8 +200,8 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
-// fatal reports whether an error ends the run, since it is no fault of what was
-// asked for: the caller's context, or a machine without room.
+// fatal reports whether an error ends the run because the site is not its cause: the caller's
+// context has ended, or no disk space is left.
 func fatal(ctx context.Context, err error) bool {
 	if err == nil {
 		return false
@@ -221,8 +220,7 @@ func fatal(ctx context.Context, err error) bool {
 	return true
 }
 
-// remote gives the error of a network its kind, which other transports than ours
-// do not do.
+// remote wraps a network error in its error kind, for transports other than millrace's own.
 func remote(ctx context.Context, err error) error {
 	if fatal(ctx, err) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
@@ -236,8 +234,7 @@ func (r *run) mark(c cursor, whole bool, section string) error {
 	return r.Give(m, nil)
 }
 
-// get asks for a canonical URL and gives the response, whose URL is that after
-// redirects.
+// get requests a canonical URL and returns the response, whose URL is that after redirects.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, header)
 	if err != nil {

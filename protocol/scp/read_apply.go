@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// read applies what a sitemap offers. Sections are in Ref.Section; those of
-// "all" have none, so that a whole "all" is everything.
+// read applies the collections of a sitemap. Ref.Section is the section; it is empty for
+// "all", so that a complete "all" is the complete site.
 func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
 	for _, s := range r.o.Sections {
@@ -25,8 +25,8 @@ func (r *run) read(ctx context.Context, f *found) error {
 		return fmt.Errorf("%s: sitemap %s: it has no snapshot of the sections that are wanted: %w", Name, f.URL, millrace.ErrNotFound)
 	}
 	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
-	// Without a section of before, only everything together says what has gone
-	// with it.
+	// If a section was removed, only a complete reading shows which pages were removed with
+	// it.
 	again := false
 	for _, s := range r.was.Sections {
 		if slices.Contains(names, s.Name) || f.offer.flawed {
@@ -39,7 +39,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 	if errors.Is(err, kit.ErrStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
 		return err
 	}
-	// Fallback Strategy: the parts, before the whole is given up.
+	// Fallback Strategy: try the sections before giving up "all".
 	if names = r.others(f.offer); len(names) == 0 {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *run) read(ctx context.Context, f *found) error {
 	return r.sections(ctx, f, names, is, false)
 }
 
-// sections applies sections one after the other. One that is refused does not
-// stop the others, but makes the stream end with its error.
+// sections applies sections one after the other. If a section is refused, it continues with
+// the others and returns the first such error at the end.
 func (r *run) sections(ctx context.Context, f *found, names []string, is cursor, again bool) error {
 	var refused error
 	whole, marked := again, false
@@ -92,13 +92,13 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 	return r.mark(is, whole, "")
 }
 
-// same reports whether nothing has been applied between two states.
+// same reports whether two states are equal.
 func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
 
-// section applies the changes of a section, or all of its pages again. whole
-// reports whether it has named every page of the section.
+// section applies the changes of a section, or, if again, all of its pages. whole reports
+// whether every page of the section was yielded.
 func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, whole bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
@@ -133,7 +133,7 @@ const sectionReplay = "Replay Attacks"
 
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// deltas applies deltas in their order.
+// deltas applies deltas in order.
 func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is applied, err error) {
 	is = was
 	for _, d := range deltas {
@@ -148,8 +148,8 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	return is, nil
 }
 
-// snapshot applies a snapshot and the deltas that are newer, also those that
-// have been applied before: what they name is not in the snapshot.
+// snapshot applies a snapshot and all newer deltas, including those applied before: the
+// snapshot does not contain their pages.
 func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, whole bool, err error) {
 	is, err = r.take(ctx, snapshot, was)
 	if errors.Is(err, millrace.ErrUnmodified) {
@@ -166,7 +166,7 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 		if errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, false, err
 		}
-		if err != nil { // the pages before it stand
+		if err != nil { // keep the pages applied so far
 			r.Note(ruleOf(err), d.files[0].url, err.Error())
 			r.again = true
 			break
@@ -174,13 +174,13 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 		is = so
 	}
 	if is.Generated.Before(was.Generated) {
-		// A page may have come with a delta that is not there any more.
+		// A page may come from a delta that no longer exists.
 		whole, is.Generated = false, was.Generated
 	}
 	return is, whole, nil
 }
 
-// unconditional forgets the files of a collection.
+// unconditional removes the validators of the files of a collection.
 func (s applied) unconditional(o *offered) applied {
 	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(h kit.Resource) bool {
 		return slices.ContainsFunc(o.files, func(f file) bool { return f.url == h.URL })

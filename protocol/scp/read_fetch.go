@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	maxTries    = 4       // downloads in a row that brought less than progress
-	maxRestarts = 3       // of one file
+	maxTries    = 4       // consecutive downloads that received less than progress
+	maxRestarts = 3       // restarts per file
 	progress    = 1 << 20 // bytes
 	leastRate   = 128 << 10
 	longest     = 12 * time.Hour
 )
 
-// spool is a file in the state in which it was sent, still coded.
+// spool is a downloaded file, still coded.
 type spool struct {
 	file *os.File
 	size int64 // bytes so far
 	fetch.Validators
-	total       int64 // bytes of the whole; -1: not known
+	total       int64 // bytes of the complete file; -1: unknown
 	restarts    int
 	url         string // after redirects
 	coding      string // Content-Encoding
-	decoded     bool   // by the transport
+	decoded     bool   // decoded by the transport
 	contentType string
 }
 
@@ -44,8 +44,8 @@ func (s *spool) close() {
 	discard(s.file)
 }
 
-// temporary makes a file that is gone when it is discarded, or with the
-// process, however that ends, where files without a name can be.
+// temporary creates a file that is deleted when it is discarded. Where the system supports
+// unnamed files, it is also deleted when the process ends.
 func temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {
@@ -60,13 +60,13 @@ func discard(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// allowed reports whether a collection may be fetched from where it is.
+// allowed reports whether a collection may be fetched from the host of u.
 func (r *run) allowed(u string) bool {
 	return r.o.Hosts == nil || hostOf(u) == hostOf(r.Root) || slices.Contains(r.o.Hosts, hostOf(u))
 }
 
-// visit notes a host that files come from, and refuses one that a redirect
-// leads to against the options.
+// visit notes the host of a file. If a redirect leads to a host that the options do not allow,
+// it returns an error.
 func (r *run) visit(at string) error {
 	host := hostOf(at)
 	if !r.allowed(at) {
@@ -79,10 +79,10 @@ func (r *run) visit(at string) error {
 	return nil
 }
 
-// download gets a file, conditionally if it has been applied before. What was
-// cut goes on where it was (RFC 9110, section 14): by a range of the state that
-// a strong ETag names, else from the start. Its length is whatever came: the
-// file itself says where it ends.
+// download fetches a file, conditionally if it has been applied before. It continues a
+// truncated download with a range request if the server sent a strong ETag (RFC 9110, section
+// 14); otherwise it restarts. It does not check the length against the sitemap: the content
+// itself shows whether it is complete.
 func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool, err error) {
 	if f.size > r.left {
 		return nil, r.overQuota(f.url)
@@ -129,17 +129,17 @@ func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool
 	}
 }
 
-// cutError is a body that did not come whole, or not as it was sent.
+// cutError is the error for a truncated or altered body.
 type cutError struct{ err error }
 
 func (e *cutError) Error() string { return e.err.Error() }
 func (e *cutError) Unwrap() error { return e.err }
 
-// isStrong reports whether an entity tag is one that If-Range may have (RFC
-// 9110, section 13.1.5).
+// isStrong reports whether an entity tag is strong, as If-Range requires (RFC 9110, section
+// 13.1.5).
 func isStrong(etag string) bool { return len(etag) > 2 && etag[0] == '"' && etag[len(etag)-1] == '"' }
 
-// restart forgets what has come.
+// restart discards the bytes received.
 func (s *spool) restart() error {
 	if s.size > 0 {
 		s.restarts++
@@ -152,7 +152,7 @@ func (s *spool) restart() error {
 	return err
 }
 
-// part asks for what is missing of a file. again: something still is.
+// part requests the missing bytes of a file. again reports whether bytes are still missing.
 func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (again bool, err error) {
 	header := http.Header{"Accept": {contentType + ", */*;q=0.5"}, "Accept-Encoding": {"zstd, gzip"}}
 	if s.size > 0 {
@@ -194,7 +194,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 	case resp.StatusCode == http.StatusNotModified:
 		return false, fmt.Errorf("%s: 304 for a request without a condition: %w", f.url, millrace.ErrInvalid)
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
-		// Not ErrNotFound: the site has the protocol, and breaks it.
+		// Not ErrNotFound: the site has the protocol, but violates it.
 		return false, &ruled{"download/get", fmt.Errorf("%s: the sitemap names it, and there is no such file (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
 	default:
 		if err := fetch.CheckStatus(resp); err != nil {
@@ -208,7 +208,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 	return s.total > s.size, nil
 }
 
-// continues reports whether a response is the rest of the same state.
+// continues reports whether a response is the rest of the same representation.
 func (s *spool) continues(resp *http.Response) bool {
 	if tag := resp.Header.Get("ETag"); tag != "" && tag != s.ETag {
 		return false
@@ -224,8 +224,8 @@ func (s *spool) continues(resp *http.Response) bool {
 	return total == "*" || err == nil && n == s.total
 }
 
-// copy adds a body to the spool as it is sent, verified by its Content-Digest.
-// One that ends too early or does not match is a *cutError.
+// copy appends a body to the spool as sent, verified by its Content-Digest. If it is truncated
+// or does not match, the error is a *cutError.
 func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
 	body, err := asSent(resp)
 	if err != nil {
@@ -255,13 +255,13 @@ func typeOf(h http.Header) string {
 	return t
 }
 
-// namedCoding returns the content coding that a response names, "" for none.
+// namedCoding returns the content coding of a response, "" if it has none.
 func namedCoding(resp *http.Response) string {
 	return strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
 }
 
-// asSent returns the body of a response, still coded: what is in the file tells by
-// its first bytes.
+// asSent returns the body of a response, still coded. The first bytes of the file identify its
+// coding.
 func asSent(resp *http.Response) (io.ReadCloser, error) {
 	resp.Header = resp.Header.Clone()
 	resp.Header.Del("Content-Encoding")

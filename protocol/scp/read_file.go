@@ -17,30 +17,30 @@ import (
 // File is a collection in an open file.
 type File struct {
 	*Collection
-	Size int64 // of the file in bytes
+	Size int64 // size of the file in bytes
 
 	name   string
 	file   *os.File
-	copied bool // it is temporary
+	copied bool // the file is temporary
 	o      *FileOptions
 	step   string
-	read   int64 // bytes, of this step
-	total  int64 // bytes that it takes
+	read   int64 // bytes read in this step
+	total  int64 // total bytes of this step
 }
 
 // FileOptions are the options of [OpenFile].
 type FileOptions struct {
-	Stdin  io.Reader    // what "-" names
-	Client *http.Client // fetches URLs
+	Stdin  io.Reader    // input for "-"
+	Client *http.Client // client for URLs
 	Logger *slog.Logger // If nil, nothing is logged.
-	// Progress receives how many bytes a step has read, of how many. An empty step
-	// is the end of the one before. If nil, progress is not reported.
+	// Progress receives how many bytes a step has read, of how many. An empty step ends the
+	// previous one. If nil, progress is not reported.
 	Progress func(step string, read, total int64)
 }
 
-// OpenFile opens a collection: a file, a URL, or the standard input for "-". It
-// copies what cannot be read twice to a temporary file, at most as many bytes as a
-// collection may have (SCP 0.1, Resource Exhaustion Attacks).
+// OpenFile opens a collection: a file, a URL, or the standard input for "-". It copies input
+// that cannot be read twice to a temporary file, up to the maximum size of a collection (SCP
+// 0.1, Resource Exhaustion Attacks).
 func OpenFile(ctx context.Context, name string, o *FileOptions) (_ *File, err error) {
 	f := &File{name: name, o: o}
 	defer func() {
@@ -72,7 +72,7 @@ func OpenFile(ctx context.Context, name string, o *FileOptions) (_ *File, err er
 func (f *File) open(ctx context.Context, name string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return errors.Unwrap(err) // the commands name the file
+		return errors.Unwrap(err) // the caller names the file
 	}
 	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() {
@@ -89,8 +89,8 @@ func (f *File) open(ctx context.Context, name string) error {
 	return f.copy(ctx, file, 0)
 }
 
-// fetch gets a file as it is sent, still coded, and what the server calls its
-// coding.
+// fetch downloads a file as sent, still coded, and returns the content coding that the server
+// declares.
 func (f *File) fetch(ctx context.Context, address string) (coding string, err error) {
 	ctx = fetch.Download(ctx, maxFile, longest)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -116,7 +116,7 @@ func (f *File) fetch(ctx context.Context, address string) (coding string, err er
 	return coding, f.copy(ctx, body, resp.ContentLength)
 }
 
-// copy spools a file. size is 0 or less if it is not known.
+// copy copies a stream to a temporary file. size is 0 or less if it is unknown.
 func (f *File) copy(ctx context.Context, from io.Reader, size int64) (err error) {
 	if f.file, err = temporary(); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (f *File) copy(ctx context.Context, from io.Reader, size int64) (err error)
 	return err
 }
 
-// counted is a stream that shows how far it has come.
+// counted is a stream that reports its progress.
 type counted struct {
 	ctx  context.Context
 	from io.Reader
@@ -144,15 +144,15 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads the file as it is, and shows how far that has come.
+// ReadAt reads the file unchanged, and reports progress.
 func (f *File) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.file.ReadAt(b, at)
 	f.count(n)
 	return n, err
 }
 
-// Step begins a step that reads the file some times. If the title is empty, no
-// progress is reported.
+// Step starts a step that reads the file passes times. If the title is empty, no progress is
+// reported.
 func (f *File) Step(title string, passes int64) {
 	if title != "" {
 		title += " " + f.name

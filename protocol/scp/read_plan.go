@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// names gives the sections to read: those of the options, else "all", else
-// every one. One without a snapshot that is new to us is no use.
+// names returns the sections to read: those of the options, else "all", else every one. It
+// omits new sections without a snapshot, because deltas alone are not enough.
 func (r *run) names(o *offer) []string {
 	var names []string
 	for _, c := range o.collections {
@@ -24,7 +24,7 @@ func (r *run) names(o *offer) []string {
 	return names
 }
 
-// others gives the sections that may stand for "all".
+// others returns the sections that may replace "all".
 func (r *run) others(o *offer) (names []string) {
 	for _, c := range o.collections {
 		if c.section != every && !c.delta && !slices.Contains(names, c.section) {
@@ -34,8 +34,8 @@ func (r *run) others(o *offer) (names []string) {
 	return names
 }
 
-// of gives the newest snapshot of a section, nil for none, and its deltas in
-// the order of their times.
+// of returns the newest snapshot of a section, nil for none, and its deltas in the order of
+// their times.
 func (o *offer) of(section string) (snapshot *offered, deltas []*offered) {
 	for _, c := range o.collections {
 		switch {
@@ -49,8 +49,7 @@ func (o *offer) of(section string) (snapshot *offered, deltas []*offered) {
 	return snapshot, deltas
 }
 
-// expires gives when the first of the newest snapshots of sections expires; the
-// zero time is never.
+// expires returns the earliest expiry of the newest snapshots of sections; zero means never.
 func (o *offer) expires(sections []string) (at time.Time) {
 	for _, name := range sections {
 		s, _ := o.of(name)
@@ -61,13 +60,13 @@ func (o *offer) expires(sections []string) (at time.Time) {
 	return at
 }
 
-// later gives the deltas that were generated after a time.
+// later returns the deltas generated after a time.
 func later(deltas []*offered, than time.Time) []*offered {
 	return slices.DeleteFunc(slices.Clone(deltas), func(d *offered) bool { return !d.generated.After(than) })
 }
 
-// connect reports whether deltas, in their order, leave nothing out from a time
-// on (Recovery from Missed Deltas).
+// connect reports whether deltas, in order, have no gap after a time (Recovery from Missed
+// Deltas).
 func connect(deltas []*offered, from time.Time) bool {
 	for _, d := range deltas {
 		if d.since.After(from) {
@@ -78,13 +77,12 @@ func connect(deltas []*offered, from time.Time) bool {
 	return true
 }
 
-// missed is what counts as more deltas than any option allows: one of them has
-// left something out, and only a snapshot has it.
+// missed is a delta count above any option. It marks a gap between deltas, which only a
+// snapshot fills.
 const missed = 1 << 30
 
-// resync reports whether a snapshot that is newer than the last one applied has
-// to be read, rather than the deltas that are newer than what is applied. Only
-// a snapshot shows what has gone, unless somebody else tells of that.
+// resync reports whether to read a newer snapshot in place of the newer deltas. Only a
+// snapshot shows deletions, unless another source reports them.
 func resync(snapshot *offered, deltas []*offered, was applied, every int, told bool) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false
@@ -93,12 +91,12 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int, told b
 	for _, d := range deltas {
 		size += d.size()
 	}
-	worth := 4 * size // the deltas do not say what a snapshot does
+	worth := 4 * size // a snapshot contains more information than deltas
 	if told {
 		worth = size
 	}
 	switch {
-	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // nothing else tells
+	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot has the changes
 		!connect(deltas, was.Generated),
 		was.Deltas >= missed,
 		!told && was.Deltas+len(deltas) > every,

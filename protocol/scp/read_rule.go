@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ruled is an error with the rule that its cause breaks, by the id that the
-// checker has for it, without the protocol.
+// ruled is an error with the checker rule that its cause violates. The rule ID is without the
+// protocol name.
 type ruled struct {
 	rule string
 	err  error
@@ -16,22 +16,22 @@ type ruled struct {
 func (e *ruled) Error() string { return e.err.Error() }
 func (e *ruled) Unwrap() error { return e.err }
 
-// ErrorCode returns the ID of the rule, as notes have it.
+// ErrorCode returns the rule ID, in the format of notes.
 func (e *ruled) ErrorCode() string { return Name + "/" + e.rule }
 
-// What the reader has to say that no rule of the checker is about.
+// Notes of the reader that belong to no checker rule.
 const (
-	noteRefused = "reader/refused"                // for a reason that is ours: a limit, an option
-	noteReplay  = "reader/replay"                 // it is older than what was applied
-	noteHost    = "reader/collection-host"        // collections come from a host that is new
-	noteChanged = "reader/changed-between-ranges" // a download starts over
-	noteMissed  = "reader/missed-deltas"          // and there is no snapshot in their place
-	noteSection = "reader/section-missing"        // that the options name
+	noteRefused = "reader/refused"                // a limit or an option of this reader refused it
+	noteReplay  = "reader/replay"                 // older than the applied collection
+	noteHost    = "reader/collection-host"        // a new host serves collections
+	noteChanged = "reader/changed-between-ranges" // a download restarts
+	noteMissed  = "reader/missed-deltas"          // a gap between deltas without a snapshot
+	noteSection = "reader/section-missing"        // the options name a missing section
 )
 
 var errHost = millrace.Coded("other-host", errors.New("the host is not one that is allowed"))
 
-// ruleOf gives the rule for which something was refused.
+// ruleOf returns the rule for an error that refuses a file.
 func ruleOf(err error) string {
 	if e, ok := errors.AsType[*ruled](err); ok {
 		return e.rule

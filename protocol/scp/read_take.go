@@ -12,9 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// take applies one collection, in the first of its codings that is not refused.
-// Nothing of it is given before all of it is verified. ErrUnmodified: it has
-// been applied before.
+// take applies one collection, in the first coding that is not refused. It yields nothing
+// before the whole file is verified. ErrUnmodified: the collection has already been applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	for i, f := range o.files {
@@ -75,7 +74,7 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 		}
 	}
 	is.Files = is.Files[max(0, len(is.Files)-maxHeld):]
-	// A snapshot that is older than what was applied does not take it back.
+	// A snapshot that is older than the applied state must not revert it.
 	return is, r.pages(ctx, c, was.Name, o.delta || generated.Before(was.Generated))
 }
 
@@ -86,8 +85,8 @@ func newest(a, b time.Time) time.Time {
 	return b
 }
 
-// expect refuses a file that is not the one that the sitemap names, and one
-// that is replayed (Replay Attacks).
+// expect refuses a file that is not the one in the sitemap, and a replayed one (Replay
+// Attacks).
 func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) error {
 	meta := c.Metadata()
 	kind := "snapshot"
@@ -134,11 +133,11 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 	return nil
 }
 
-// judge notes what is odd about a file that was verified.
+// judge notes the tolerated errors of a verified file.
 func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) {
 	url := f.url
 	named, ok := suffixOf(f.url)
-	asNamed := !ok || named == coding // else it was coded, or decoded, on the way
+	asNamed := !ok || named == coding // otherwise coded or decoded in transit
 	if f.size > 0 && s.size != f.size && asNamed {
 		r.Note("sitemap/size", url, fmt.Sprintf("it has %d bytes, the sitemap says %d", s.size, f.size))
 	}
@@ -167,7 +166,7 @@ func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) 
 	}
 }
 
-// pages gives the pages of a verified collection.
+// pages yields the pages of a verified collection.
 func (r *run) pages(ctx context.Context, c *Collection, section string, newer bool) error {
 	if section == every {
 		section = ""
@@ -207,12 +206,12 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 	return ctx.Err()
 }
 
-// ours reports whether a page is one of the site that the sitemap is of.
+// ours reports whether a page belongs to the site of the sitemap.
 func (r *run) ours(u string) bool {
 	return slices.ContainsFunc(r.sites, func(base string) bool { return kit.SameOrigin(base, u) })
 }
 
-// formatURL names the document of a format error.
+// formatURL adds the document's URL to a format error.
 func formatURL(err error, url string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok && f.URL == "" {
 		f.URL = url
