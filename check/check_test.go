@@ -221,7 +221,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Findings) != 6 || r.Findings[5].Got != "52 more like these" || r.Findings[5].URL != "" {
+	if len(r.Findings) != 6 || !strings.HasPrefix(r.Findings[5].Got, "52 ") || r.Findings[5].URL != "" {
 		t.Errorf("got %d findings, the last %+v", len(r.Findings), r.Findings[len(r.Findings)-1])
 	}
 	if n := len([]rune(r.Findings[0].Got)); n != 301 {

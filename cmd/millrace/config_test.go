@@ -70,7 +70,7 @@ policy:
 	}
 
 	_, out, _ = command(t, env, "config", "watch", "--config", conf)
-	if !strings.Contains(out, "webhook") || !strings.Contains(out, "embed-key: for other commands") || !strings.Contains(out, "policy.terms: for other commands") ||
+	if !strings.Contains(out, "webhook") || !strings.Contains(out, ", embed-key: ") || !strings.Contains(out, ", policy.terms: ") ||
 		strings.Contains(out, "hunter2") || strings.Contains(out, "allow-private") {
 		t.Error(out)
 	}

@@ -69,7 +69,7 @@ func TestDashboardSavesRules(t *testing.T) {
 		code, _, body := get(t, s.url+"about/llm.json")
 		return code == http.StatusOK && !strings.Contains(body, "People")
 	})
-	if body := read(client.Get(s.url + "board/page?url=%2Fabout%2F&as=rules")); !strings.Contains(body, "These are in force") {
+	if body := read(client.Get(s.url + "board/page?url=%2Fabout%2F&as=rules")); !strings.Contains(body, `>h2</textarea>`) {
 		t.Error(body)
 	}
 	// After an edit of the file, the dashboard refuses to overwrite it.

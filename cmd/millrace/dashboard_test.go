@@ -106,7 +106,7 @@ func TestDashboard(t *testing.T) {
 	}
 	eventually(t, "the dashboard shows the machine", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })
 	for _, page := range []string{"traffic", "pages", "changes", "searches", "protocols", "policy", "errors", "unusual"} {
-		if at, text := o.page(page); at != "/our/board/"+page || !strings.Contains(text, `aria-current="page"`) || strings.Contains(text, "did not work") {
+		if at, text := o.page(page); at != "/our/board/"+page || !strings.Contains(text, `aria-current="page"`) || strings.Contains(text, `class="message bad"`) {
 			t.Errorf("%s is at %s:\n%s", page, at, text)
 		}
 	}

@@ -127,8 +127,11 @@ func TestInitSitemap(t *testing.T) {
 	} {
 		site := initSite(t, "", sitemap)
 		file := filepath.Join(t.TempDir(), "millrace.yaml")
-		code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s")
-		if code != 0 || strings.Contains(out, "--sitemap") == own || strings.Contains(out, "in front of the site alone") != own {
+		code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s", "--json")
+		var r setup.Report
+		err := json.Unmarshal([]byte(out), &r)
+		noted := slices.ContainsFunc(r.Serves, func(s setup.Served) bool { return s.Note != "" })
+		if code != 0 || err != nil || strings.Contains(strings.Join(r.Next, "\n"), "--sitemap") == own || noted != own {
 			t.Errorf("%s: exit %d:\n%s%s", sitemap, code, out, errs)
 		}
 	}

@@ -133,8 +133,8 @@ func TestUnusualOfOnePage(t *testing.T) {
 			said = append(said, u.Says)
 		}
 	}
-	if d := cmp.Diff([]string{"GPTBot has taken pages 600 times by tct-01 within an hour, of a site that has 1000."}, said); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	if len(said) != 1 || !strings.Contains(said[0], "600") || strings.Contains(said[0], "600 pages") {
+		t.Errorf("%q", said)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestMissingArtifact(t *testing.T) {
 	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 {
 		t.Errorf("a page's document: %d", w.Code)
 	}
-	if w := ask(g, "GET", "/readyz"); w.Code != 200 || !strings.Contains(w.Body.String(), "damaged, and made again: /llm-pages.json\n") {
+	if w := ask(g, "GET", "/readyz"); w.Code != 200 || !strings.Contains(w.Body.String(), ": /llm-pages.json\n") {
 		t.Errorf("ready: %d %s", w.Code, w.Body)
 	}
 	if _, err := g.server.Publish(t.Context()); err != nil {

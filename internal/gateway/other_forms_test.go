@@ -60,7 +60,7 @@ func (f forms) Advertise(millrace.View) millrace.Advertisement {
 		},
 		Without: func(_ context.Context, r *http.Request) (field, why string, err error) {
 			if r.URL.Path == "/b.html" && r.Header.Get("Accept") == formType {
-				return "X-Form-Missing", "it has no shape", nil
+				return "X-Form-Missing", "shapeless", nil
 			}
 			return "", "", nil
 		},
@@ -116,11 +116,11 @@ func TestForms(t *testing.T) {
 			for _, accept := range []string{formType, "text/html", formType} {
 				w := ask(g, http.MethodGet, "/b.html", "Accept", accept)
 				why, vary := w.Header().Get("X-Form-Missing"), slices.Contains(w.Header()["Vary"], "Accept")
-				if asked := accept == formType; (why == "it has no shape") != asked || vary != asked || !strings.Contains(w.Body.String(), "<p>page b") {
+				if asked := accept == formType; (why == "shapeless") != asked || vary != asked || !strings.Contains(w.Body.String(), "<p>page b") {
 					t.Errorf("%s: %q, Vary %t: %.60q", accept, why, vary, w.Body)
 				}
 			}
-			if n := strings.Count(log.String(), "it has no shape"); n != 1 {
+			if n := strings.Count(log.String(), "shapeless"); n != 1 {
 				t.Errorf("%d lines in the log:\n%s", n, log.String())
 			}
 		})

@@ -68,7 +68,7 @@ func TestDeletionsOfStrangers(t *testing.T) {
 			dated:              reply("t", `,"next":"/openfeeder?next"},"added":[{"url":"/a","title":"A"}],"updated":[]`),
 			"/openfeeder?next": reply("u", `},"added":[],"updated":[],`+tombstones(strange+"/a")),
 		}, "/a", nil},
-		"of another site":      {map[string]string{dated: reply("t", `},"added":[],"updated":[],`+tombstones("https://other.example/a", strange+"/b"))}, "/b", nil},
+		"foreign":              {map[string]string{dated: reply("t", `},"added":[],"updated":[],`+tombstones("https://other.example/a", strange+"/b"))}, "/b", nil},
 		"nothing, by a token":  {map[string]string{dated: reply("t", `},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": withToken}, "", nil},
 		"nothing, as it says":  {map[string]string{dated: reply("t", `,"deleted_tracking":true},"added":[],"updated":[],"deleted":[]`)}, "", nil},
 		"nothing to go by":     {map[string]string{dated: reply("t", `},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": items("/a")}, "", errors.ErrUnsupported},
@@ -95,7 +95,7 @@ func TestDeletionsOfStrangers(t *testing.T) {
 			if err != nil && errors.Is(err, errors.ErrUnsupported) && errors.Is(err, millrace.ErrConflict) {
 				t.Errorf("two things to do: %v", err)
 			}
-			if (notes > 0) != (name == "of another site") {
+			if (notes > 0) != (name == "foreign") {
 				t.Errorf("%d notes", notes)
 			}
 		})

@@ -57,7 +57,7 @@ func TestLook(t *testing.T) {
 			Pages: 7, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 3, Bytes: 1}, Deletes: true,
 			Basis: "the sizes that the sitemap says",
 		}},
-		"sizes and counts that are not said": {func(h *host) []string {
+		"sizes and counts unknown": {func(h *host) []string {
 			e := h.collection("all.scp", at(-5), time.Time{}, pages(3)...)
 			e = strings.NewReplacer(`pages="3"`, "", `size="`, `sighs="`).Replace(e)
 			return []string{e, strings.Replace(h.element("all-delta.scp", at(-1), at(-5), 1), `size="0"`, "", 1)}
@@ -75,7 +75,7 @@ func TestLook(t *testing.T) {
 			h := newHost(t)
 			h.offers(c.offers(h)...)
 			got, err := Protocol().Probe(t.Context(), &http.Client{}, h.url+"any/page", nil)
-			if name == "sizes and counts that are not said" {
+			if name == "sizes and counts unknown" {
 				if !errors.Is(err, millrace.ErrNotFound) { // the delta is not there
 					t.Errorf("%+v, %v", got, err)
 				}

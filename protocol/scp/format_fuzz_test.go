@@ -48,7 +48,7 @@ func ours(t *testing.T, line []byte) (lineResult, *page, issue) {
 func agree(t *testing.T, line []byte) lineResult {
 	t.Helper()
 	got, w, why := ours(t, line)
-	if got == skipped && why.reason == "the name is there twice" {
+	if got == skipped && why.reason == duplicateName {
 		return got // which the oracle cannot tell
 	}
 	want, p := new(oracle).read(line)

@@ -27,6 +27,9 @@ type member[T any] struct {
 	write func(dst []byte, from *T) []byte
 }
 
+// duplicateName is the reason why an object with two members of one name is invalid.
+const duplicateName = "the name is there twice"
+
 // form defines how values of one type are read, validated and written.
 type form[V any] struct {
 	read  func(p *parser, v *V)
@@ -175,7 +178,7 @@ func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 				p.has(m.rule)
 			}
 			if seen&(1<<i) != 0 {
-				p.refuse(p.pos, "the name is there twice")
+				p.refuse(p.pos, duplicateName)
 			}
 			seen |= 1 << i
 			if p.before = end; m.text != nil {
