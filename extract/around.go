@@ -200,12 +200,12 @@ func (l *located) tail() {
 	if root.words < 2*maxTail {
 		return
 	}
-	for i, looked := root.end-1, 0; i > l.at && looked < 24; i-- {
+	for i, tried := root.end-1, 0; i > l.at && tried < 24; i-- {
 		b := &boxes[i]
 		if b.own == 0 || l.isDropped(i) {
 			continue
 		}
-		looked++
+		tried++
 		if b.words > maxTail || !isAboutPage(plainText(b.n)) {
 			return
 		}

@@ -18,14 +18,14 @@ func (l *located) leaveOut() {
 		l.keepAll()
 	}
 	boxes, notices, cuts := l.c.boxes, l.c.notices, l.c.cuts
-	told, thinEnd, beside := 0, int32(0), l.besideRoot()
+	reported, thinEnd, beside := 0, int32(0), l.besideRoot()
 	for i := int32(0); i <= int32(len(boxes)); {
 		for ; len(notices) > 0 && notices[0].before <= i; notices = notices[1:] {
 			l.dropNotice(&notices[0])
 		}
 		for ; len(cuts) > 0 && cuts[0].before <= i; cuts = cuts[1:] {
-			if cuts[0].Words > 0 && cuts[0].Selector != "" && told < maxReported {
-				told++
+			if cuts[0].Words > 0 && cuts[0].Selector != "" && reported < maxReported {
+				reported++
 				l.dropped = append(l.dropped, *cuts[0].Dropped)
 			}
 		}

@@ -36,9 +36,9 @@ func selector(n *html.Node) string {
 
 // namedClass returns the first class that needs no escapes, or else the first.
 func namedClass(n *html.Node) string {
-	first, looked := "", 0
+	first, tried := "", 0
 	for class := range strings.FieldsSeq(attr(n, "class")) {
-		if looked++; looked > 20 {
+		if tried++; tried > 20 {
 			break
 		}
 		c, ok := cssName(class)

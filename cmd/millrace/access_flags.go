@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// access are the flags that say who may have what, and how often.
+// access are the flags for keys and rate limits.
 type accessFlags struct {
 	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). SCP is off then, because it has no keys."`
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
@@ -28,8 +28,8 @@ type accessFlags struct {
 	gatekeeping
 }
 
-// decodeNames reads a list of names. An empty value, as of a variable that a
-// script has not set, is a name that is missing, not a list without names.
+// decodeNames decodes a list of names. An empty value, such as an unset variable of a script,
+// is a missing name, not an empty list.
 func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	var value any
 	if err := ctx.Scan.PopValueInto("name", &value); err != nil {
@@ -39,7 +39,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	switch v := value.(type) {
 	case string:
 		names = append(names, strings.Split(v, ",")...)
-	case []any: // of the configuration
+	case []any: // from the configuration
 		for _, name := range v {
 			names = append(names, fmt.Sprint(name))
 		}
@@ -48,8 +48,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// validate refuses values that would be taken for something else: a slip would
-// show what is to be kept.
+// validate rejects values whose misreading would make private content public.
 func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: write how many requests a second one client may make, such as 10; leave it out for no limit", c.Rate))
@@ -62,7 +61,7 @@ func (c *accessFlags) validate() error {
 			continue
 		}
 		if name == "" {
-			return usageError(`--open: "" is no protocol; leave the flag out to open none`)
+			return usageError(`--open: "" is not a protocol; omit the flag to open none`)
 		}
 		if _, err := protocols(name); err != nil {
 			return usageError("--open: " + err.Error())
@@ -72,7 +71,7 @@ func (c *accessFlags) validate() error {
 	return errors.Join(err, c.gatekeeping.validate())
 }
 
-// networks reads the addresses of the proxies.
+// networks parses the addresses of the proxies.
 func (c *accessFlags) networks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range c.Proxies {
@@ -85,8 +84,8 @@ func (c *accessFlags) networks() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// network reads an address or a network that a flag names. all says what would be
-// if it named everybody.
+// network parses an address or network from a flag. all is the error text for a network of
+// all addresses.
 func network(flag, s, all string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
@@ -95,7 +94,7 @@ func network(flag, s, all string) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return p, usageError(fmt.Sprintf("--%s: %q is no address or network, such as 10.0.0.0/8", flag, s))
+		return p, usageError(fmt.Sprintf("--%s: %q is not an address or network, such as 10.0.0.0/8", flag, s))
 	case p.Addr().Is4In6():
 		return p, usageError(fmt.Sprintf("--%s: write %q as a network of IPv4", flag, s))
 	case p.Bits() == 0:
@@ -104,13 +103,13 @@ func network(flag, s, all string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// needsKey reports whether the content of a protocol needs a key. Without doors,
-// every protocol is open.
+// needsKey reports whether the content of a protocol needs a key. Without RequireKey, all
+// protocols are open.
 func (c *accessFlags) needsKey(name string) bool {
 	return c != nil && c.RequireKey && !slices.Contains(c.Open, name)
 }
 
-// apply gives the gateway what it needs to know of keys and limits.
+// apply sets the options of the gateway for keys and limits.
 func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
 	o.Access.Keys, o.Access.Rate = keys, c.Rate
 	var err error
@@ -131,10 +130,10 @@ func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o 
 	return nil
 }
 
-// checkPolicy refuses a policy that allows what the server does not.
+// checkPolicy rejects a policy whose rate is above the limit of the server.
 func (c *accessFlags) checkPolicy(p *millrace.Policy) error {
 	if p == nil || c.Rate == 0 || p.Rate.PerSecond <= c.Rate {
 		return nil
 	}
-	return usageError(fmt.Sprintf("policy.rate.per-second %v: clients would be told that they may ask more often than --rate %v lets them", p.Rate.PerSecond, c.Rate))
+	return usageError(fmt.Sprintf("policy.rate.per-second %v: the policy allows clients more requests than --rate %v", p.Rate.PerSecond, c.Rate))
 }

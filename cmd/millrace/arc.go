@@ -25,22 +25,22 @@ type arcCommand struct {
 	Annotate arcAnnotateCommand `cmd:"" help:"Add proposed data-ai-* attributes to a page and print it. The rest of the page stays the same."`
 }
 
-// arcPage is one page of the command line.
+// arcPage is a page from the command line.
 type arcPage struct {
 	data        []byte
 	address     string
 	contentType string
 }
 
-// arcRead gets a page: a file, a URL, or standard input for "-". address is that
-// of a file, "" = it has none.
+// arcRead reads a page from a file, a URL, or standard input for "-". address is the URL of a
+// file; "" = unknown.
 func arcRead(ctx context.Context, p *process, r *remote, name, address string) (*arcPage, error) {
 	c := &extractCommand{remote: *r, Page: name, URL: address}
 	page := &arcPage{}
 	var err error
 	page.data, page.address, page.contentType, err = c.read(ctx, p)
 	if base := filepath.Base(name); err == nil && strings.HasPrefix(page.address, nowhere) && (base == "index.html" || base == "index.htm") {
-		// Such a file is the page of its folder.
+		// index.html is the page of its folder.
 		if dir, bad := filepath.Abs(filepath.Dir(name)); bad == nil {
 			if u, bad := canon.URL(canon.Absolute(nowhere, "/"+filepath.Base(dir)+"/")); bad == nil {
 				page.address = u
@@ -50,8 +50,7 @@ func arcRead(ctx context.Context, p *process, r *remote, name, address string) (
 	return page, err
 }
 
-// named takes from an error about a page without an address the one that it does
-// not have, and says which page it is.
+// named replaces the placeholder address in an error by the name of the page.
 func (g *arcPage) named(name string, err error) error {
 	if err == nil || !strings.HasPrefix(g.address, nowhere) {
 		return err
@@ -67,7 +66,7 @@ type arcSnapshotCommand struct {
 	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file. It resolves the links of the page."`
 }
 
-// Run prints the snapshot of a page, in canonical form.
+// Run prints the canonical snapshot of a page.
 func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 	rules, err := c.rules()
 	if err != nil {
@@ -107,8 +106,7 @@ type arcLintResult struct {
 	Code     string             `json:"code,omitempty"`
 }
 
-// Run lints pages one after the other. Findings and what cannot be read are a
-// failure.
+// Run lints pages one after the other. Findings and unreadable pages are failures.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: it is the address of one page")
@@ -151,7 +149,7 @@ func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]s
 	return list, page.named(name, err)
 }
 
-// text writes what was found for a person, a line each as compilers do.
+// text writes the findings as text, one line each, as compilers do.
 func (v *arcLintResult) text(w *bytes.Buffer) {
 	switch {
 	case strings.Contains(v.Error, v.Page):
@@ -187,8 +185,7 @@ type arcAdditions struct {
 	Added []snapshot.Addition `json:"added"`         // added attributes
 }
 
-// Run proposes attributes. With --json it prints what it adds in place of the
-// page.
+// Run proposes attributes. With --json it prints the additions instead of the page.
 func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
 	if err != nil {

@@ -18,7 +18,7 @@ type arcPublishing struct {
 	crawlPriorityMap map[string]float64
 }
 
-// validate refuses what would be taken for something else.
+// validate rejects invalid values.
 func (c *arcPublishing) validate() error {
 	for _, page := range c.ARCListed {
 		if _, err := canon.URL(page); err != nil && !strings.HasPrefix(page, "/") {
@@ -33,7 +33,7 @@ func (c *arcPublishing) validate() error {
 		case !ok || !strings.HasPrefix(path, "/"):
 			return usageError(fmt.Sprintf("--crawl-priority: %q is not PATH=N, such as /docs=0.8", p))
 		case err != nil && !errors.Is(err, strconv.ErrRange) || !(n >= 0 && n <= 1):
-			return usageError(fmt.Sprintf("--crawl-priority: %q of %s is no number from 0 to 1", value, path))
+			return usageError(fmt.Sprintf("--crawl-priority: %q of %s is not a number from 0 to 1", value, path))
 		}
 		if _, twice := c.crawlPriorityMap[strings.TrimRight(path, "/")]; twice {
 			return usageError("--crawl-priority: " + path + " has two")
@@ -43,7 +43,7 @@ func (c *arcPublishing) validate() error {
 	return nil
 }
 
-// on refuses pages of other sites than that of a base.
+// on rejects pages outside the base.
 func (c *arcPublishing) on(base string) error {
 	for _, page := range c.ARCListed {
 		if u, err := canon.URL(page); err == nil && canon.Origin(u) != canon.Origin(base) {

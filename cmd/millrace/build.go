@@ -31,7 +31,7 @@ type buildCommand struct {
 	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
 	Site      string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
 	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The robots.txt refuses to them what the policy refuses." hidden:""`
-	// RequireKey comes from a configuration that serve has too.
+	// RequireKey is set by a configuration that serve uses, too.
 	RequireKey bool `hidden:""`
 }
 
@@ -51,7 +51,7 @@ type buildReport struct {
 	Code    string               `json:"code,omitempty"`
 }
 
-// Run builds once.
+// Run builds the folder once.
 func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
 	p.limitMemory()
@@ -65,10 +65,10 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if c.RequireKey {
-		return usageError("--require-key: a host of files asks nobody for a key, so all of this would be public; build it with --require-key=false if it may be")
+		return usageError("--require-key: a static host does not check keys, so all pages would be public; to publish them, use --require-key=false")
 	}
 	if c.BaseURL == "" {
-		return usageError("--base-url: name the address where the folder is going to be served")
+		return usageError("--base-url is required; name the URL where the folder will be served")
 	}
 	docs, err := s.docs(nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// apart refuses a folder to write to that is a part of what is read.
+// apart rejects an output folder that overlaps the source.
 func (c *buildCommand) apart(kind string) error {
 	if way := origins.ByName(kind); way == nil || !way.Folder {
 		return nil
@@ -107,17 +107,16 @@ func (c *buildCommand) apart(kind string) error {
 	from, to := realPath(c.Source), realPath(c.Out)
 	switch {
 	case from == to:
-		return usageError(fmt.Sprintf("--out %s: it is the source itself", c.Out))
+		return usageError(fmt.Sprintf("--out %s: this is the source", c.Out))
 	case exposed(from, to):
-		return usageError(fmt.Sprintf("--out %s: it is in the folder that is read, so that the next build would read it too", c.Out))
+		return usageError(fmt.Sprintf("--out %s: the folder is inside the source, and the next build would read it", c.Out))
 	case exposed(to, from):
-		return usageError(fmt.Sprintf("--out %s: the folder that is read is in it", c.Out))
+		return usageError(fmt.Sprintf("--out %s: the source is inside this folder", c.Out))
 	}
 	return nil
 }
 
-// realPath gives the path of what may not be there yet, without links as far
-// as it is.
+// realPath resolves the links in a path, as far as the path exists.
 func realPath(name string) string {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -133,7 +132,7 @@ func realPath(name string) string {
 	}
 }
 
-// build takes one look at the source, publishes it, and writes the folder.
+// build scans the source once, publishes it, and writes the folder.
 func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *buildReport) (err error) {
 	s, err := plan.prepare(ctx, nil, nil)
 	if err != nil {
@@ -141,10 +140,10 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	}
 	o := s.source
 	defer func() { err = errors.Join(err, s.Close(), o.Store.Close()) }()
-	// Whether the folder can be had is known before a site is read for an hour.
+	// Open the folder first: reading a site may take an hour.
 	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, HeadersFor: c.HeadersOf})
 	if errors.Is(err, millrace.ErrInvalid) {
-		return usageError(err.Error() + "; --force writes to it all the same")
+		return usageError(err.Error() + "; use --force to write to it")
 	}
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// printBuild prints a report for a person.
+// printBuild writes a report as text.
 func printBuild(w *bytes.Buffer, r *buildReport) {
 	fmt.Fprintf(w, "%s: %d files written, %d unchanged, %d removed, %s\n", r.Out, r.Written, r.Unchanged, r.Removed, humanize.Bytes(r.Bytes))
 	fmt.Fprintf(w, "  %d pages of %s for %s, %.1f s\n", r.Pages, r.Site, r.URL, r.Seconds)

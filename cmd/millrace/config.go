@@ -16,16 +16,16 @@ import (
 	"github.com/millrace/millrace/internal/config"
 )
 
-// configCommand shows what a command works with.
+// configCommand shows the configuration of a command.
 type configCommand struct {
 	common
 	Command []string `arg:"" optional:"" help:"Command to show, such as pull or keys add (default: serve)."`
 }
 
-// secrets are the environment variables that are no flags.
+// secrets are the environment variables without a flag.
 var secrets = []string{"MILLRACE_KEY", "MILLRACE_WEBHOOK_SECRET"}
 
-// Run shows the configuration. One that the command would refuse is an error.
+// Run shows the configuration. If the command would reject it, Run returns an error.
 func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) error {
 	if len(c.Command) == 0 {
 		c.Command = []string{"serve"}
@@ -54,7 +54,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 			r.Values = append(r.Values, config.Secret(name))
 		}
 	}
-	if mine["exclude"] != nil { // it publishes
+	if mine["exclude"] != nil { // a command that publishes
 		r.Policy = append(r.Policy, conf.PolicyValues...)
 	} else {
 		r.Other = append(r.Other, conf.PolicyValues...)
@@ -73,7 +73,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 	return p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w) })
 }
 
-// commandNamed finds a command by its words.
+// commandNamed finds a command by its name.
 func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	at := node
 	for _, word := range words {
@@ -93,8 +93,8 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	return at, nil
 }
 
-// refuses gives what serve itself would refuse of the configuration, whatever
-// its source is.
+// refuses returns the error with which serve would reject the configuration, without a look
+// at its source.
 func (c *configCommand) refuses(p *process) error {
 	args := []string{"serve", "."}
 	if c.Config != "" {
@@ -152,8 +152,8 @@ func shown(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value,
 	return conf.Show(f.Name, v, from), nil
 }
 
-// onCommandLine reports whether only the command line sets a flag. Where
-// `millrace mcp` listens is not where serve does.
+// onCommandLine reports whether only the command line sets a flag. The addresses of
+// `millrace mcp` and serve differ.
 func onCommandLine(command *kong.Node, f *kong.Flag) bool {
 	return f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
 }
@@ -186,8 +186,8 @@ func load(conf *config.Config, args []string, env func(string) (string, bool), k
 	return nil
 }
 
-// configPath finds --config before the rest of the line is understood,
-// because what the file says is needed for that.
+// configPath finds --config before the command line is parsed, because parsing needs the
+// file.
 func configPath(args []string, lookup func(string) (string, bool)) (path string, named bool) {
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
@@ -206,10 +206,10 @@ func configPath(args []string, lookup func(string) (string, bool)) (path string,
 	return config.FileName, false
 }
 
-// flagName finds the flag that an error is about.
+// flagName matches the flag in the text of an error.
 var flagName = regexp.MustCompile(`(?:^|\s)--([a-z0-9-]+)`)
 
-// explain adds where a bad value comes from if it is not the command line.
+// explain adds the origin of an invalid value to an error, unless it is the command line.
 func explain(conf *config.Config, err error) error {
 	m := flagName.FindStringSubmatch(err.Error())
 	if m == nil || strings.HasPrefix(err.Error(), "unknown flag") {

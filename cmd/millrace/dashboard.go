@@ -20,13 +20,13 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// boarding are the flags of the owner's dashboard.
+// boarding are the flags of the dashboard.
 type boarding struct {
 	Dashboard         string `placeholder:"PATH" help:"Path of the owner's dashboard, such as /dashboard. It needs a login (default: no dashboard)."`
 	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password; millrace keys password makes it. Set it in the configuration file or in the environment."`
 }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (c *boarding) validate() error {
 	if c.Dashboard != "" && (!strings.HasPrefix(c.Dashboard, "/") || strings.Trim(c.Dashboard, "/") == "") {
 		return usageError(fmt.Sprintf("--dashboard %q: name a path, such as /dashboard", c.Dashboard))
@@ -37,13 +37,12 @@ func (c *boarding) validate() error {
 			return usageError("--dashboard-password: " + err.Error())
 		}
 	case c.Dashboard != "":
-		return usageError("--dashboard: it has no password; millrace keys password makes one, with the line for millrace.yaml")
+		return usageError("--dashboard: no password is set; run millrace keys password to make one")
 	}
 	return nil
 }
 
-// board makes the dashboard of a service; the gateway that it is a part of is
-// made after it.
+// board makes the dashboard of a service. The gateway that contains it is made later.
 func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	c, p, from := s.c, s.p, s.source
 	if c.Dashboard == "" {
@@ -92,7 +91,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	return nil
 }
 
-// overlook says in the log what the dashboard stands before, if it does.
+// overlook logs a warning if the dashboard's path hides a page of the site.
 func (s *service) overlook(ctx context.Context) {
 	path, err := s.Gateway.Hides(ctx)
 	switch {
@@ -103,17 +102,16 @@ func (s *service) overlook(ctx context.Context) {
 	}
 }
 
-// original gives the HTML that a page was made of. ErrNotFound: the source has
-// none by now.
+// original returns the HTML that a page was made of. If the source has no HTML any more, it
+// returns ErrNotFound.
 func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
-	if o.Files != nil { // nothing takes its place, and a look at it may take long
+	if o.Files != nil { // a scan of the source may take long, but Files is never replaced
 		return o.Files.Original(ctx, ref)
 	}
 	return o.Origin.Original(ctx, ref)
 }
 
-// lastScan gives the last look at the source, and whether the one after it has
-// failed; nil = there was none.
+// lastScan returns the last scan of the source, and whether a later one failed; nil = none.
 func (o *source) lastScan() *dashboard.SourceScan {
 	last, failure := o.Last(), o.Failure()
 	if last == nil && failure == nil {
@@ -130,7 +128,7 @@ func (o *source) lastScan() *dashboard.SourceScan {
 	return l
 }
 
-// keysPasswordCommand makes a password of the dashboard.
+// keysPasswordCommand makes a password for the dashboard.
 type keysPasswordCommand struct {
 	common
 }
@@ -141,7 +139,7 @@ type passwordReport struct {
 	Hash     string `json:"hash"`     // value for the key dashboard-password
 }
 
-// newPassword makes a password and its hash.
+// newPassword returns a random password and its hash.
 func newPassword() (*passwordReport, error) {
 	r := &passwordReport{Password: dashboard.NewPassword()}
 	var err error
@@ -149,7 +147,7 @@ func newPassword() (*passwordReport, error) {
 	return r, err
 }
 
-// Run makes one.
+// Run prints a new password with its hash.
 func (c *keysPasswordCommand) Run(p *process) error {
 	r, err := newPassword()
 	if err != nil {

@@ -23,7 +23,7 @@ type discoverCommand struct {
 	IgnorePolicy bool   `help:"Also offer ways that the site's policy and robots.txt do not allow."`
 }
 
-// Run looks at a site. A site without a way in is a failure.
+// Run probes a site. If no way to read it is found, the command fails.
 func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	if err := c.listing.validate(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// forgetful remembers no robots.txt: nothing of a look is kept.
+// forgetful is a store of robots.txt that stores nothing.
 type forgetful struct{}
 
 func (forgetful) Load(context.Context, string) ([]byte, error) { return nil, nil }

@@ -5,8 +5,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// embedding are the flags of every command that searches: a model that finds
-// passages by their meaning. Without one, the site's own words have to do.
+// embedding are the flags of commands that search: a model for the meaning of passages.
+// Without one, the meaning is learned from the site's own words.
 type embedding struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
 	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`
@@ -15,22 +15,22 @@ type embedding struct {
 	EmbedQueryPrefix    string `placeholder:"TEXT" help:"Prefix that the model expects before each query, such as \"search_query: \"." hidden:""`
 }
 
-// embedder makes the client that the flags ask for, nil for none. retries is
-// how often it asks again for what it did not get: 0 for the usual, -1 for never.
+// embedder returns the client that the flags configure, nil if they do not. retries is the
+// number of retries: 0 = the default, -1 = none.
 func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
 		if c.EmbedKey+c.EmbedDocumentPrefix+c.EmbedQueryPrefix != "" {
 			return nil, usageError("--embed-url and --embed-model name the model that the other --embed flags are for")
 		}
-		return nil, nil //nolint:nilnil // none is asked for
+		return nil, nil //nolint:nilnil // no model is configured
 	case c.EmbedURL == "":
 		return nil, usageError("--embed-model: name the server that has it with --embed-url")
 	case c.EmbedModel == "":
 		return nil, usageError("--embed-url: name the model to ask for with --embed-model")
 	}
-	// The user has named this address, so it may be the machine's own. A model
-	// may take longer over its first byte than a site may: no client of fetch.
+	// The user has configured this address, which may be on this machine. A model may need
+	// longer for its first byte than a site: do not use a client of fetch.
 	e, err := search.NewEmbedder(nil, c.EmbedURL, c.EmbedModel, &search.EmbedderOptions{
 		Key: c.EmbedKey, DocumentPrefix: c.EmbedDocumentPrefix, QueryPrefix: c.EmbedQueryPrefix, Retries: retries,
 	})

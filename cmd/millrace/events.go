@@ -7,24 +7,24 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// recording are the flags that say what is kept of what machines ask for.
+// recording are the flags for the recording of requests.
 type recording struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
 	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`
 }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (c *recording) validate() error {
 	if c.Events < 0 || c.Events > 0 && c.Events < time.Hour {
-		return usageError("--events " + c.Events.String() + ": write how long requests are kept, an hour or more, such as 720h; 0 = nothing is recorded")
+		return usageError("--events " + c.Events.String() + ": must be 0 (off) or at least one hour, such as 720h")
 	}
 	if c.EventsHashQueries && c.Events == 0 {
-		return usageError("--events-hash-queries: with --events 0, no query is kept; leave one of them out")
+		return usageError("--events-hash-queries: has no effect with --events 0; omit one of them")
 	}
 	return nil
 }
 
-// events returns the options of what records; nil = nothing is recorded.
+// events returns the options of the recorder; nil = record nothing.
 func (c *recording) events(ctx context.Context, o *source) (*analytics.Options, error) {
 	if c.Events == 0 {
 		return nil, nil

@@ -10,22 +10,22 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// exporting are the flags that say who is told what machines ask for.
+// exporting are the flags for the export of events.
 type exporting struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Send each request of a bot to a service: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL for signed JSON (default: none). May be given several times. Set URLs with secrets in the configuration file."`
 	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret after a space signs them as well. Set it in the configuration file or in the environment." hidden:""`
 }
 
-// validate refuses what cannot be told to anybody, also since nothing is recorded.
+// validate rejects targets without recorded events.
 func (c *exporting) validate(recorded bool) error {
 	targets, _, err := c.targets()
 	if err == nil && len(targets) > 0 && !recorded {
-		return usageError("--events-to: with --events 0, there is nothing to tell")
+		return usageError("--events-to: no events are recorded with --events 0; omit one of them")
 	}
 	return err
 }
 
-// targets reads the flags.
+// targets parses the flags.
 func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	var out []*analytics.Target
 	hooks, names := false, map[string]bool{}
@@ -43,11 +43,11 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	}
 	switch {
 	case c.EventsSecret == "" && hooks:
-		return nil, nil, usageError("--events-secret: a webhook of --events-to has to know from whom it is told; make a secret with: (printf whsec_; openssl rand -base64 32)")
+		return nil, nil, usageError("--events-secret: webhooks of --events-to need a secret for signatures; make one with: (printf whsec_; openssl rand -base64 32)")
 	case c.EventsSecret == "":
 		return out, nil, nil
 	case !hooks:
-		return nil, nil, usageError("--events-secret: there is no webhook in --events-to to sign for")
+		return nil, nil, usageError("--events-secret: --events-to has no webhook that needs it")
 	}
 	secrets, err := webhook.ParseSecrets(strings.Join(strings.Fields(c.EventsSecret), "\n"))
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	return out, secrets, nil
 }
 
-// exporters returns what hands events on.
+// exporters returns the exporters of events.
 func (s *service) exporters() (out []*analytics.Exporter, err error) {
 	c, st := s.c, s.source.Store
 	targets, secrets, err := c.targets()
@@ -70,7 +70,7 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 		if alike[name]++; alike[name] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, alike[name])
 		}
-		// Each has its own queue, so that none waits for another one.
+		// Each exporter has its own queue, so none waits for another one.
 		client := c.poster(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(usage, st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{

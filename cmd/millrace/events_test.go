@@ -71,7 +71,7 @@ func TestRecorded(t *testing.T) {
 		if e.HTML != 0 && e.HTML < int64(len(html))/2 || e.Took <= 0 || time.Since(e.Time) > time.Hour {
 			t.Errorf("%+v", e)
 		}
-		if weighed := i < 3; weighed != (e.HTML > 0) || weighed != (e.Path == "/docs/") {
+		if sized := i < 3; sized != (e.HTML > 0) || sized != (e.Path == "/docs/") {
 			t.Errorf("%+v", e)
 		}
 		if e.Endpoint == store.EndpointSearch && (!strings.HasPrefix(e.Query, "#") || e.Query == "#") {

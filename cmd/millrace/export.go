@@ -26,7 +26,7 @@ type exportCommand struct {
 	Since  string `placeholder:"CURSOR" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
 }
 
-// Run writes the pages of a store in another form.
+// Run exports the pages of a store.
 func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	p.limitMemory()
 	folder := c.Format == "markdown" || c.Format == "parquet"
@@ -39,18 +39,18 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	case c.Since != "" && c.Format != "jsonl":
 		return usageError("--since: changes are exported as jsonl")
 	case !folder && !piped && sameFile(c.Store, c.Out):
-		return usageError("--out " + c.Out + ": that is the store itself")
+		return usageError("--out " + c.Out + ": this is the store")
 	}
 	st, err := stores.Open(ctx, c.Store, &store.Options{Logger: p.log, ReadOnly: true})
 	if errors.Is(err, millrace.ErrNotFound) {
-		return fmt.Errorf("%w: write one with millrace pull URL --store %s", err, c.Store)
+		return fmt.Errorf("%w; run millrace pull URL --store %s first", err, c.Store)
 	} else if err != nil {
 		return err
 	}
 	r, err := c.export(ctx, p, st)
 	if err = errors.Join(err, st.Close()); err != nil {
 		if piped && errors.Is(err, syscall.EPIPE) {
-			return errReported // whoever reads has seen enough
+			return errReported // the reader has closed the pipe
 		}
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	return r.WriteText(p.stderr)
 }
 
-// export writes the sites that are meant.
+// export exports the selected sites.
 func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) (*export.Report, error) {
 	names, all, err := sitesOf(ctx, st, c.Store, c.Site)
 	if err != nil {
@@ -73,9 +73,9 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	switch {
 	case c.Since == "":
 	case len(names) > 1:
-		return nil, usageError("--since is about one site: name it with --site")
+		return nil, usageError("--since needs a single site; name it with --site")
 	case !export.IsSince(c.Since):
-		return nil, usageError(fmt.Sprintf("--since %s: it is neither a cursor that an export has reported nor a time, such as 2026-11-20T12:00:00Z", c.Since))
+		return nil, usageError(fmt.Sprintf("--since %s: not a cursor of an export report or a time, such as 2026-11-20T12:00:00Z", c.Since))
 	}
 	sites, bases, err := export.Select(ctx, st, names, all)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	return r, replace.File(c.Out, write)
 }
 
-// sameFile reports whether a file is a store, or lies beside it as a part of it.
+// sameFile reports whether a file is a store or one of its files.
 func sameFile(store, file string) bool {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		a, err := os.Stat(store + suffix)

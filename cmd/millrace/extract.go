@@ -41,7 +41,7 @@ type extractReport struct {
 	Explained *explained        `json:"explained,omitempty"` // decisions, with --explain
 }
 
-// explained is what --explain adds.
+// explained is the part of the report that --explain adds.
 type explained struct {
 	Root    string   `json:"root"`           // selector of the content
 	Kept    []part   `json:"kept"`           // parts that only a rule kept
@@ -56,11 +56,11 @@ type part struct {
 	Words    int    `json:"words"`    // number of words
 }
 
-// Run extracts one page. A page without content is a result, and says why.
+// Run extracts a page. A page without content is a result, with a reason.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	switch {
 	case c.form() != "" && c.JSON:
-		return usageError("--json prints all of a page; leave " + c.form() + " out")
+		return usageError("--json prints all of a page; omit " + c.form())
 	}
 	rules, err := c.rules()
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	}
 	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType, Rules: rules})
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(address, nowhere) {
-		return fmt.Errorf("page %s: %w", c.Page, inner) // the address is none
+		return fmt.Errorf("page %s: %w", c.Page, inner) // do not show the placeholder address
 	}
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, func(w *bytes.Buffer) { c.text(w, &r) })
 }
 
-// form gives the flag that asks for a form; "" = none.
+// form returns the flag that selects a form of output; "" = none.
 func (c *extractCommand) form() string {
 	switch {
 	case c.Blocks:
@@ -107,11 +107,11 @@ func (c *extractCommand) form() string {
 	return ""
 }
 
-// read gets the page, its address and what its type is said to be.
+// read reads the page and returns its address and content type.
 func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
 	if strings.Contains(c.Page, "://") {
 		if c.URL != "" {
-			return nil, "", "", usageError("--url: the page has an address already: " + c.Page)
+			return nil, "", "", usageError("--url: the page already has the URL " + c.Page)
 		}
 		if address, err = siteURL(c.Page); err != nil {
 			return nil, "", "", err
@@ -143,16 +143,16 @@ func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, add
 		return nil, "", "", fmt.Errorf("page: %w", err)
 	}
 	if len(data) > ingest.MaxPage {
-		return nil, "", "", fmt.Errorf("page %s: %w: it has more than %d bytes", c.Page, millrace.ErrTooLarge, ingest.MaxPage)
+		return nil, "", "", fmt.Errorf("page %s: %w: more than %d bytes", c.Page, millrace.ErrTooLarge, ingest.MaxPage)
 	}
 	return data, address, "", nil
 }
 
-// nowhere is what the links of a page without an address are resolved
-// against. The name never resolves (RFC 6761, section 6.4).
+// nowhere is the base of links on a page without an address. The name never resolves
+// (RFC 6761, section 6.4).
 const nowhere = "http://page.invalid/"
 
-// text writes the report for a person.
+// text writes the report as text.
 func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
 	switch {
 	case c.Blocks:
@@ -186,7 +186,7 @@ func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
 	}
 }
 
-// fields writes the fields that the page has, with their sources.
+// fields writes the fields of the page with their sources.
 func (c *extractCommand) fields(w *bytes.Buffer, r *extractReport) {
 	date := func(t time.Time) string {
 		if t.IsZero() {
@@ -218,7 +218,7 @@ func (c *extractCommand) fields(w *bytes.Buffer, r *extractReport) {
 	}
 }
 
-// printBlocks writes a line for each block: its type, and its text.
+// printBlocks writes the type and the text of each block on a line.
 func printBlocks(w *bytes.Buffer, blocks []millrace.Block) {
 	for i := range blocks {
 		bl := &blocks[i]

@@ -12,8 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// gatekeeping are the flags that say what becomes of bots, and how fast large
-// files go.
+// gatekeeping are the flags for rules about bots, and for the rate of large files.
 type gatekeeping struct {
 	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots: NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity; ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
 	Bots           []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
@@ -22,7 +21,7 @@ type gatekeeping struct {
 	FilesRateTotal string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
 }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (c *gatekeeping) validate() error {
 	_, err := c.botRules()
 	_, rerr := c.ranges()
@@ -59,24 +58,24 @@ func (c *gatekeeping) filesRates() (each, all float64, err error) {
 		all, err = byteRate("--files-rate-total", c.FilesRateTotal)
 	}
 	if err == nil && each > 0 && all > 0 && all < each {
-		err = usageError(fmt.Sprintf("--files-rate-total %s: one client alone may have %s", c.FilesRateTotal, c.FilesRate))
+		err = usageError(fmt.Sprintf("--files-rate-total %s: lower than --files-rate %s of one client", c.FilesRateTotal, c.FilesRate))
 	}
 	return each, all, err
 }
 
-// byteRate reads a number of bytes a second, 0 for "".
+// byteRate parses a number of bytes per second; "" = 0.
 func byteRate(flag, s string) (float64, error) {
 	if s == "" {
 		return 0, nil
 	}
 	var n byteSize
 	if err := n.UnmarshalText([]byte(s)); err != nil || n < 1000 {
-		return 0, usageError(fmt.Sprintf("%s %s: write how many bytes a second, from 1k on, such as 500k or 2M", flag, s))
+		return 0, usageError(fmt.Sprintf("%s %s: must be bytes per second, at least 1k, such as 500k or 2M", flag, s))
 	}
 	return float64(n), nil
 }
 
-// keep gives the gateway what it needs to know of bots.
+// keep sets the options of the gateway for bots.
 func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	ranges, err := c.ranges()
 	if err != nil {
@@ -102,8 +101,8 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	return nil
 }
 
-// believed tells of the bots that rules let in by their names alone, although
-// their operators say where they come from.
+// believed logs bots that a rule allows by name only, although their operators publish
+// addresses.
 func believed(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {
 		if r.Action >= access.PaymentRequired {

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// hangups gives the signals SIGHUP. One that says that the terminal is gone in
-// which a person has started the server is the last: it ends the process, as ever.
+// hangups delivers SIGHUP. If the terminal of the server closes, the next SIGHUP ends the
+// process, as usual.
 func hangups() (signals <-chan os.Signal, stop func()) {
-	watched := !signal.Ignored(syscall.SIGHUP) && atTerminal() // nohup has it ignored
+	watched := !signal.Ignored(syscall.SIGHUP) && atTerminal() // nohup ignores the signal
 	c, out, stopped := make(chan os.Signal, 1), make(chan os.Signal), make(chan struct{})
 	signal.Notify(c, syscall.SIGHUP)
 	go func() {
@@ -36,12 +36,12 @@ func hangups() (signals <-chan os.Signal, stop func()) {
 	}
 }
 
-// atTerminal reports whether the process has a terminal that it belongs to.
+// atTerminal reports whether the process has a controlling terminal.
 func atTerminal() bool {
 	f, err := os.Open("/dev/tty")
 	if err != nil {
 		return false
 	}
-	_ = f.Close() // it was only looked for
+	_ = f.Close() // only opened to test it
 	return true
 }

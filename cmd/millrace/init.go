@@ -19,7 +19,7 @@ type initCommand struct {
 	File string `arg:"" optional:"" default:"millrace.yaml" help:"File to write (default: ${default}). An existing file is not changed."`
 }
 
-// Run looks at a site, and writes a configuration for it.
+// Run probes a site and writes a configuration for it.
 func (c *initCommand) Run(ctx context.Context, p *process) error {
 	at, err := siteFolder(c.URL)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	}
 	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s: %w, and stays as it is: name another FILE behind the URL, and compare", c.File, fs.ErrExist)
+			err = fmt.Errorf("%s: %w; name another FILE after the URL, and compare", c.File, fs.ErrExist)
 		}
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	// It has the hash of a password, and is where secrets go.
+	// The file has the hash of a password, and will have secrets.
 	if err := writeNew(c.File, []byte(text)); err != nil {
 		return err
 	}
@@ -60,6 +60,5 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, func(w *bytes.Buffer) { _ = r.Text(w) })
 }
 
-// initDashboard is where a new configuration has the dashboard. Few sites have
-// something of the name.
+// initDashboard is the dashboard's path in a new configuration. Few sites have such a path.
 const initDashboard = "/millrace"

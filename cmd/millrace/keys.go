@@ -18,8 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keysCommand has the commands for the keys of a site's readers and writers, and
-// for those that sign.
+// keysCommand has the commands for access keys and signing keys.
 type keysCommand struct {
 	Add       keysAddCommand       `cmd:"" help:"Create a key and print it once."`
 	List      keysListCommand      `cmd:"" help:"List the names, scopes and dates of the keys."`
@@ -29,7 +28,7 @@ type keysCommand struct {
 	Directory keysDirectoryCommand `cmd:"" help:"Write a directory of signing keys for publication."`
 }
 
-// keyStore are the flags that say where the keys are.
+// keyStore are the flags that select the store of the keys.
 type keyStore struct {
 	common
 	Source string `arg:"" optional:"" help:"Source as it is given to serve; its store has the keys."`
@@ -37,13 +36,13 @@ type keyStore struct {
 	Store  string `placeholder:"FILE" help:"The --store of serve, if serve has it."`
 }
 
-// file finds the store as serve does.
+// file returns the store that serve would use.
 func (c *keyStore) file(p *process) (string, error) {
 	if c.Store != "" {
 		return c.Store, nil
 	}
 	if c.Source == "" {
-		return "", usageError("whose keys? Name the SOURCE that is served, or its store with --store FILE")
+		return "", usageError("no store selected; name the SOURCE that is served, or its store with --store FILE")
 	}
 	s := serveCommand{Source: c.Source, As: c.As}
 	kind, err := s.kind()
@@ -60,14 +59,14 @@ func (c *keyStore) file(p *process) (string, error) {
 	return p.storePath(name)
 }
 
-// open opens the store, a new one only with create.
+// open opens the store. It creates the store only if create is set.
 func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Store, error) {
 	path, err := c.file(p)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !create {
-		return nil, fmt.Errorf("store %s: %w: it has no keys, since it is not there", path, millrace.ErrNotFound)
+		return nil, fmt.Errorf("store %s: %w: the store does not exist", path, millrace.ErrNotFound)
 	}
 	return p.openStore(ctx, path)
 }
@@ -101,7 +100,7 @@ type keysAddCommand struct {
 	Expires string   `placeholder:"WHEN" help:"When the key expires: after a time, such as 90d or 12h, or on a day, such as 2027-01-31 (default: never)."`
 }
 
-// Run makes a key.
+// Run creates a key.
 func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	now := time.Now()
 	k := store.Key{Name: c.Name}
@@ -146,7 +145,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	})
 }
 
-// ownKey gives the hash of the key in --key-file. Errors say nothing of the key.
+// ownKey returns the hash of the key in --key-file. Errors do not contain the key.
 func (c *keysAddCommand) ownKey(p *process) (store.KeyHash, error) {
 	var b []byte
 	var err error
@@ -166,9 +165,9 @@ func (c *keysAddCommand) ownKey(p *process) (store.KeyHash, error) {
 	return hash, nil
 }
 
-// parseExpiry reads a time from now on, or a day. "" = never.
+// parseExpiry parses a duration from now or a date. "" = never.
 func parseExpiry(s string, now time.Time) (time.Time, error) {
-	wrong := usageError(fmt.Sprintf("--expires %q: write how long the key holds, such as 90d or 12h, or a day, such as 2027-01-31", s))
+	wrong := usageError(fmt.Sprintf("--expires %q: must be a duration, such as 90d or 12h, or a date, such as 2027-01-31", s))
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -181,7 +180,7 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 		at = now.Add(d)
 	}
 	if !at.After(now) {
-		return time.Time{}, usageError(fmt.Sprintf("--expires %s: that is over; a key that never held is none", s))
+		return time.Time{}, usageError(fmt.Sprintf("--expires %s: must be in the future", s))
 	}
 	return at.UTC().Truncate(time.Second), nil
 }
@@ -238,11 +237,11 @@ type keysRevokeCommand struct {
 	keyStore
 }
 
-// Run ends a key.
+// Run revokes a key.
 func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 	if strings.Contains(c.Name, store.KeyPrefix) {
-		// Not to be repeated, since errors are kept too.
-		return usageError("that looks like a key: name it by its name, which millrace keys list shows")
+		// Do not repeat the argument: errors may be logged.
+		return usageError("this looks like a key; use its name, which millrace keys list shows")
 	}
 	s, err := c.open(ctx, p, false)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// keysSignCommand makes a key that signs.
+// keysSignCommand creates a signing key.
 type keysSignCommand struct {
 	common
 	File string `arg:"" help:"File to write the private key to, as PEM. It must not exist."`
 }
 
-// Run makes a key.
+// Run creates a key.
 func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	key, err := webauth.NewKey(nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 		return err
 	}
 	if err := writeNew(c.File, text); errors.Is(err, fs.ErrExist) {
-		return usageError(c.File + ": there is a file already, and a key that is lost cannot be made again: name another one")
+		return usageError(c.File + ": the file exists, and a lost key cannot be restored; name another file")
 	} else if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ type signKeyReport struct {
 	ID   string `json:"keyid"` // the thumbprint of the public key, which signatures name
 }
 
-// keysDirectoryCommand writes a directory of keys.
+// keysDirectoryCommand writes a key directory.
 type keysDirectoryCommand struct {
 	common
 	File    []string `arg:"" help:"Files with private or public signing keys."`
@@ -71,11 +71,11 @@ type directoryReport struct {
 	Body    string      `json:"body"`              // the directory
 }
 
-// Run writes a directory.
+// Run writes a key directory.
 func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 	span, ok := config.ParseSpan(c.Holds)
 	if !ok || span < time.Minute {
-		return usageError(fmt.Sprintf("--holds %q: write how long the signatures hold, such as 90d or 12h", c.Holds))
+		return usageError(fmt.Sprintf("--holds %q: must be a duration, such as 90d or 12h", c.Holds))
 	}
 	var signers []*webauth.Key
 	var others []webauth.PublicKey
@@ -118,7 +118,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 		r.Header["Content-Type"], r.Expires = []string{r.Type}, &until
 	}
 	if c.Out != "" {
-		if err := os.WriteFile(c.Out, d.Body(), 0o644); err != nil { //nolint:gosec // it is for everybody
+		if err := os.WriteFile(c.Out, d.Body(), 0o644); err != nil { //nolint:gosec // a public file
 			return err
 		}
 	}
@@ -133,15 +133,15 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 			}
 		}
 		if c.Out == "" {
-			w.WriteString(r.Body) // the signatures are of these bytes, without a line end
+			w.WriteString(r.Body) // the signatures cover these bytes, without a line end
 		}
 	})
 }
 
-// maxKeysFile is what is read of a file with keys, in bytes.
+// maxKeysFile is the maximum size of a file with keys in bytes.
 const maxKeysFile = 64 << 10
 
-// readKeys reads the keys of a file. own is the one that can sign, nil if none can.
+// readKeys reads the keys of a file. own is the private key, nil if there is none.
 func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err error) {
 	b, err := readStart(file, maxKeysFile)
 	if err != nil {
@@ -151,7 +151,7 @@ func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err er
 		return nil, nil, err
 	}
 	if own, err = webauth.ParseKey(b); err != nil {
-		own = nil // public keys only
+		own = nil // only public keys
 	}
 	return own, public, nil
 }

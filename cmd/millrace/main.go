@@ -1,7 +1,7 @@
-// Command millrace publishes a website in every machine-content protocol,
-// reads any of them back into a mirror, and checks a site against them.
+// Command millrace publishes a website over machine-content protocols, mirrors sites that use
+// them, and checks sites against them.
 //
-// Run it without arguments for its commands.
+// Run it without arguments for a list of commands.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	origins "github.com/millrace/millrace/origin/all"
 )
 
-// The exit codes of every command.
+// Exit codes of every command.
 const (
 	exitGood    = 0
 	exitFailure = 1 // findings or a failure
@@ -36,7 +36,7 @@ const (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http writes there what strangers send
+	log.SetOutput(io.Discard) // net/http logs text from clients there
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: hangups}
 	code := p.run(ctx, os.Args[1:])
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(code)
 }
 
-// commands is the command line: one struct a command, in a file of its name.
+// commands is the command line: a struct for each command, in a file of its name.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
@@ -77,46 +77,45 @@ type common struct {
 
 func (c *common) flags() *common { return c }
 
-// process is what a command has of the process that runs it. Nothing else of
-// the process is used, so that tests can run commands as functions.
+// process is the environment of a command. Commands use nothing else of the process, so tests
+// can run them as functions.
 type process struct {
 	lookup   func(string) (string, bool) // the environment
 	stdin    io.Reader
 	stdout   io.Writer
 	stderr   io.Writer
-	reported bool // a report is printed
+	reported bool // a report was printed
 	rare     bool // help shows rarely used flags
 	common   *common
 	log      *slog.Logger
-	policy   *millrace.Policy // of the configuration; nil = it has none
-	board    terminal.Screen  // the bars that are shown
-	// dial connects in place of the network, and is guarded like it; nil = the
+	policy   *millrace.Policy // from the configuration; nil = none
+	board    terminal.Screen  // the progress bars
+	// dial replaces connections to the network in tests. The guard applies to it. Nil: the
 	// network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// hangups gives the signals that ask a server to read its configuration
-	// again, until stop is called; nil = nobody asks. Its end asks the server to
-	// end.
+	// hangups returns the signals that make a server reload its configuration, until stop is
+	// called. Nil: no signals. A closed channel ends the server.
 	hangups func() (signals <-chan os.Signal, stop func())
-	// again understands the command line once more, with the environment and the
-	// configuration file as they are now.
+	// again parses the command line again, with the current environment and configuration
+	// file.
 	again func() (*commands, *config.Config, error)
-	conf  *config.Config // what the flags come from, beside the command line; nil = from nothing else
-	// reloads takes what has a server read its configuration again, and is told
-	// what came of it; nil = there is no such server.
+	conf  *config.Config // source of flags besides the command line; nil = none
+	// reloads makes a server reload its configuration, and sends the result to the channel.
+	// Nil: there is no such server.
 	reloads chan chan<- error
 }
 
-// errReported ends a command that has already said why it failed.
+// errReported ends a command that has reported its failure already.
 var errReported = errors.New("reported")
 
-// exited carries the exit code that kong asks for through its call stack.
+// exited carries an exit code of kong through its call stack.
 type exited int
 
 func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
 	return (&process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
 }
 
-// run runs one command, and gives the exit code.
+// run runs a command and returns the exit code.
 func (p *process) run(ctx context.Context, args []string) (code int) {
 	defer func() {
 		switch r := recover().(type) {
@@ -141,7 +140,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		if slices.Contains(args, "--json") {
 			p.printFailure(usageError(err.Error()))
 		}
-		if conf != nil { // it is right
+		if conf != nil { // the configuration is valid
 			if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
 				fmt.Fprintln(p.stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
 			}
@@ -165,7 +164,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		return exitFailure
 	}
 	name := strings.Fields(kctx.Command())[0]
-	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" says it already
+	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" starts with the name
 	if p.common != nil && p.common.JSON && !p.reported {
 		p.printFailure(err)
 	}
@@ -176,8 +175,8 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 	return exitFailure
 }
 
-// parse understands a command line, together with the environment and the
-// configuration file. The configuration is nil if the file is wrong.
+// parse parses the command line, the environment and the configuration file. If the file is
+// invalid, the returned configuration is nil.
 func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context, error) {
 	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
@@ -198,7 +197,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	if err != nil {
 		panic("millrace: the command line does not describe itself: " + err.Error())
 	}
-	// Help is there also for whoever has to mend the configuration.
+	// Show help even if the configuration is invalid.
 	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 		if err := load(conf, args, p.lookup, k); err != nil {
 			return nil, nil, nil, err
@@ -218,7 +217,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	return line, conf, kctx, nil
 }
 
-// originNames lists the values of --as, but for mirror.
+// originNames lists the values of --as except mirror.
 func originNames() string {
 	var names []string
 	for _, o := range append(origins.Origins(false), origins.Origins(true)...) {
@@ -227,7 +226,7 @@ func originNames() string {
 	return strings.Join(names, ",")
 }
 
-// usageError is a command line that cannot be right.
+// usageError is an error of the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -245,18 +244,17 @@ func usageOf(err error) error {
 	return millrace.Coded(millrace.ErrorCode(err), usageError(err.Error()))
 }
 
-// printFailure prints, in one line, what a command with --json prints that
-// fails before its report.
+// printFailure prints the JSON line of a command that fails before its report.
 func (p *process) printFailure(err error) {
 	e := json.NewEncoder(p.stdout)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(struct { // the exit code says it, too
+	_ = e.Encode(struct { // the exit code reports the failure, too
 		Error string `json:"error"`
 		Code  string `json:"code"`
 	}{err.Error(), millrace.ErrorCode(err)})
 }
 
-// begin gives the process the flags of a command, and checks those that many have.
+// begin sets the process up for a command, and checks common flags.
 func (p *process) begin(command any) error {
 	if c, ok := command.(interface{ flags() *common }); ok {
 		p.start(c.flags())
@@ -267,7 +265,7 @@ func (p *process) begin(command any) error {
 	return nil
 }
 
-// start gives the process the flags that every command has.
+// start applies the flags of every command to the process.
 func (p *process) start(c *common) {
 	p.common = c
 	level := new(slog.LevelVar)
@@ -280,7 +278,7 @@ func (p *process) start(c *common) {
 	p.log = slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withCode}))
 }
 
-// withCode adds the code of an error that is logged.
+// withCode adds the code of a logged error.
 func withCode(_ []string, a slog.Attr) slog.Attr {
 	err, ok := a.Value.Any().(error)
 	if !ok || err == nil {
@@ -289,7 +287,7 @@ func withCode(_ []string, a slog.Attr) slog.Attr {
 	return slog.Attr{Value: slog.GroupValue(slog.Attr{Key: a.Key, Value: slog.StringValue(optionFlags.Replace(err.Error()))}, slog.String("code", millrace.ErrorCode(err)))}
 }
 
-// report prints a report: JSON if it was asked for, else what text writes.
+// report prints a report: as JSON with --json, else with text.
 func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	p.reported = true
 	if !p.common.JSON {
@@ -304,7 +302,7 @@ func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	return e.Encode(v)
 }
 
-// oneOrAll returns the only report of a list, or the list.
+// oneOrAll returns the only element of a list, or the list.
 func oneOrAll[T any](list []T) any {
 	if len(list) == 1 {
 		return list[0]
@@ -312,7 +310,7 @@ func oneOrAll[T any](list []T) any {
 	return list
 }
 
-// writeNew writes a secret file, which must not exist yet.
+// writeNew writes a file with secrets. The file must not exist.
 func writeNew(file string, data []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -327,8 +325,8 @@ func writeNew(file string, data []byte) error {
 	return nil
 }
 
-// helpCommand is handled before the command line is parsed; it is listed so
-// that the list is whole.
+// helpCommand is handled before the command line is parsed. It is here for the list of
+// commands.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Command to explain."`
 	All     bool     `help:"Also show rarely used flags, which are mostly set in millrace.yaml."`

@@ -30,11 +30,11 @@ type mcpReport struct {
 	URL string `json:"url"` // URL of the endpoint
 }
 
-// Run answers until its client, or its context, ends.
+// Run serves until the client closes its end or the context ends.
 func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	p.limitMemory()
 	if c.JSON && c.Listen == "" {
-		return usageError("--json: standard output has the protocol, and nothing else; it goes with --listen")
+		return usageError("--json: standard output has only the protocol; use it with --listen")
 	}
 	access := accessFlags{RequireKey: c.RequireKey, Rate: c.Rate}
 	if err := access.validate(); err != nil {
@@ -64,8 +64,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	return mcp.New(lib, o).Run(ctx, p.stdin, p.stdout)
 }
 
-// listen answers by HTTP. Everything about HTTP is the gateway's: keys, limits
-// and times.
+// listen serves over HTTP. The gateway handles keys, limits and timeouts.
 func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib *library.Library, o *mcp.Options, access *accessFlags, ready func()) error {
 	ln, err := listen(ctx, "--listen", c.Listen)
 	if err != nil {
@@ -73,9 +72,9 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	}
 	defer ln.Close()
 	if a, ok := ln.Addr().(*net.TCPAddr); !c.RequireKey && (!ok || !a.IP.IsLoopback()) {
-		return usageError(fmt.Sprintf("--listen %s: whoever reaches this address could read the whole mirror: add --require-key, or publish a site of it with millrace serve", c.Listen))
+		return usageError(fmt.Sprintf("--listen %s: all clients that reach this address could read the whole mirror; add --require-key, or publish a site of it with millrace serve", c.Listen))
 	}
-	// With a key nobody gets in by a browser that is led astray.
+	// With a key, DNS rebinding gives no access.
 	o.Local = !c.RequireKey
 	gateO := &gateway.Options{Log: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
 	if err := access.apply(ctx, p, st.Keys(), gateO); err != nil {
@@ -96,14 +95,13 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
 }
 
-// agents are the flags of a server that agents may ask by the Model Context
-// Protocol.
+// agents are the flags of a server with an MCP endpoint.
 type agents struct {
 	NoMCP bool `name:"no-mcp" help:"Do not answer agents by the Model Context Protocol under /mcp." hidden:""`
 }
 
-// answer adds to a gateway what answers agents: the site as it is published,
-// to those who may read the content of the protocols.
+// answer adds the MCP endpoint for the published site to a gateway. It needs the same access
+// as the content of the protocols.
 func (c *agents) answer(p *process, policy *millrace.Policy, access *accessFlags, o *gateway.Options) {
 	if c.NoMCP {
 		return

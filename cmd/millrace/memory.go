@@ -6,16 +6,15 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// memoryLimit is what the heap and its administration stay within as long as
-// they can: the cache of bodies, what a few requests need, and as much again
-// for garbage. The store's own caches come on top of it.
+// memoryLimit is the soft limit of the Go heap: the cache of bodies, the memory of a few
+// requests, and as much again for garbage. The caches of the store are not included.
 const memoryLimit = 98 << 20
 
-// lazily is GOGC far from the limit.
+// lazily is the value of GOGC far from the limit.
 const lazily = 400
 
-// limitMemory makes the collector lazy far from the limit, where memory costs
-// nothing, and eager near it. GOGC and GOMEMLIMIT in the environment win.
+// limitMemory makes the garbage collector run rarely far from the limit, and often near it.
+// GOGC and GOMEMLIMIT of the environment take precedence.
 func (p *process) limitMemory() {
 	if p.limited() {
 		return
@@ -24,15 +23,15 @@ func (p *process) limitMemory() {
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// limited reports whether the environment says how the collector works.
+// limited reports whether the environment configures the garbage collector.
 func (p *process) limited() bool {
 	_, percent := p.lookup("GOGC")
 	_, limit := p.lookup("GOMEMLIMIT")
 	return percent || limit
 }
 
-// listening gives what a gateway tells of those who listen: many of them are
-// worth an eager collector.
+// listening returns a function that gets the number of open streams. With many of them, the
+// garbage collector should run more often.
 func (p *process) listening() func(open int) {
 	if p.limited() {
 		return nil

@@ -6,23 +6,23 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// metering are the flags that say who may read what is counted.
+// metering are the flags for metrics.
 type metering struct {
 	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Addresses or networks that may also read the Prometheus metrics at /metrics; off disables them (default: this machine and private networks). Behind a proxy, also set --proxies."`
 }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (c *metering) validate() error {
 	_, _, err := c.readers()
 	return err
 }
 
-// readers reads the flag; off says that nobody may read anything.
+// readers parses the flag. off says that metrics are off.
 func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
 	for _, s := range c.Metrics {
 		if s == "off" {
 			if len(c.Metrics) > 1 {
-				return nil, true, usageError("--metrics: off goes with nothing else")
+				return nil, true, usageError("--metrics: off excludes all other values")
 			}
 			return nil, true, nil
 		}
@@ -35,7 +35,7 @@ func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
 	return from, false, nil
 }
 
-// meter has a gateway count what it does.
+// meter adds metrics to a gateway.
 func (s *service) meter(g *gateway.Options) error {
 	from, off, err := s.c.readers()
 	if !off {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// notify tells the program that has started this one how it does, if that is
-// systemd or does as it does: in lines such as READY=1.
+// notify sends the state of the service to systemd, or a compatible service manager, in lines
+// such as READY=1.
 func (p *process) notify(lines ...string) {
 	name, ok := p.lookup("NOTIFY_SOCKET")
 	if !ok || name == "" {
@@ -16,7 +16,7 @@ func (p *process) notify(lines ...string) {
 	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err == nil {
 		_, err = fmt.Fprint(c, strings.Join(lines, "\n"))
-		_ = c.Close() // a message is sent whole, or not
+		_ = c.Close() // a message is sent at once or not at all
 	}
 	if err != nil {
 		p.log.Warn("notify service manager failed", "path", name, "err", err)

@@ -7,13 +7,13 @@ import (
 	"github.com/millrace/millrace/internal/terminal"
 )
 
-// progress begins to show how far a long step is.
+// progress starts a progress bar.
 func (p *process) progress(title string) *terminal.Step {
 	return p.board.Step(title, terminal.Options{Writer: p.stderr, Terminal: terminal.Is(p.stderr, p.lookup), Quiet: p.common.Quiet, Log: p.log})
 }
 
-// steps returns what shows the steps of something, one after the other. A step
-// without a title is the end of the one before.
+// steps returns a function that shows steps one after the other. A step without a title ends
+// the last one.
 func (p *process) steps() func(title, unit string, done, total int) {
 	var bar *terminal.Step
 	at := ""
@@ -33,8 +33,8 @@ func (p *process) steps() func(title, unit string, done, total int) {
 	}
 }
 
-// refreshing returns what receives the progress of a step that may come again
-// or never, counted in unit. A total of 0 is the end of the step.
+// refreshing returns a function that shows the progress of a step, counted in unit. The step
+// may come again or never. A total of 0 ends it.
 func (p *process) refreshing(title, unit string) func(done, total int) {
 	show := p.steps()
 	return func(done, total int) {
@@ -46,7 +46,7 @@ func (p *process) refreshing(title, unit string) func(done, total int) {
 	}
 }
 
-// pulls returns what shows the progress of pulls.
+// pulls returns a function that shows the progress of pulls.
 func (p *process) pulls() func(agent.Progress) {
 	var mu sync.Mutex
 	bars := map[[2]string]*terminal.Step{}
@@ -63,7 +63,7 @@ func (p *process) pulls() func(agent.Progress) {
 			bar = p.progress(title)
 			bar.Expect(g.Expected, g.Received)
 			if g.Via != webCrawl && g.Expected == 0 {
-				bar.Endless() // a reader names pages as it reads them
+				bar.Endless() // the total is unknown
 			}
 			bars[id] = bar
 		}

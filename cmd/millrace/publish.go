@@ -30,21 +30,20 @@ type publishing struct {
 	Web webPublishing `embed:""`
 }
 
-// hideable are the kinds of pages that --hide-kinds can name.
+// hideable are the kinds of pages for --hide-kinds.
 var hideable = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// validate refuses values that would be taken for something else. What hides
-// pages has to be right: a slip would publish them.
+// validate rejects invalid values. A slip in a flag that hides pages would publish them.
 func (c *publishing) validate() error {
 	if c.ListItems < 1 {
-		return usageError(fmt.Sprintf("--list-items %d: a list has at least one page", c.ListItems))
+		return usageError(fmt.Sprintf("--list-items %d: must be at least 1", c.ListItems))
 	}
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {
-			return usageError(fmt.Sprintf("--also %s: it is none of the protocols that are published only on request: %s", name, strings.Join(names, ", ")))
+			return usageError(fmt.Sprintf("--also %s: not a protocol that is published on request only; these are %s", name, strings.Join(names, ", ")))
 		}
 	}
 	for _, path := range c.Exclude {
@@ -60,7 +59,7 @@ func (c *publishing) validate() error {
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
 }
 
-// onRequest returns the names of the protocols that --also can name.
+// onRequest returns the protocols for --also.
 func onRequest() (names []string) {
 	for _, p := range all.Protocols() {
 		if p.OnRequest {
@@ -84,8 +83,8 @@ func (c *publishing) visibility() millrace.Visibility {
 	return v
 }
 
-// configure returns the configuration of a publication. It refuses flags that
-// do not fit the site.
+// configure returns the configuration of a publication. It rejects flags that do not fit the
+// site.
 func (c *publishing) configure(base, docs string) (store.Config, error) {
 	return store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}, c.ARC.on(base)
 }

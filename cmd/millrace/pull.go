@@ -32,10 +32,10 @@ type pullCommand struct {
 	IgnorePolicy bool `help:"Also read what the site's policy and robots.txt do not allow. Only --delay limits the rate."`
 }
 
-// prepare checks the flags, and reads the keys that they name.
+// prepare checks the flags and reads key files.
 func (c *pullCommand) prepare(p *process) error {
 	if c.Parallel < 1 {
-		return usageError("--parallel is at least 1")
+		return usageError("--parallel must be at least 1")
 	}
 	if err := errors.Join(c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate(), c.loadSigner()); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *pullCommand) prepare(p *process) error {
 	return c.loadKey(p)
 }
 
-// open opens the store, and returns an agent for it.
+// open opens the store and returns an agent for it.
 func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (store.Store, *agent.Agent, error) {
 	path := c.Store
 	if path == "" {
@@ -77,7 +77,7 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 	return st, a, nil
 }
 
-// Run pulls every site; one that fails does not stop the others.
+// Run pulls every site. A failure does not stop the others.
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.limitMemory()
 	if err := c.prepare(p); err != nil {
@@ -111,7 +111,7 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// agentOptions returns the options that the flags are for.
+// agentOptions returns the options from the flags.
 func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	return &agent.Options{
 		Via: c.Via, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Parallel: c.Parallel,
@@ -122,8 +122,7 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	}
 }
 
-// optionFlags replaces the names of an agent's options by those of the flags that
-// set them.
+// optionFlags replaces names of an agent's options by the flags that set them.
 var optionFlags = strings.NewReplacer(
 	"Options.IgnorePolicy", "--ignore-policy", "Options.MaxBytes", "--max-bytes", "Options.MaxPages", "--max-pages",
 	"Options.Purpose", "--purpose", "Options.Via", "--via",

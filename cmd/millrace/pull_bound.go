@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bounding are the flags about how much one pull takes of one site.
+// bounding are the flags that limit the pull of a site.
 type bounding struct {
 	MaxPages int      `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read whole, or not at all if the site says that it has more."`
 	MaxBytes byteSize `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
@@ -14,7 +14,7 @@ type bounding struct {
 
 func (c *bounding) validate() error {
 	if c.MaxPages < 0 {
-		return usageError("--max-pages is not negative; leave it out for no limit of your own")
+		return usageError("--max-pages must not be negative; omit it for no limit")
 	}
 	return nil
 }
@@ -22,7 +22,7 @@ func (c *bounding) validate() error {
 // byteSize is a number of bytes, written such as 500000, 500kB, 20MB or 1.5GiB.
 type byteSize int64
 
-// UnmarshalText reads a size.
+// UnmarshalText parses a size.
 func (s *byteSize) UnmarshalText(text []byte) error {
 	digits := strings.TrimSpace(string(text))
 	unit := 1.0
@@ -50,7 +50,7 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !(n*unit >= 1 && n*unit < 1<<62) {
-		return fmt.Errorf("%.40q is no size: write one such as 500kB, 20MB or 1.5GiB", text)
+		return fmt.Errorf("%.40q is not a size, such as 500kB, 20MB or 1.5GiB", text)
 	}
 	*s = byteSize(n * unit)
 	return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// keyed is the key that a command shows, and to whom.
+// keyed is the access key of a command, with its site.
 type keyed struct {
 	origin string // such as "https://example.com"
 	key    string
 }
 
-// keyOf gives the key that an origin has given, "" if it has given none.
+// keyOf returns the key for an origin, "" if it has none.
 func (k keyed) keyOf(origin string) string {
 	if k.key == "" || origin != k.origin {
 		return ""
@@ -24,12 +24,12 @@ func (k keyed) keyOf(origin string) string {
 	return k.key
 }
 
-// showing gives a client that shows the key to the site that has given it: for
-// its pages as well as for the documents of a protocol.
+// showing returns a client that sends the key to its site, with requests for pages and for
+// documents of protocols.
 func (k keyed) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), k.keyOf) }
 
-// visitor gives a client that shows the key, but not where everybody is to be
-// let in: so whoever checks a site sees what strangers see there.
+// visitor returns a client that sends the key, except to URLs that must be public. A checker
+// sees there what clients without a key see.
 func (k keyed) visitor(c *fetch.Client) *http.Client {
 	if k.key == "" {
 		return c.HTTP()
@@ -49,14 +49,14 @@ func (v visiting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return v.guest.RoundTrip(r)
 }
 
-// maxKeyFile is what is read of a file with a key, in bytes.
+// maxKeyFile is the maximum size of a file with a key in bytes.
 const maxKeyFile = 4096
 
-// loadKey finds the key of the sites that are pulled.
+// loadKey reads the key of the sites to pull.
 func (c *pullCommand) loadKey(p *process) error { return c.load(p, c.KeyFile, c.URL...) }
 
-// load finds the key, in a file or in the environment. It belongs to one site,
-// so that with sites of several addresses nobody knows whose it is.
+// load reads the key from a file or the environment. A key belongs to one origin, so load
+// rejects several.
 func (k *keyed) load(p *process, file string, sites ...string) error {
 	key, _ := p.lookup("MILLRACE_KEY")
 	from := "MILLRACE_KEY"
@@ -67,19 +67,19 @@ func (k *keyed) load(p *process, file string, sites ...string) error {
 			return usageError("--key-file: " + err.Error())
 		}
 		if len(b) > maxKeyFile {
-			return usageError(from + ": it is longer than any key")
+			return usageError(from + ": too long for a key")
 		}
 		key, _, _ = strings.Cut(string(b), "\n")
 	}
 	if key = strings.TrimSpace(key); key == "" {
 		if file != "" {
-			return usageError(from + ": its first line is empty")
+			return usageError(from + ": the first line is empty")
 		}
 		return nil
 	}
-	// The error must not repeat it.
+	// Errors must not contain the key.
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return usageError(from + ": what is there is no key: it has white space, or characters that no header of HTTP has")
+		return usageError(from + ": not a key: it contains white space or characters that HTTP headers do not allow")
 	}
 	for _, u := range sites {
 		root, err := siteRoot(u)
@@ -88,7 +88,7 @@ func (k *keyed) load(p *process, file string, sites ...string) error {
 		}
 		origin := strings.TrimSuffix(root, "/")
 		if k.origin != "" && origin != k.origin {
-			return usageError(fmt.Sprintf("%s: a key belongs to one site; name %s and %s one after the other", from, k.origin, origin))
+			return usageError(fmt.Sprintf("%s: a key belongs to one site; use separate commands for %s and %s", from, k.origin, origin))
 		}
 		k.origin = origin
 	}
@@ -96,7 +96,7 @@ func (k *keyed) load(p *process, file string, sites ...string) error {
 	return nil
 }
 
-// readStart reads at most so many bytes of a file.
+// readStart reads at most most bytes of a file.
 func readStart(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

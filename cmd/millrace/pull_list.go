@@ -6,24 +6,24 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// listing are the flags about the lists that protocols have of a site's pages.
+// listing are the flags about protocols' lists of a site's pages.
 type listing struct {
 	MaxList   int64 `placeholder:"MIB" help:"Maximum size of a list of all pages, decoded (default: 100). It holds for tct-00 and arc, and for each list of tct-01 and tct-03. The other specifications set their own limits."`
 	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request a document."`
 }
 
-// maxMaxList is the most that a list can be allowed to have, in MiB: it is kept
-// in the folder for temporary files.
+// maxMaxList is the maximum value of --max-list in MiB. Lists are stored in the folder for
+// temporary files.
 const maxMaxList = 1 << 20
 
 func (c *listing) validate() error {
 	if c.MaxList < 0 || c.MaxList > maxMaxList {
-		return usageError(fmt.Sprintf("--max-list %d: want a number of MiB from 1 to %d", c.MaxList, maxMaxList))
+		return usageError(fmt.Sprintf("--max-list %d: must be a number of MiB from 1 to %d", c.MaxList, maxMaxList))
 	}
 	return nil
 }
 
-// set tells readers.
+// set sets the options of readers.
 func (c *listing) set(o *protocol.ReaderOptions) {
 	o.MaxList, o.Handshake = c.MaxList<<20, c.Handshake
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// signing are the flags of a command that says who it is.
+// signing are the flags of a command that signs its requests.
 type signing struct {
 	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign makes (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`
 
-	sign func(*http.Request) error // nil = requests are not signed
+	sign func(*http.Request) error // nil = do not sign
 }
 
-// loadSigner reads the key that signs.
+// loadSigner reads the signing key.
 func (s *signing) loadSigner() error {
 	switch {
 	case s.SignKey == "" && s.SignAgent == "":
 		return nil
 	case s.SignKey == "":
-		return usageError("--sign-agent: there is no --sign-key FILE to sign with")
+		return usageError("--sign-agent: needs --sign-key FILE")
 	case s.SignAgent == "":
-		return usageError("--sign-key: nobody can verify a signature without knowing where its key is: name the URL with --sign-agent")
+		return usageError("--sign-key: signatures need the URL of the key directory; name it with --sign-agent")
 	}
 	key, err := readSigningKey("--sign-key", s.SignKey)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *signing) loadSigner() error {
 	return nil
 }
 
-// readSigningKey reads a key that signs, which a flag has named.
+// readSigningKey reads a signing key from the file of a flag.
 func readSigningKey(flag, file string) (*webauth.Key, error) {
 	b, err := readStart(file, maxKeyFile)
 	if err != nil {

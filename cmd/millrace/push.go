@@ -13,15 +13,14 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// pushing are the flags of a server that tells search engines.
+// pushing are the flags of a server that notifies search engines and hubs.
 type pushing struct {
 	IndexNow    bool   `name:"indexnow" help:"Notify search engines of changed pages at once, by IndexNow (default: no). The key file is served under the base URL of the pages."`
 	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which the store keeps)." hidden:""`
 	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
-// sound refuses pushes that nobody could follow, and those that contradict the
-// policy.
+// sound rejects notifications that receivers could not follow, or that contradict the policy.
 func (c *serveCommand) sound(policy *millrace.Policy) error {
 	switch {
 	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
@@ -31,19 +30,19 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 	}
 	for _, proto := range all.Protocols() {
 		if len(c.Web.Hub) > 0 && proto.Feeds && c.needsKey(proto.Name) {
-			return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + proto.Name)
+			return usageError("--hub: hubs have no key to read the feeds; add --open " + proto.Name)
 		}
 	}
 	if c.IndexNow && policy.Refuses(millrace.Search) {
-		return usageError("--indexnow: the policy forbids the use for search, so there is nothing to tell search engines")
+		return usageError("--indexnow: the policy forbids use for search")
 	}
 	return nil
 }
 
-// reachable refuses to tell others of what only this machine can see.
+// reachable rejects notifications about URLs that only this machine can reach.
 func (c *serveCommand) reachable(docs string, o *source) error {
 	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
-		return usageError("--indexnow: the pages of a mirror are another site's, which tells of them itself")
+		return usageError("--indexnow: pages of a mirror belong to another site, which submits them itself")
 	}
 	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.Base} {
 		if flag == "--hub" && len(c.Web.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
@@ -55,18 +54,18 @@ func (c *serveCommand) reachable(docs string, o *source) error {
 		}
 		a, err := netip.ParseAddr(u.Hostname())
 		if u.Hostname() == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsUnspecified() || a.IsLinkLocalUnicast()) {
-			return usageError(fmt.Sprintf("%s: nobody else reaches %s: name the site's address with --base-url", flag, at))
+			return usageError(fmt.Sprintf("%s: other hosts cannot reach %s; name the site's URL with --base-url", flag, at))
 		}
 	}
 	return nil
 }
 
-// pusher returns what tells others of every edition, nil if nothing does, and has the
-// gateway serve the file of the key of IndexNow.
+// pusher returns the pusher of editions, nil if there is none. It makes the gateway serve the
+// key file of IndexNow.
 func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher, error) {
 	c, o := s.c, s.source
 	if len(c.Web.Hub) == 0 && !c.IndexNow {
-		return nil, nil //nolint:nilnil // it is an option
+		return nil, nil //nolint:nilnil // optional
 	}
 	client := c.poster(s.p)
 	s.OnClose(func() error { client.CloseIdleConnections(); return nil })

@@ -19,10 +19,10 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// webCrawl is the way to read a site that speaks no protocol.
+// webCrawl is the way to read a site without a protocol.
 const webCrawl = agent.Crawl
 
-// remote are the flags of every command that fetches.
+// remote are the flags of commands that fetch.
 type remote struct {
 	AllowPrivate bool           `help:"Allow loopback and private addresses."`
 	Delay        *time.Duration `placeholder:"DURATION" help:"Delay between two requests to one host (default: none on loopback, 250ms elsewhere)."`
@@ -32,34 +32,34 @@ type remote struct {
 
 func (r *remote) fetching() *remote { return r }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (r *remote) validate() error {
 	if r.Delay != nil && *r.Delay < 0 {
-		return usageError(fmt.Sprintf("--delay %s: a gap is not negative; 0 is none", *r.Delay))
+		return usageError(fmt.Sprintf("--delay %s: must not be negative; 0 is no delay", *r.Delay))
 	}
 	for _, f := range [][2]string{{"--user-agent", r.UserAgent}, {"--contact", r.Contact}} {
 		if strings.ContainsFunc(f[1], func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return usageError(fmt.Sprintf("%s %q: a header of HTTP has no control characters", f[0], f[1]))
+			return usageError(fmt.Sprintf("%s %q: must not contain control characters", f[0], f[1]))
 		}
 	}
 	if c := r.Contact; c != "" && !strings.Contains(c, "@") && !strings.Contains(c, "://") {
-		return usageError(fmt.Sprintf("--contact %q: name a mail address or a URL, such as bots@example.com", c))
+		return usageError(fmt.Sprintf("--contact %q: must be a mail address or a URL, such as bots@example.com", c))
 	}
 	return nil
 }
 
-// client makes the guarded client that the flags ask for. It obeys the
-// robots.txt of sites and remembers it in robots; nil = it is no crawler, and
-// asks for what a person has named.
+// client returns the guarded client that the flags configure. It obeys robots.txt and stores
+// it in robots. If robots is nil, the client ignores robots.txt: it fetches only what a user
+// has named.
 func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
 
-// postLimit is how long one request of a poster may take.
+// postLimit is the timeout of a request of a poster.
 const postLimit = 30 * time.Second
 
-// poster makes a client that tells others what they are there for, which is no
-// crawling. It has no log: URLs that are posted to may have secrets.
+// poster returns a client for webhooks and pings. It ignores robots.txt and does not log,
+// because URLs may contain secrets.
 func (r *remote) poster(p *process) *fetch.Client {
 	return fetch.New(&fetch.Options{
 		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, IgnoreRobots: true, Delay: -1, Timeout: postLimit, Dial: p.dial,
@@ -79,8 +79,8 @@ func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Opt
 	return o
 }
 
-// protocols gives the protocols with one of the names, or all of them. also are
-// names that the caller knows beside them.
+// protocols returns the protocols with a name, or all of them. also are other valid names for
+// the error text.
 func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 	every := all.Protocols()
 	if name == "" {
@@ -94,13 +94,13 @@ func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 		names = append(names, p.Name)
 	}
 	names = append(names, also...)
-	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
+	return nil, usageError(fmt.Sprintf("unknown protocol %q; use one of %s", name, strings.Join(names, ", ")))
 }
 
 // siteURL returns a URL from the command line in canonical form.
 func siteURL(raw string) (string, error) { return usage(ingest.URL(raw)) }
 
-// siteFolder returns the folder of a site that a URL from the command line names.
+// siteFolder returns the folder of a URL from the command line.
 func siteFolder(raw string) (string, error) { return usage(ingest.Folder(raw)) }
 
 // siteRoot returns the root of the origin of a URL from the command line.
@@ -113,14 +113,14 @@ func usage(s string, err error) (string, error) {
 	return s, nil
 }
 
-// storePath gives the default store of a source: a file under the user's
-// state folder, named after the source. It makes the folder and tells the user.
+// storePath returns the default store of a source: a file in the user's state folder, named
+// after the source. It creates the folder and logs the path.
 func (p *process) storePath(source string) (string, error) {
 	dir, ok := p.lookup("XDG_STATE_HOME")
 	if !ok || !filepath.IsAbs(dir) {
 		home, ok := p.lookup("HOME")
 		if !ok || home == "" {
-			return "", usageError("there is no home folder to keep the store in: set HOME, or name a file with --store FILE")
+			return "", usageError("no home folder for the store; set HOME, or name a file with --store FILE")
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
@@ -130,21 +130,21 @@ func (p *process) storePath(source string) (string, error) {
 		}
 		return '_'
 	}, strings.Trim(source, "/"))
-	// The hash keeps two long or odd names apart.
+	// The hash distinguishes long names that are cut.
 	name = name[max(0, len(name)-60):] + "-" + canon.SHA256Hex([]byte(source))[:8]
 	file := filepath.Join(dir, "millrace", name+".db")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return "", fmt.Errorf("there is no folder to keep the store in (%w): make %s writable, or name a file with --store FILE", err, dir)
+		return "", fmt.Errorf("create folder for the store: %w; make %s writable, or name a file with --store FILE", err, dir)
 	}
 	p.log.Info("store chosen", "path", file)
 	return file, nil
 }
 
-// listen listens on the address that a flag gives.
+// listen listens on the address of a flag.
 func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	ln, err := gateway.Listen(ctx, address)
 	if bad, ok := errors.AsType[*net.AddrError](err); ok {
-		return nil, usageError(fmt.Sprintf("%s %s: %s; want HOST:PORT, such as 127.0.0.1:8080", flag, address, bad.Err))
+		return nil, usageError(fmt.Sprintf("%s %s: %s; use HOST:PORT, such as 127.0.0.1:8080", flag, address, bad.Err))
 	}
 	return ln, err
 }

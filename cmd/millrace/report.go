@@ -21,27 +21,27 @@ type reportCommand struct {
 	CSV    bool   `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }
 
-// Run prints what the pulls into a mirror have saved, and what machines took of a
-// site that is served from a store.
+// Run prints what the pulls into a mirror have saved, or the machine traffic of a site that is
+// served from a store.
 func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
 	if c.CSV && c.JSON {
-		return usageError("--csv and --json: one of them")
+		return usageError("--csv and --json exclude each other")
 	}
 	since, err := c.since(time.Now())
 	if err != nil {
 		return err
 	}
 	if c.Store == "" && c.Source == "" {
-		return usageError("a report on what? Name the SOURCE that is served, or a mirror with --store FILE")
+		return usageError("no store selected; name the SOURCE that is served, or a mirror with --store FILE")
 	}
 	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
 		return err
 	}
 	if _, err := os.Stat(c.Store); err != nil && c.Source != "" {
-		return fmt.Errorf("store %s: %w: it is made by millrace serve %s", c.Store, millrace.ErrNotFound, c.Source)
+		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, c.Source)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
@@ -57,17 +57,17 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, r.Text)
 }
 
-// reportDays are reported, unless others are asked for.
+// reportDays is the default number of days.
 const reportDays = 30
 
-// since gives the first day of the report.
+// since returns the first day of the report.
 func (c *reportCommand) since(now time.Time) (time.Time, error) {
 	if c.Since == "" {
 		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-reportDays), nil
 	}
 	t, err := time.Parse(time.DateOnly, c.Since)
 	if err != nil {
-		return t, usageError(fmt.Sprintf("--since %s: write a day, such as 2026-11-01", c.Since))
+		return t, usageError(fmt.Sprintf("--since %s: must be a date, such as 2026-11-01", c.Since))
 	}
 	return t, nil
 }

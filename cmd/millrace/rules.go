@@ -7,15 +7,14 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 )
 
-// correcting are the flags of every command that extracts pages.
+// correcting are the flags of commands that extract pages.
 type correcting struct {
 	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever they look like. May be given several times."`
 	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are not content. May be given several times."`
 	Comments bool     `help:"Also keep readers' comments outside forums." hidden:""`
 }
 
-// Validate is called by kong for the command line, so that an error says where
-// a selector was written.
+// Validate is called by kong, so that an error says where a selector was written.
 func (c *correcting) Validate() error {
 	for i, s := range append(c.Keep[:len(c.Keep):len(c.Keep)], c.Drop...) {
 		flag := "--drop"
@@ -23,7 +22,7 @@ func (c *correcting) Validate() error {
 			flag = "--keep"
 		}
 		if err := extract.CheckSelector(s); err != nil {
-			return fmt.Errorf("%s: %.200q is no CSS selector that is supported: %w", flag, s, err)
+			return fmt.Errorf("%s: %.200q is not a supported CSS selector: %w", flag, s, err)
 		}
 	}
 	return nil

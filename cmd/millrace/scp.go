@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// scpCommand has the commands for collections of SCP as files.
+// scpCommand has the commands for SCP collections in files.
 type scpCommand struct {
 	Inspect scpInspectCommand `cmd:"" help:"Show the metadata and a summary of an SCP collection."`
 	Verify  scpVerifyCommand  `cmd:"" help:"Verify SCP collections: compression, limits, checksum, every line."`
@@ -30,8 +30,7 @@ type scpVerifyCommand struct {
 	Files []string `arg:"" name:"file" help:"Collections: FILEs, URLs, or - for standard input."`
 }
 
-// Run verifies files one after the other. A file or a page that is refused is a
-// failure.
+// Run verifies files one after the other. An invalid file or page is a failure.
 func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 	var reports []*scp.FileReport
 	failed := false
@@ -61,7 +60,7 @@ func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 	return err
 }
 
-// openSCP opens a collection and shows the progress of its steps.
+// openSCP opens a collection and shows its progress.
 func (r *remote) openSCP(ctx context.Context, p *process, name string) (*scp.File, error) {
 	if strings.Contains(name, "://") {
 		address, err := siteURL(name)
@@ -83,7 +82,7 @@ type scpInspectCommand struct {
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 
-// Run shows what is in a file, also in one that is refused, as far as it goes.
+// Run shows the content of a file. It shows as much as possible of an invalid file.
 func (c *scpInspectCommand) Run(ctx context.Context, p *process) error {
 	r := &scp.Inspection{Sections: map[string]int{}, Blocks: map[string]int{}}
 	f, err := c.openSCP(ctx, p, c.File)
@@ -113,7 +112,7 @@ type scpCatCommand struct {
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 
-// Run verifies a file, then prints its pages: a file that is refused has none.
+// Run verifies a file, then prints its pages. It prints no pages of an invalid file.
 func (c *scpCatCommand) Run(ctx context.Context, p *process) error {
 	err := c.cat(ctx, p)
 	if _, usage := errors.AsType[usageError](err); err == nil || usage {
@@ -134,7 +133,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	}
 	step := "print"
 	if terminal.Is(p.stdout, p.lookup) {
-		step = "" // the pages are what is seen
+		step = "" // the pages show the progress
 	}
 	f.Step(step, 1)
 	out := bufio.NewWriterSize(p.stdout, 64<<10)

@@ -19,7 +19,7 @@ type scpPublishing struct {
 func (c *scpPublishing) validate() error {
 	for _, path := range c.Sections {
 		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
-			return usageError(fmt.Sprintf("--sections: %q is no part of a site: a path starts with /, such as /blog", path))
+			return usageError(fmt.Sprintf("--sections: %q is not a path; a path starts with /, such as /blog", path))
 		}
 	}
 	if c.FilesURL == "" {
@@ -30,7 +30,7 @@ func (c *scpPublishing) validate() error {
 		return usageError("--files-url: " + err.Error())
 	}
 	if strings.Contains(u, "?") {
-		return usageError("--files-url: a base has no query")
+		return usageError("--files-url: a base URL must not have a query")
 	}
 	c.FilesURL = strings.TrimSuffix(u, "/")
 	return nil

@@ -22,13 +22,13 @@ type searchCommand struct {
 	MinScore float64  `placeholder:"N" help:"Minimum relevance of a passage, from 0 to 1."`
 }
 
-// mostHits is the most passages that a search shows.
+// mostHits is the maximum value of --limit.
 const mostHits = 1000
 
-// Run indexes what is not indexed yet, and searches.
+// Run updates the index, and searches.
 func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	p.limitMemory()
-	// Somebody waits: what is missed now is asked for again by the next search.
+	// A user waits: do not retry. The next search embeds what is missing.
 	embedder, err := c.embedder(-1)
 	if err != nil {
 		return err
@@ -36,11 +36,11 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	text := strings.Join(c.Query, " ")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return usageError("there is nothing to look for; write a few words, such as \"reset a password\"")
+		return usageError("the question is empty; write a few words, such as \"reset a password\"")
 	case c.Limit < 1 || c.Limit > mostHits:
-		return usageError(fmt.Sprintf("--limit %d: from 1 to %d", c.Limit, mostHits))
+		return usageError(fmt.Sprintf("--limit %d: must be from 1 to %d", c.Limit, mostHits))
 	case !(c.MinScore >= 0 && c.MinScore <= 1):
-		return usageError(fmt.Sprintf("--min-score %v: from 0 to 1", c.MinScore))
+		return usageError(fmt.Sprintf("--min-score %v: must be from 0 to 1", c.MinScore))
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w, bold) })
 }
 
-// noColor reports whether the user wants no escape sequences (no-color.org).
+// noColor reports whether the user has turned colors off (no-color.org).
 func noColor(lookup func(string) (string, bool)) bool {
 	v, ok := lookup("NO_COLOR")
 	return ok && v != ""

@@ -78,7 +78,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	return run.until(ctx, ln, asked)
 }
 
-// ready says that there is a first edition.
+// ready reports the first edition.
 func (c *serveCommand) ready(s *service, start time.Time) error {
 	fmt.Fprintf(s.p.stderr, "ready %s\n", s.docs)
 	if !c.JSON {
@@ -92,20 +92,19 @@ func (c *serveCommand) ready(s *service, start time.Time) error {
 	return s.p.report(r, nil)
 }
 
-// validate refuses values that would be taken for something else.
+// validate rejects invalid values.
 func (c *serveCommand) validate() error {
 	if c.Listen == "" {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
 	}
 	if u, err := url.Parse(c.behind()); err == nil && u.Host == c.Listen {
-		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
+		return usageError(fmt.Sprintf("--origin %s: this is the address of this server; name the server behind it", c.Origin))
 	}
 	_, err := c.rules()
 	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
-// accessLog opens what gets a line per request; nil = nothing does, or nothing is
-// to be closed.
+// accessLog opens the access log; nil = there is none, or nothing to close.
 func (c *serveCommand) accessLog(p *process) (io.Writer, func() error, error) {
 	switch c.AccessLog {
 	case "":

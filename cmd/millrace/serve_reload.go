@@ -16,22 +16,20 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// running is a server at work. Its configuration can be read again: a right one
-// takes over as soon as it has an edition, a wrong one leaves everything as it
-// was.
+// running is a running server that can reload its configuration. A valid configuration takes
+// over when it has an edition. An invalid one changes nothing.
 type running struct {
 	*serving.Server
-	now     *service // answers
-	next    *service // is about to take over
+	now     *service // serves now
+	next    *service // will take over
 	settled <-chan error
 	at      net.Addr
 	certs   *gateway.Certificates    // nil = no TLS
-	ready   func(now *service) error // called when the first edition is published
+	ready   func(now *service) error // called after the first edition was published
 }
 
-// asked gives the signals to read the configuration again; nil = there are none.
-// One that comes before the server is at work waits: nobody can tell from outside
-// when that is, and it would end the process.
+// asked returns the signals to reload the configuration; nil = none. It also holds signals
+// that come before the server runs, which would otherwise end the process.
 func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 	if p.hangups == nil || p.again == nil {
 		return nil, func() {}
@@ -39,7 +37,7 @@ func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 	return p.hangups()
 }
 
-// until serves until its context ends, or no more is asked.
+// until serves until the context ends or asked is closed.
 func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Signal) error {
 	p := r.now.p
 	secure(p, r.now.docs, r.certs)
@@ -63,12 +61,12 @@ func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Si
 	return errors.Join(err, r.Close())
 }
 
-// watch does what there is to do, until the context ends or something fails.
+// watch handles events until the context ends or something fails.
 func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) error {
-	told := false
+	logged := false
 	for {
 		var first <-chan struct{}
-		if !told {
+		if !logged {
 			first = r.now.Server.Ready()
 		}
 		select {
@@ -79,7 +77,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		case err := <-r.now.Failed():
 			return err
 		case <-first:
-			told = true
+			logged = true
 			r.now.overlook(ctx)
 			r.now.p.notify("STATUS=serving " + r.now.docs)
 			if err := r.ready(r.now); err != nil {
@@ -89,7 +87,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			if !more {
 				return nil
 			}
-			_ = r.reload(ctx) // the log tells
+			_ = r.reload(ctx) // logs its errors
 		case done := <-r.now.p.reloads:
 			done <- r.reload(ctx)
 		case err := <-r.settled:
@@ -105,7 +103,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 	}
 }
 
-// reload reads the configuration again. Whatever is wrong with it is logged.
+// reload reloads the configuration. It logs errors.
 func (r *running) reload(ctx context.Context) error {
 	log := r.now.p.log
 	r.now.p.notify("RELOADING=1")
@@ -122,7 +120,7 @@ func (r *running) reload(ctx context.Context) error {
 	return nil
 }
 
-// renew makes a service of the configuration as it is now.
+// renew makes a service of the current configuration.
 func (r *running) renew(ctx context.Context) (*service, error) {
 	old := r.now
 	line, conf, err := old.p.again()
@@ -155,22 +153,20 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	return s, nil
 }
 
-// reloading is how long somebody waits for the service to have read its
-// configuration again.
+// reloading is the timeout of a reload after rules were saved.
 const reloading = 30 * time.Second
 
-// saveRules gives what writes the rules of extraction into the configuration
-// file and has the service work by them; nil = there is no such file. What it
-// gives leaves the file as it was whenever it fails, and says why: ErrInvalid
-// for rules that are none, ErrConflict if the file is not as the service has
-// read it, ErrForbidden if it does not decide, or may not be written.
+// saveRules returns a function that writes extraction rules to the configuration file and
+// reloads it; nil = there is no file. If it fails, the file is unchanged. It returns
+// ErrInvalid for invalid rules, and ErrConflict if the file has changed since it was loaded.
+// If the file does not set the rules, or is read-only, it returns ErrForbidden.
 func (s *service) saveRules() func(ctx context.Context, keep, drop []string) error {
 	conf, p := s.p.conf, s.p
 	if conf == nil || conf.Path == "" || p.reloads == nil {
 		return nil
 	}
 	return func(ctx context.Context, keep, drop []string) error {
-		// A save goes on when the request ends, so that it is not left half done.
+		// Finish the save even if the request ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloading)
 		defer cancel()
 		if _, err := extract.NewRules(&extract.RulesOptions{Keep: keep, Drop: drop}); err != nil {
@@ -181,7 +177,7 @@ func (s *service) saveRules() func(ctx context.Context, keep, drop []string) err
 			select {
 			case p.reloads <- done:
 			case <-ctx.Done():
-				return fmt.Errorf("configuration: %w: the service does not read it again", millrace.ErrUnavailable)
+				return fmt.Errorf("reload configuration: %w: the service does not support it", millrace.ErrUnavailable)
 			}
 			return <-done
 		})

@@ -17,16 +17,16 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// plan is a configuration of serve that is right as far as it says itself.
+// plan is a validated configuration of serve.
 type plan struct {
 	c        *serveCommand
 	p        *process
-	kind     string // of the source
+	kind     string // kind of the source
 	embedder index.Embedder
-	out      string // folder to build; "" = a server answers
+	out      string // folder to build; "" = serve
 }
 
-// plan looks at the flags and the policy, without opening anything.
+// plan validates the flags and the policy without opening anything.
 func (c *serveCommand) plan(p *process) (*plan, error) {
 	kind, err := c.kind()
 	if err != nil {
@@ -48,16 +48,15 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	return &plan{c: c, p: p, kind: kind, embedder: embedder}, nil
 }
 
-// lasting outlives a configuration that another one follows.
+// lasting is what a new configuration takes over from the old one.
 type lasting struct {
 	metrics  *gateway.Metrics
-	sessions *dashboard.Sessions     // who is logged in
-	checks   *dashboard.CheckResults // of the checker, on the dashboard
-	agents   *webauth.Verifier       // of signatures; nil = nothing verifies them
+	sessions *dashboard.Sessions     // logins
+	checks   *dashboard.CheckResults // of the checker, for the dashboard
+	agents   *webauth.Verifier       // verifies signatures; nil = off
 }
 
-// service is a site at work by one configuration: what reads it, publishes it
-// and answers for it.
+// service is a site with one configuration: it reads, publishes and serves the site.
 type service struct {
 	*serving.Service
 	lasting
@@ -68,9 +67,8 @@ type service struct {
 	site   store.Site
 }
 
-// prepare makes a service of a plan. Nothing of it is at work yet, and nothing
-// is changed of what another one works with. was is the service that is at
-// work, whose store it takes; nil = there is none.
+// prepare makes a service of a plan. The service does not run yet, and does not affect a
+// running one. was is the running service, whose store is shared; nil = none.
 func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
 	c, p := l.c, l.p
 	s := &service{Service: serving.New(p.log), c: c, p: p}
@@ -91,7 +89,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if last := was.source.Last(); last != nil {
 			o.Continue(last)
 			if o.Kind == "live" {
-				o.Kind = last.Kind // as the site itself has told
+				o.Kind = last.Kind // as the last probe of the site has found
 			}
 		}
 	} else {
@@ -111,7 +109,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	}
 	s.OnClose(o.close)
 	if l.out != "" && exposed(realPath(l.out), o.path) {
-		return nil, usageError("--store " + o.path + ": it is in the folder that is built, so that everybody could read what is hidden; keep it elsewhere")
+		return nil, usageError("--store " + o.path + ": the store is inside the published folder, where clients could read hidden pages; move it elsewhere")
 	}
 	if l.out == "" {
 		if err := c.reachable(s.docs, o); err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// stamping are the flags of a server that signs, and that looks at the
-// signatures of others.
+// stamping are the flags of a server that signs responses and verifies signatures.
 type stamping struct {
 	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign makes (default: documents are not signed). The key is published with those of --sign-directory."`
 	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`
@@ -21,17 +20,17 @@ type stamping struct {
 	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
 }
 
-// validate refuses flags that say nothing alone, and keys that cannot be read.
+// validate rejects incomplete flags and unreadable keys.
 func (c *stamping) validate() error {
 	if c.PrivateAgents && !c.WebBotAuth {
-		return usageError("--private-agents: no keys are fetched; it goes with --web-bot-auth")
+		return usageError("--private-agents: only valid with --web-bot-auth")
 	}
 	_, _, _, err := c.keys()
 	return err
 }
 
-// keys reads what the flags name: the key that signs responses, nil if none
-// does, those that sign the directory, and those that are only in it.
+// keys reads the keys of the flags: the key that signs responses (nil = none), those that sign
+// the directory, and the other keys of the directory.
 func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []webauth.PublicKey, err error) {
 	if c.SignResponses != "" {
 		if stamp, err = readSigningKey("--sign-responses", c.SignResponses); err != nil {
@@ -52,7 +51,7 @@ func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []
 	return stamp, signers, others, nil
 }
 
-// stamp gives what signs responses, nil if nothing does.
+// stamp returns the signer of responses, nil if there is none.
 func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	key, _, _, err := c.keys()
 	if err != nil || key == nil {
@@ -65,7 +64,7 @@ func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	return webauth.NewStamp(key, strings.TrimRight(u.EscapedPath(), "/")), nil
 }
 
-// directory gives what publishes the keys, nil if there are none.
+// directory returns the handler of the key directory, nil if there are no keys.
 func (c *stamping) directory(docs string) (http.Handler, error) {
 	_, signers, others, err := c.keys()
 	if err != nil || len(signers)+len(others) == 0 {
@@ -74,20 +73,19 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 	return webauth.NewDirectory(docs, signers, others)
 }
 
-// verifier has the gateway verify the signatures of robots, in requests for bases:
-// scheme and authority of where the site is reached. was is what has verified them by
-// the configuration before, nil if nothing has; now is what does.
+// verifier makes the gateway verify the signatures of bots. bases are scheme and authority of
+// the site's URLs. was is the verifier of the previous configuration, nil if it had none.
 func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
 	if !c.WebBotAuth {
 		for _, r := range g.Access.Rules {
 			if strings.Contains(r.Name, ".") && g.Access.Bots.Named(r.Name) == nil {
-				return nil, usageError(fmt.Sprintf("--bot: %s is a host whose keys sign, and no signatures are verified: add --web-bot-auth, or name a bot or its operator", r.Name))
+				return nil, usageError(fmt.Sprintf("--bot: %s is a host of signing keys, but signatures are not verified; add --web-bot-auth, or name a bot or its operator", r.Name))
 			}
 		}
 		return nil, nil
 	}
 	if was != nil {
-		now = was.At(bases...) // what was used once is used
+		now = was.At(bases...) // keeps the record of used nonces
 	} else {
 		o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
 		now = webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})

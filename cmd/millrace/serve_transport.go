@@ -11,24 +11,24 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// transport are the flags of a server that speaks TLS itself.
+// transport are the flags of a server with TLS.
 type transport struct {
 	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain for https (default: none, http). It is read again when it changes."`
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"PEM file with the private key of the certificate."`
 }
 
-// validate refuses half of a pair.
+// validate rejects a certificate without a key, and the reverse.
 func (c *transport) validate() error {
 	switch {
 	case c.TLSCert == "" && c.TLSKey != "":
-		return usageError("--tls-key: name the certificate that it belongs to with --tls-cert")
+		return usageError("--tls-key needs --tls-cert")
 	case c.TLSCert != "" && c.TLSKey == "":
-		return usageError("--tls-cert: name its key with --tls-key")
+		return usageError("--tls-cert needs --tls-key")
 	}
 	return nil
 }
 
-// scheme is that of the server's own URLs.
+// scheme returns the scheme of the server's own URLs.
 func (c *transport) scheme() string {
 	if c.TLSCert == "" {
 		return "http"
@@ -36,7 +36,7 @@ func (c *transport) scheme() string {
 	return "https"
 }
 
-// certificates reads the certificate; nil = there is none.
+// certificates reads the certificate; nil = none.
 func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil //nolint:nilnil // http
@@ -44,7 +44,7 @@ func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 	return gateway.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
 }
 
-// docs gives the base URL of the machine documents.
+// docs returns the base URL of the machine documents.
 func (c *serveCommand) docs(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
 		if site := c.front(); site != "" {
@@ -64,13 +64,12 @@ func (c *serveCommand) docs(addr net.Addr) (string, error) {
 		return "", usageError("--base-url: " + err.Error())
 	}
 	if strings.Contains(u, "?") {
-		return "", usageError("--base-url: a base has no query")
+		return "", usageError("--base-url: a base URL must not have a query")
 	}
 	return strings.TrimSuffix(u, "/") + "/", nil
 }
 
-// secure warns of addresses that clients cannot trust, and of a certificate that
-// they will not.
+// secure logs warnings about insecure URLs, and about a certificate that clients will reject.
 func secure(p *process, docs string, certs *gateway.Certificates) {
 	u, err := url.Parse(docs)
 	if err != nil {
@@ -89,7 +88,7 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 	}
 }
 
-// loopback reports whether a host is this machine by its name.
+// loopback reports whether a host name is this machine.
 func loopback(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().IsLoopback()
@@ -97,8 +96,7 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// checkImmutable refuses a configuration that differs in what a running server cannot
-// change.
+// checkImmutable rejects a configuration that changes what a running server cannot change.
 func (c *serveCommand) checkImmutable(next *serveCommand) error {
 	for _, f := range []struct{ flag, was, is string }{
 		{"--listen", c.Listen, next.Listen},
@@ -107,7 +105,7 @@ func (c *serveCommand) checkImmutable(next *serveCommand) error {
 		{"--tls-cert", c.scheme(), next.scheme()},
 	} {
 		if f.was != f.is {
-			return usageError(fmt.Sprintf("%s: this counts from the next start on: it was %q and is %q", f.flag, f.was, f.is))
+			return usageError(fmt.Sprintf("%s: a change needs a restart: it was %q and is %q", f.flag, f.was, f.is))
 		}
 	}
 	return nil

@@ -18,11 +18,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// kind tells what the source is: folder, markdown, mirror, wordpress, crawl,
-// or live for a URL of which only a request can tell.
+// kind returns the kind of the source: folder, markdown, mirror, wordpress, crawl, or live for
+// a URL that must be probed.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
-		return "", usageError("the source is empty: name a folder, a URL or a mirror FILE")
+		return "", usageError("the source is empty; name a folder, a URL or a mirror FILE")
 	}
 	way := all.ByName(c.As)
 	if strings.Contains(c.Source, "://") {
@@ -43,7 +43,7 @@ func (c *serveCommand) kind() (string, error) {
 	}
 	switch ext := strings.ToLower(filepath.Ext(c.Source)); {
 	case !info.IsDir() && (ext == ".html" || ext == ".htm" || ext == ".xhtml" || ext == ".md"):
-		return "", usageError(fmt.Sprintf("%s is one page; SOURCE is the folder that it is in, such as %s", c.Source, filepath.Dir(c.Source)))
+		return "", usageError(fmt.Sprintf("%s is a page; SOURCE must be its folder, such as %s", c.Source, filepath.Dir(c.Source)))
 	case !info.IsDir() && (c.As == "" || c.As == "mirror"):
 		return "mirror", nil
 	case info.IsDir() && way != nil && way.Folder:
@@ -56,7 +56,7 @@ func (c *serveCommand) kind() (string, error) {
 	return "", usageError(fmt.Sprintf("--as %s: %s is a file, which can only be a mirror", c.As, c.Source))
 }
 
-// names lists origins as --as takes them.
+// names lists origins as values of --as.
 func names(ways []origin.Origin) string {
 	var out []string
 	for _, o := range ways {
@@ -65,7 +65,7 @@ func names(ways []origin.Origin) string {
 	return strings.Join(out, " or ")
 }
 
-// storeName returns what the store of a source that is no mirror is named after.
+// storeName returns the name for the store of a source that is not a mirror.
 func (c *serveCommand) storeName(kind string) (string, error) {
 	if way := all.ByName(kind); way == nil || !way.Folder {
 		return siteFolder(c.Source)
@@ -80,7 +80,7 @@ func (c *serveCommand) storeName(kind string) (string, error) {
 // open names the site and its store, and opens the store of a mirror.
 func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Rehost && o.Kind != ingest.Mirror {
-		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.Kind))
+		return usageError(fmt.Sprintf("--rehost is for mirrors, but %s is read as %s", c.Source, o.Kind))
 	}
 	if o.Kind == ingest.Mirror {
 		return o.openMirror(ctx, c, p)
@@ -95,9 +95,9 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	case folder:
 		o.Name, o.Title = "folder "+name, filepath.Base(strings.TrimSuffix(name, " "+o.Kind))
 	case c.Origin != "" && c.front() == "":
-		name = o.Base // what SOURCE names is the server behind
+		name = o.Base // SOURCE is the server behind
 		fallthrough
-	default: // the pages stay where they are; only the documents are here
+	default: // the pages are served elsewhere; only the documents are here
 		o.Name, o.Title, o.Base = name, name, name
 	}
 	if o.path = c.Store; o.path == "" {
@@ -111,8 +111,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	return nil
 }
 
-// exposed reports whether a file is in a folder, and under no name there that
-// is hidden from visitors.
+// exposed reports whether a file is in a folder, and not hidden from visitors there.
 func exposed(dir, file string) bool {
 	var names [2]string
 	for i, name := range []string{dir, filepath.Dir(file)} {
@@ -164,7 +163,7 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	return nil
 }
 
-// choose gives the one site of a mirror that is meant.
+// choose returns the selected site of a mirror.
 func choose(names []string, want, file string) (string, error) {
 	var sites []string
 	for _, n := range names {
@@ -201,19 +200,19 @@ func (o *source) connect(ctx context.Context, c *serveCommand, p *process, store
 	return err
 }
 
-// crawling are the flags of every command that crawls.
+// crawling are the flags of commands that crawl.
 type crawling struct {
 	MaxPages int `placeholder:"N" help:"Maximum URLs that a crawl requests (default: 1000000)."`
 	reaching
 }
 
-// reaching are the flags of a crawl that are no quota.
+// reaching are the flags about what a crawl may reach.
 type reaching struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a crawl; the next crawl continues (default: no limit)." hidden:""`
 }
 
-// validate refuses limits that would be none.
+// validate rejects invalid limits.
 func (c *crawling) validate() error {
 	if c.MaxPages < 0 {
 		return usageError("--max-pages is not negative; leave it out for no limit of your own")

@@ -8,14 +8,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// source is where the pages come from, and the store that has them.
+// source is the source of the pages, and their store.
 type source struct {
 	ingest.Origin
 	path   string        // of the store
-	client *fetch.Client // that reads a live site; nil = not connected
+	client *fetch.Client // reads a live site; nil = not connected
 }
 
-// newSource returns a source of a kind, whose machine documents are at base.
+// newSource returns a source of a kind. base is the base URL of the machine documents.
 func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	return &source{Origin: ingest.Origin{
 		Kind: kind, Base: base, Rules: rules, Log: p.log,
@@ -23,7 +23,7 @@ func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	}}
 }
 
-// close ends the use of the source.
+// close closes the source.
 func (o *source) close() error {
 	if o.client != nil {
 		o.client.CloseIdleConnections()
@@ -31,7 +31,7 @@ func (o *source) close() error {
 	return o.Close()
 }
 
-// site opens the site in its store, which it opens if it is not yet.
+// site opens the site, and the store if it is not open yet.
 func (o *source) site(ctx context.Context, p *process) (store.Site, error) {
 	if o.Store == nil {
 		var err error

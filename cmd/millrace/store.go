@@ -18,8 +18,7 @@ func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error
 	return stores.Open(ctx, dsn, &store.Options{Logger: p.log})
 }
 
-// openToRead opens a store that a command only reads. It has to exist, and need not be
-// writable.
+// openToRead opens an existing store for reading. It may be read-only.
 func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
 	if _, err := os.Stat(dsn); err != nil {
 		return nil, fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
@@ -31,8 +30,8 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 	return st, err
 }
 
-// besides returns the path that the files beside a store begin with, and a function
-// that removes them if they do not outlive the store.
+// besides returns the path prefix of the files next to a store. remove deletes them if they
+// are temporary.
 func besides(dsn string) (path string, remove func() error, err error) {
 	if dsn != stores.Memory {
 		return dsn, nil, nil
@@ -41,8 +40,8 @@ func besides(dsn string) (path string, remove func() error, err error) {
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
 }
 
-// sitesOf returns the names of the sites of a store, and those that --site selects:
-// all, or one.
+// sitesOf returns the names of all sites of a store, and those that --site selects: all, or
+// one.
 func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, all []string, err error) {
 	if all, err = ingest.SiteNames(ctx, st); err != nil || want == "" && len(all) > 0 {
 		return all, all, err

@@ -20,7 +20,7 @@ type versionReport struct {
 	Platform string `json:"platform"`           // operating system and architecture
 }
 
-// Run prints the version that was built in.
+// Run prints the version of the build.
 func (c *versionCommand) Run(p *process) error {
 	r := versionReport{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -35,7 +35,7 @@ func (c *versionCommand) Run(p *process) error {
 	})
 }
 
-// buildVersion gives the version that was built in.
+// buildVersion returns the version of the build.
 func buildVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

@@ -33,9 +33,9 @@ type watchCommand struct {
 }
 
 const (
-	leaveTime  = 2 * time.Second // for a reader of standard output that takes nothing, at the end
-	maxPrinted = 1000            // changes that are printed together
-	maxPosted  = 100             // changes that are posted together
+	leaveTime  = 2 * time.Second // timeout for standard output at the end
+	maxPrinted = 1000            // maximum number of changes to print at once
+	maxPosted  = 100             // maximum number of changes to post at once
 
 	longestInterval = 365 * 24 * time.Hour
 )
@@ -50,7 +50,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	// Several sites at once make no bars, but lines in the log.
+	// Several sites log their progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
 		lookup: p.lookup, stderr: struct{ io.Writer }{p.stderr}, common: p.common, log: p.log, dial: p.dial,
 	}))
@@ -75,7 +75,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if o.Subscriber, hubs, err = c.subscriber(ctx, a); err != nil {
 		return err
 	}
-	// A reader of standard output that goes away is an error like any other.
+	// Report a closed standard output as an error.
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	ctx, fail := context.WithCancelCause(ctx)
@@ -121,8 +121,8 @@ func (c *watchCommand) deliver(ctx context.Context, p *process, hook *webhook.Se
 	return nil
 }
 
-// write writes to standard output. When the context has ended, it waits no longer
-// than leaveTime.
+// write writes to standard output. After the context has ended, it waits for at most
+// leaveTime.
 func (p *process) write(ctx context.Context, b []byte) error {
 	written := make(chan error, 1)
 	go func() {
@@ -158,10 +158,10 @@ func (c *watchCommand) prepare(p *process) error {
 	return c.pullCommand.prepare(p)
 }
 
-// secretAdvice says how to come by a secret.
+// secretAdvice says how to make a secret.
 const secretAdvice = `make one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
 
-// sender gives what posts to the webhook, nil if there is none.
+// sender returns the sender of the webhook, nil if there is none.
 func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 	if c.Webhook == "" {
 		return nil, nil

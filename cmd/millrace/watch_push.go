@@ -10,14 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// subscribing are the flags of a watch that hubs can reach.
+// subscribing are the flags of a watch with WebSub.
 type subscribing struct {
 	Callback       string `placeholder:"URL" help:"Public URL of --callback-listen, to subscribe to the hubs of sites by WebSub (default: no subscriptions). A proxy must pass this URL and everything below it."`
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
 }
 
-// subscriber returns what subscribes, and the listener for hubs; nil = there are
-// no subscriptions.
+// subscriber returns the subscriber and the listener for hubs; nil = WebSub is off.
 func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.Subscriber, net.Listener, error) {
 	if c.Callback == "" {
 		return nil, nil, nil
@@ -37,7 +36,7 @@ func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.S
 	return s, ln, err
 }
 
-// answerHubs answers hubs until the context ends.
+// answerHubs serves requests of hubs until the context ends.
 func answerHubs(ctx context.Context, p *process, s *agent.Subscriber, ln net.Listener) error {
 	g, err := gateway.New(nil, &gateway.Options{Log: p.log, Service: s})
 	if err != nil {

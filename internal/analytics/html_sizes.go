@@ -45,13 +45,13 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 		for _, e := range some {
 			key := maphash.String(c.seed, e.Path)
 			c.keys = append(c.keys, key)
-			weight, ok := c.known[key]
+			size, ok := c.known[key]
 			if !ok {
 				c.known[key] = millrace.HTMLSize{} // do not ask again
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
-				weigh(e, weight)
+				weigh(e, size)
 			}
 		}
 		if len(missing) == 0 {
@@ -63,8 +63,8 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 				delete(c.known, key)
 			}
 		}
-		for i, weight := range found {
-			c.known[keys[i]] = weight
+		for i, size := range found {
+			c.known[keys[i]] = size
 		}
 		for i, e := range some {
 			if e.HTML == 0 {

@@ -29,7 +29,7 @@ func page(path string) store.Event {
 	}
 }
 
-// weights are those of a site, and how often they were asked for.
+// weights are the HTML sizes of a site, with the number of requests.
 type weights struct {
 	of    map[string]millrace.HTMLSize
 	err   error
@@ -89,13 +89,13 @@ func TestRecord(t *testing.T) {
 		}
 		want[8].HTML, want[8].Received, want[8].Results = 50_000, 50_000, 1
 		want[9].Received, want[9].Results = 0, 1
-		want[1].Results = 1 // of no known weight
+		want[1].Results = 1 // of unknown HTML size
 		want[7].HTML = 0    // counted with the first part
 		if d := cmp.Diff(want, m.all()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 		if n := w.asked.Load(); n != 2 {
-			t.Errorf("%d weights were asked for", n)
+			t.Errorf("%d HTML sizes were requested", n)
 		}
 
 		r.Record(page("/a"))
@@ -367,7 +367,7 @@ func TestWeightCache(t *testing.T) {
 	r.o.Buffer = len(many)
 	record(many...)
 	if record("/a"); len(r.weights.known) != 1 {
-		t.Errorf("%d weights are remembered", len(r.weights.known))
+		t.Errorf("%d HTML sizes are cached", len(r.weights.known))
 	}
 }
 

@@ -182,15 +182,15 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 			t.Measured += s.Results
 			return
 		}
-		weighed := min(s.HTMLKnown, s.Results)
-		t.Measured += weighed
+		sized := min(s.HTMLKnown, s.Results)
+		t.Measured += sized
 		t.insteadRead += float64(s.HTML)
 		t.instead += float64(s.Received)
 		if unknown := s.HTML - s.Wired; unknown > 0 {
 			t.instead += float64(unknown) / c.HTMLCompression
 			t.basis = savings.Estimate
 		}
-		t.estimate(s.Results-weighed, pages)
+		t.estimate(s.Results-sized, pages)
 	case store.EndpointSearch:
 		t.read += float64(s.Size)
 	case store.EndpointIndex:

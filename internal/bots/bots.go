@@ -325,5 +325,5 @@ func declares(word string) bool {
 	return false
 }
 
-// errNobody is the error of an unknown name.
-var errNobody = millrace.Coded("unknown-bot", errors.New("names no bot, family or purpose of the table"))
+// errUnknown is the error of an unknown name.
+var errUnknown = millrace.Coded("unknown-bot", errors.New("not a bot, family or purpose of the table"))

@@ -220,7 +220,7 @@ func (t *Table) add(r RangeFile) error {
 		}
 	}
 	if f.bots == nil {
-		return fmt.Errorf("addresses of %s: %w: %w", r.Name, errNobody, millrace.ErrInvalid)
+		return fmt.Errorf("addresses of %s: %w: %w", r.Name, errUnknown, millrace.ErrInvalid)
 	}
 	if _, err := f.read(); err != nil {
 		return err

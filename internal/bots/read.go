@@ -68,7 +68,7 @@ func Read(r io.Reader) ([]*Bot, error) {
 
 func readBot(words []string) (*Bot, error) {
 	if len(words) < 3 {
-		return nil, millrace.Coded("bot-line", errors.New("want a token, a family and a purpose"))
+		return nil, millrace.Coded("bot-line", errors.New("a line needs a token, a family and a purpose"))
 	}
 	b := &Bot{Token: words[0], Name: words[0], Family: strings.ToLower(words[1]), Purpose: Purpose(words[2])}
 	for _, name := range words[:2] {

@@ -121,11 +121,11 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 		Page: page, Path: canon.Relative(v.Site().Base, page.URL), URL: page.URL,
 		HasHTML: d.site.Original != nil, Words: len(strings.Fields(page.Text())),
 	}
-	weights, err := d.site.Pages.HTMLSizes(ctx, []string{p.Path})
+	sizes, err := d.site.Pages.HTMLSizes(ctx, []string{p.Path})
 	if err != nil {
 		return nil, nil, err
 	}
-	p.HTMLSize = weights[0]
+	p.HTMLSize = sizes[0]
 	return v, p, nil
 }
 

@@ -135,11 +135,11 @@ func (d *Dashboard) completeRows(ctx context.Context, rows []pageRow, top []stor
 			rows[i].Read, rows[i].Unmodified = item.Events, item.Empty
 		}
 	}
-	weights, err := d.site.Pages.HTMLSizes(ctx, urls)
+	sizes, err := d.site.Pages.HTMLSizes(ctx, urls)
 	if err != nil {
 		return err
 	}
-	for i, w := range weights {
+	for i, w := range sizes {
 		rows[i].HTML = w.Bytes
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 type policyPage struct {
 	Policy *millrace.Policy // nil if none
 	Fields []policyField    // its members, with what machines read by each protocol
-	Heard  []heardPolicy
+	Heard  []publishedPolicy
 	Texts  []policyText
 	Signal string          // Content-Signal of responses; "" = none
 	Access *AccessSettings // nil: unknown
@@ -48,8 +48,8 @@ type heardField struct {
 	Says     string // "" = not carried
 }
 
-// heardPolicy is the policy that a reader of one protocol gets.
-type heardPolicy struct {
+// publishedPolicy is the policy that a reader of one protocol gets.
+type publishedPolicy struct {
 	Protocol string
 	URL      string
 	Policy   *millrace.Policy // nil: see Err
@@ -109,7 +109,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 		if !ok {
 			continue // the protocol has no document with it
 		}
-		h := heardPolicy{Protocol: proto.Name}
+		h := publishedPolicy{Protocol: proto.Name}
 		said, err := reader.Policy(ctx)
 		switch {
 		case err == nil:

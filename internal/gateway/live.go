@@ -102,8 +102,8 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 
 // serve calls the handler of a protocol.
 func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, proto edition.Protocol) error {
-	told := new(annotations)
-	defer w.served(told, proto.Name, scope)
+	notes := new(annotations)
+	defer w.served(notes, proto.Name, scope)
 	// Streams do not count against the limit of requests.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
@@ -146,7 +146,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		inner.Body = http.MaxBytesReader(w, r.Body, maxServed)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	err := s.Serve(w, inner, live{g, told})
+	err := s.Serve(w, inner, live{g, notes})
 	switch allow := w.Header().Get("Allow"); {
 	case err == nil:
 		return nil

@@ -107,11 +107,11 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 		m.Vector, _ = model.Vector(terms)
 		m.Weight, m.Short = fittedWeight, fittedShort
 	case x.question.model != name:
-		m.Note = millrace.Coded("other-model", errors.New("the vectors of the index are of a model that is not asked now: found by words alone"))
+		m.Note = millrace.Coded("other-model", errors.New("the vectors of the index are from another model; searched by words only"))
 	case x.question.err != nil:
-		m.Note = millrace.Coded("no-embedder", errors.New("the embedder does not answer: found by words alone"))
+		m.Note = millrace.Coded("no-embedder", errors.New("the embedder does not answer; searched by words only"))
 	case len(x.question.vector) != size:
-		m.Note = millrace.Coded("vector-size", errors.New("the embedder answers with a vector of another size: found by words alone"))
+		m.Note = millrace.Coded("vector-size", errors.New("the embedder returned a vector of another size; searched by words only"))
 	default:
 		m.Vector, m.Weight = search.NewVector(x.question.vector), embeddedWeight
 	}

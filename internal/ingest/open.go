@@ -79,7 +79,7 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) orig
 }
 
 // ErrTypes reports that ExcludeTypes is set for a source that does not know page types.
-var ErrTypes = fmt.Errorf("%w: only WordPress's REST API tells the types of pages", millrace.ErrInvalid)
+var ErrTypes = fmt.Errorf("%w: only the REST API of WordPress has types of pages", millrace.ErrInvalid)
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
 // It uses the origin that Kind names or, if Kind is empty, the first one that can read the

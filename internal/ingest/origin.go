@@ -178,7 +178,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is not a failure
 		case conflict && !held:
-			o.Log.Info("another process reads the source; publishing what it stores", "source", o.Title)
+			o.Log.Info("another process reads the source; publishing its pages", "source", o.Title)
 		case err != nil && !conflict && !to.Published():
 			return err
 		default:
@@ -379,7 +379,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.Source == nil {
-		return millrace.Counts{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("update: %w: the source cannot update single pages", millrace.ErrUnavailable)
 	}
 	names := make([]string, len(urls))
 	for i, u := range urls {
@@ -412,7 +412,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
 	LogSkips(o.Log, GroupSkips(report.Skipped))
 	if err == nil && report.Missed > 0 {
-		err = fmt.Errorf("update: %w: %d of %d pages cannot be had for now", millrace.ErrUnavailable, report.Missed, len(urls))
+		err = fmt.Errorf("update: %w: %d of %d pages are unavailable now", millrace.ErrUnavailable, report.Missed, len(urls))
 	}
 	return t, err
 }

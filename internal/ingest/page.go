@@ -40,7 +40,7 @@ func Document(ctx context.Context, client *http.Client, pageURL string) (data []
 // redirects to other sites.
 func Page(ctx context.Context, client *http.Client, root, pageURL string) (*millrace.Page, error) {
 	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
-		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)
+		return nil, fmt.Errorf("page %s of %s: redirect from https to http: %w", pageURL, root, millrace.ErrForbidden)
 	}
 	body, address, contentType, err := Document(ctx, client, pageURL)
 	if err != nil {
@@ -48,7 +48,7 @@ func Page(ctx context.Context, client *http.Client, root, pageURL string) (*mill
 	}
 	_, from, _ := strings.Cut(canon.Origin(pageURL), "://")
 	if _, to, _ := strings.Cut(canon.Origin(address), "://"); to != from {
-		return nil, fmt.Errorf("page %s of %s: it leads to another site, %s: %w", pageURL, root, to, millrace.ErrInvalid)
+		return nil, fmt.Errorf("page %s of %s: redirect to another site, %s: %w", pageURL, root, to, millrace.ErrInvalid)
 	}
 	rules, err := Rules{}.Compile()
 	if err != nil {

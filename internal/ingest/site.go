@@ -57,5 +57,5 @@ func FindSite(ctx context.Context, st store.Store, names []string, want string) 
 			return n, nil
 		}
 	}
-	return "", fmt.Errorf("%s: it is not in the store; there is: %s", want, strings.Join(names, ", "))
+	return "", fmt.Errorf("%s: not in the store; use one of %s", want, strings.Join(names, ", "))
 }

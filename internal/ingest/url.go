@@ -24,7 +24,7 @@ func (e *urlError) Unwrap() error { return millrace.ErrInvalid }
 func URL(raw string) (string, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
-		return "", &urlError{"bad-url", fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:])}
+		return "", &urlError{"bad-url", fmt.Sprintf("%q is not a URL; start with http:// or https://", raw[strings.LastIndexByte(raw, '@')+1:])}
 	}
 	u, err := canon.URL(raw)
 	if err == nil {
@@ -37,7 +37,7 @@ func URL(raw string) (string, error) {
 	at := strings.LastIndexByte(rest, '@')
 	switch shown := rest[at+1:]; {
 	case strings.Contains(authority, "@"):
-		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched; leave them out", scheme, shown)}
+		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: URLs with a user name or password are not fetched; remove them", scheme, shown)}
 	case at >= 0: // with a slash in the password, the rest looks like a path
 		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
 	}

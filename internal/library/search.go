@@ -85,7 +85,7 @@ func (l *Library) search(ctx context.Context, name string, q millrace.Query, r *
 		}
 		var note error
 		if note, err = l.prepare(ctx, name, x, v); note != nil {
-			r.note(fmt.Errorf("found by words alone: %w", note))
+			r.note(fmt.Errorf("searched by words only: %w", note))
 		}
 		if err == nil {
 			err = r.add(ctx, x, v, q)

@@ -165,7 +165,7 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 	leave := func() { stop(); cancel() }
 	if c.library == nil {
 		leave()
-		return of, nil, nil, errors.New("mcp: a server without a library is asked by a gateway alone")
+		return of, nil, nil, errors.New("mcp: a server without a library needs a gateway")
 	}
 	timer := time.NewTimer(turnWait)
 	defer timer.Stop()
@@ -249,7 +249,7 @@ func advise(code, format string, args ...any) error {
 	return advice{code, fmt.Sprintf(format, args...)}
 }
 
-var errInside = errors.New("it has failed, for a reason that is in the log of the server: try something else")
+var errInside = errors.New("internal error, see the log of the server; try something else")
 
 // explain converts an error for the client. Internal details only go to the log.
 func (s *Server) explain(ctx context.Context, name string, err error) error {
@@ -265,9 +265,9 @@ func (s *Server) explain(ctx context.Context, name string, err error) error {
 	case errors.Is(err, millrace.ErrConflict):
 		return millrace.Coded("conflict", errors.New("the site is being rebuilt, or has changed during the call; call again later"))
 	case errors.Is(err, millrace.ErrUnavailable):
-		return millrace.Coded("unavailable", errors.New("it cannot be had just now: call again in a few seconds"))
+		return millrace.Coded("unavailable", errors.New("unavailable now; call again in a few seconds"))
 	case errors.Is(err, millrace.ErrNotFound):
-		return millrace.Coded("not-found", errors.New("it is not there any more: list_sites and search say what is"))
+		return millrace.Coded("not-found", errors.New("not found any more; call list_sites or search"))
 	}
 	s.log.Error("call failed", "tool", name, "err", err)
 	return errInside

@@ -51,7 +51,7 @@ type receiver struct {
 	url   string
 	name  string // for the log
 	gap   time.Duration
-	flush func(ctx context.Context) (told bool, err error) // sends pending notifications
+	flush func(ctx context.Context) (sent bool, err error) // sends pending notifications
 }
 
 // Run sends notifications until the context ends. Call it after the first edition
@@ -89,8 +89,8 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 	for {
 		moved := p.Moved()
 		began := time.Now()
-		told, err := r.flush(ctx)
-		if told {
+		sent, err := r.flush(ctx)
+		if sent {
 			last = began
 		}
 		switch {

@@ -34,9 +34,9 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	case a.err != nil:
 		return fmt.Errorf("build: %s: %w", name, a.err)
 	case a.status >= 500:
-		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
+		return fmt.Errorf("build: %s: response status is %d", it.Path, a.status)
 	case a.status != http.StatusOK:
-		b.Report.leave(it.Path, it.Protocol, fmt.Sprintf("http-%d", a.status), fmt.Sprintf("the server answers %d", a.status))
+		b.Report.leave(it.Path, it.Protocol, fmt.Sprintf("http-%d", a.status), fmt.Sprintf("response status is %d", a.status))
 		delete(b.names, keyOf(fold(name)))
 		return nil
 	}

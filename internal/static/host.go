@@ -19,14 +19,14 @@ import (
 // Host is an [http.RoundTripper] that simulates a static host with the folder of a build.
 // It answers requests to that host only.
 type Host struct {
-	Name   string // such as "netlify"
-	build  *Build
-	full   bool   // it sends all fields
-	rules  []rule // the fields it sends if full is false
-	splat  bool   // it replaces ":splat"
-	separate  bool   // it finds documents with a separate name
-	dates  bool   // a 304 of a document has Last-Modified in addition to ETag
-	strict bool   // a 304 needs every condition of the request, as with nginx by default
+	Name     string // such as "netlify"
+	build    *Build
+	full     bool   // it sends all fields
+	rules    []rule // the fields it sends if full is false
+	splat    bool   // it replaces ":splat"
+	separate bool   // it finds documents with a separate name
+	dates    bool   // a 304 of a document has Last-Modified in addition to ETag
+	strict   bool   // a 304 needs every condition of the request, as with nginx by default
 }
 
 // Hosts that read a _headers file.
@@ -54,7 +54,7 @@ func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer r.Body.Close()
 	}
 	if r.URL.Host != h.build.base.Host {
-		return nil, fmt.Errorf("%w: %s is another host", millrace.ErrNotFound, r.URL.Host)
+		return nil, fmt.Errorf("%w: host %s is not simulated", millrace.ErrNotFound, r.URL.Host)
 	}
 	w := &reply{header: make(http.Header)}
 	h.ServeHTTP(w, r)

@@ -21,11 +21,11 @@ const (
 func fileOf(target string) (string, error) {
 	p, _, query := strings.Cut(target, "?")
 	if query {
-		return "", errors.New("a static host looks at no query")
+		return "", errors.New("a static host ignores queries")
 	}
 	rest, ok := strings.CutPrefix(p, "/")
 	if !ok {
-		return "", errors.New("it is no path of this host")
+		return "", errors.New("not a path of this host")
 	}
 	var names []string
 	for rest != "" {
@@ -33,7 +33,7 @@ func fileOf(target string) (string, error) {
 		segment, rest, _ = strings.Cut(rest, "/")
 		name, err := url.PathUnescape(segment)
 		if err != nil {
-			return "", fmt.Errorf("its path is not percent-encoded as it should be: %w", err)
+			return "", fmt.Errorf("path is not percent-encoded: %w", err)
 		}
 		names = append(names, name)
 	}
@@ -43,7 +43,7 @@ func fileOf(target string) (string, error) {
 	name := strings.Join(names, "/")
 	for _, n := range names {
 		if strings.Contains(n, "/") {
-			return "", errors.New("a name has a slash in it")
+			return "", errors.New("name contains a slash")
 		}
 	}
 	return name, checkName(name)
@@ -52,28 +52,28 @@ func fileOf(target string) (string, error) {
 // checkName returns an error if a host or file system does not allow the name.
 func checkName(name string) error {
 	if len(name) > maxName {
-		return fmt.Errorf("its name has more than %d bytes", maxName)
+		return fmt.Errorf("name has more than %d bytes", maxName)
 	}
 	for n := range strings.SplitSeq(name, "/") {
 		switch {
 		case n == "" || n == "." || n == "..":
-			return errors.New("a part of its path is empty or dots")
+			return errors.New("a path segment is empty or consists of dots")
 		case len(n) > maxSegment:
-			return fmt.Errorf("a part of its name has more than %d bytes", maxSegment)
+			return fmt.Errorf("a path segment has more than %d bytes", maxSegment)
 		case !utf8.ValidString(n):
-			return errors.New("its name is not UTF-8")
+			return errors.New("name is not UTF-8")
 		case strings.HasPrefix(n, ".") && n != ".well-known":
 			return errors.New("hosts do not publish names that start with a dot")
 		case strings.HasSuffix(n, ".") || strings.HasSuffix(n, " "):
-			return errors.New("a part of its name ends with a dot or a space, which not every file system keeps")
+			return errors.New("a path segment ends with a dot or a space, which some file systems remove")
 		case strings.ContainsFunc(n, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`\?#*"<>|`, r) }):
-			return errors.New("its name has a character that not every host and file system takes")
+			return errors.New("name has a character that some hosts or file systems do not allow")
 		case device(n):
-			return errors.New("its name is that of a device on some systems")
+			return errors.New("name is a device name on some systems")
 		}
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return errors.New("this system has no such file name")
+		return errors.New("this system does not allow the file name")
 	}
 	return nil
 }

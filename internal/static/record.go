@@ -82,7 +82,7 @@ func lines(r io.Reader, f func(l *line) error) error {
 	first := true
 	return linesFrom(r, func(l *line) error {
 		if first && l.Format != recordFormat {
-			return fmt.Errorf("%w: the record is of another version", millrace.ErrConflict)
+			return fmt.Errorf("%w: the record has another version", millrace.ErrConflict)
 		}
 		if first {
 			first = false
@@ -135,7 +135,7 @@ func (b *Build) ours() error {
 	}
 	for _, n := range names {
 		if n != hidden {
-			return millrace.Coded("foreign-folder", fmt.Errorf("%w: %s is in it, and no build has made the folder", millrace.ErrInvalid, n))
+			return millrace.Coded("foreign-folder", fmt.Errorf("%w: the folder contains %s and was not made by a build", millrace.ErrInvalid, n))
 		}
 	}
 	return nil

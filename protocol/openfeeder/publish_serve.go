@@ -62,9 +62,9 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	if errors.Is(err, millrace.ErrUnavailable) && r.Method == http.MethodGet {
 		v, err = l.await(ctx)
 	}
-	var told string
+	var sent string
 	if err == nil {
-		l.at, told, err = p.resume(ctx, v, r)
+		l.at, sent, err = p.resume(ctx, v, r)
 	}
 	switch {
 	case err != nil && l.begun:
@@ -81,7 +81,7 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	defer e.leave()
 	l.begin()
 	site := v.Site()
-	hello := append([]byte("retry: 3000\n"), frame("ready", eventID(site, l.at, told), ready(site, l.at, told))...)
+	hello := append([]byte("retry: 3000\n"), frame("ready", eventID(site, l.at, sent), ready(site, l.at, sent))...)
 	if l.write(hello) != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
@@ -182,10 +182,10 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 }
 
 // ready gives the data of the first event: where the stream starts.
-func ready(site millrace.Site, from uint64, told string) []byte {
+func ready(site millrace.Site, from uint64, sent string) []byte {
 	b := member([]byte{'{'}, "schema", schema)
-	b = member(b, "as_of", told)
-	return append(member(b, "sync_token", eventID(site, from, told)), '}')
+	b = member(b, "as_of", sent)
+	return append(member(b, "sync_token", eventID(site, from, sent)), '}')
 }
 
 // eventID gives the token of a place among events. Who has come to it need not

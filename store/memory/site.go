@@ -92,7 +92,7 @@ func (s *site) Original(ctx context.Context, from, url string) ([]byte, error) {
 }
 
 func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
-	return get(ctx, s.store, "weights of site "+s.name, func() (all []millrace.HTMLSize, _ error) {
+	return get(ctx, s.store, "HTML sizes of site "+s.name, func() (all []millrace.HTMLSize, _ error) {
 		for _, url := range urls {
 			all = append(all, s.log.head().entry(s.names.Path(url)).HTMLSize)
 		}
@@ -101,7 +101,7 @@ func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 }
 
 func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
-	mean, err = get(ctx, s.store, "mean weight of site "+s.name, func() (sum millrace.HTMLSize, _ error) {
+	mean, err = get(ctx, s.store, "mean HTML size of site "+s.name, func() (sum millrace.HTMLSize, _ error) {
 		var received int64 // pages whose Received is known
 		for _, e := range s.log.head().pages.Values() {
 			pages += min(e.HTMLSize.Bytes, 1)
@@ -178,19 +178,19 @@ func (t *transaction) Remember(name string, f func(old record.Ref) (record.Ref, 
 	return err
 }
 
-func (t *transaction) Update(identity string, f func(old record.Entry) (record.Entry, record.Outcome, error)) error {
-	old := t.entry(identity)
+func (t *transaction) Update(path string, f func(old record.Entry) (record.Entry, record.Outcome, error)) error {
+	old := t.entry(path)
 	e, out, err := f(old.Entry)
 	switch out {
 	case record.Amended:
 		t.amend(old, e, nil)
 	case record.Changed:
-		t.enter(identity, e, nil)
+		t.enter(path, e, nil)
 	}
 	return err
 }
 
-func (t *transaction) Names(identities []string) (map[string][]string, error) {
+func (t *transaction) Names(paths []string) (map[string][]string, error) {
 	names := make(map[string][]string)
 	t.refs.Scan(func(name string, r record.Ref) bool {
 		if !r.Alias {
@@ -201,10 +201,10 @@ func (t *transaction) Names(identities []string) (map[string][]string, error) {
 	return names, nil
 }
 
-func (t *transaction) Forget(identities []string) error {
+func (t *transaction) Forget(paths []string) error {
 	gone := make(map[string]bool)
-	for _, identity := range identities {
-		gone[identity] = true
+	for _, path := range paths {
+		gone[path] = true
 	}
 	for _, src := range append(slices.Collect(maps.Values(t.sources)), t.source) {
 		src.refs.Copy().Scan(func(name string, r record.Ref) bool {

@@ -168,12 +168,12 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 
 func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
 	return get(ctx, v.site.store, "tag of "+url+" in "+proto, func() (millrace.Tag, error) {
-		identity := v.names.Path(url)
-		t, ok := v.tag(proto, v.entry(identity))
+		path := v.names.Path(url)
+		t, ok := v.tag(proto, v.entry(path))
 		switch {
 		case ok:
 			return t, nil
-		case v.of != nil && v.of.hasShown(proto, identity, v.seq):
+		case v.of != nil && v.of.hasShown(proto, path, v.seq):
 			return t, millrace.ErrGone
 		}
 		return t, millrace.ErrNotFound

@@ -39,14 +39,14 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 	if err := a.register(); err != nil {
 		return err
 	}
-	var identity any
+	var path any
 	if r.Path != name {
-		identity = r.Path
+		path = r.Path
 	}
 	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET identity = excluded.identity, mute = excluded.mute, version = excluded.version,
 		location = excluded.location, section = excluded.section, original = excluded.original`,
-		a.source, name, identity, r.Alias, r.Version, r.Location, r.Section, original)
+		a.source, name, path, r.Alias, r.Version, r.Location, r.Section, original)
 }
 
 // Names implements [record.Transaction]. The plus keeps SQLite from scanning all

@@ -126,16 +126,16 @@ func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {
 
 // HTMLSizes implements [store.Site].
 func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
-	weights := make([]millrace.HTMLSize, len(urls))
+	sizes := make([]millrace.HTMLSize, len(urls))
 	for i, url := range urls {
-		w := &weights[i]
+		w := &sizes[i]
 		err := s.store.read.row(ctx, "SELECT html_bytes, html_received FROM entry WHERE log = ? AND url = ? AND until = 1099511627775 AND kind < 3",
 			[]any{s.id, s.names.Path(url)}, &w.Bytes, &w.Received)
 		if err != nil && !absent(err) {
-			return nil, explain("weight of "+url, err)
+			return nil, explain("HTML size of "+url, err)
 		}
 	}
-	return weights, nil
+	return sizes, nil
 }
 
 // MeanHTMLSize implements [store.Site].
@@ -146,7 +146,7 @@ func (s *Site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages 
 	var received int64
 	err = s.store.read.row(ctx, query, []any{s.id}, &pages, &mean.Bytes, &mean.Received, &received)
 	if err != nil {
-		return mean, 0, explain("mean weight of the pages of "+s.what, err)
+		return mean, 0, explain("mean HTML size of the pages of "+s.what, err)
 	}
 	mean.Bytes /= max(pages, 1)
 	mean.Received /= max(received, 1)

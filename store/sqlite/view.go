@@ -89,17 +89,17 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 
 // home finds the home page at a sequence number: the page at "/", or the page to
 // which a source says that "/" redirects. "" = none.
-func (l *log) home(q querier, seq int64) (identity string, meta []byte, err error) {
-	identity = "/"
+func (l *log) home(q querier, seq int64) (path string, meta []byte, err error) {
+	path = "/"
 	for range record.MaxRedirects {
 		err = q.row(`SELECT meta FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
-			[]any{l.id, identity, seq, l.entryID(seq)}, &meta)
+			[]any{l.id, path, seq, l.entryID(seq)}, &meta)
 		if !absent(err) {
-			return identity, meta, err
+			return path, meta, err
 		}
 		err = q.row(`SELECT identity FROM memory WHERE source IN (SELECT id FROM source WHERE site = ?)
 			AND url IN (?, ?) AND identity IS NOT NULL AND mute = 1 LIMIT 1`,
-			[]any{l.site, identity, l.names.Absolute(identity)}, &identity)
+			[]any{l.site, path, l.names.Absolute(path)}, &path)
 		if absent(err) {
 			return "", nil, nil
 		} else if err != nil {
@@ -128,12 +128,12 @@ func (r *row) scan(scan scanner) error {
 
 // entry finds the entry of a page in the view, with the frame of its blocks if
 // bodies is set.
-func (v *view) entry(ctx context.Context, identity string, bodies bool) (r row, err error) {
+func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
-		return v.log.store.read.row(ctx, q, []any{bodies, v.log.id, identity, v.seq, v.log.entryID(v.seq)}, dest...)
+		return v.log.store.read.row(ctx, q, []any{bodies, v.log.id, path, v.seq, v.log.entryID(v.seq)}, dest...)
 	})
-	if absent(err) || err == nil && identity == "" {
+	if absent(err) || err == nil && path == "" {
 		if err := v.whole(ctx); err != nil {
 			return r, err
 		}
@@ -176,13 +176,13 @@ func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, 
 
 // Page implements [millrace.Source].
 func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	identity := v.log.names.Path(have.URL)
-	r, err := v.entry(ctx, identity, have.Version == "")
+	path := v.log.names.Path(have.URL)
+	r, err := v.entry(ctx, path, have.Version == "")
 	if err == nil && have.Version != "" {
 		if have.Version == hex.EncodeToString(r.Revision) {
 			err = millrace.ErrUnmodified
 		} else {
-			r, err = v.entry(ctx, identity, true)
+			r, err = v.entry(ctx, path, true)
 		}
 	}
 	var p *millrace.Page
@@ -197,14 +197,14 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 
 // Tag implements [millrace.View].
 func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
-	identity := v.log.names.Path(url)
+	path := v.log.names.Path(url)
 	var t tagRow
 	var stored []byte
 	err := errNoRow
 	if v.log.protocols[proto] {
 		err = v.log.store.read.row(ctx, `SELECT until, n, modified, named, value FROM tag
 			WHERE log = ? AND protocol = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-			[]any{v.log.id, proto, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
+			[]any{v.log.id, proto, path, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
 	}
 	if err == nil {
 		t.value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored)
@@ -220,7 +220,7 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 	if err != nil {
 		return millrace.Tag{}, explain("tag of "+url+" in "+proto, err)
 	}
-	return millrace.Tag{URL: v.log.names.Absolute(identity), Value: t.value, N: t.n, Modified: record.Instant(t.modified)}, nil
+	return millrace.Tag{URL: v.log.names.Absolute(path), Value: t.value, N: t.n, Modified: record.Instant(t.modified)}, nil
 }
 
 // SeqAt implements [millrace.View].

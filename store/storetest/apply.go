@@ -239,7 +239,7 @@ func applyCases() []testCase {
 	}
 }
 
-// dated is an article whose source speaks for its date.
+// dated returns an article with a date from its source.
 func dated(path, text string, modified time.Time) *millrace.Page {
 	p := article(path, text)
 	p.Modified = modified
@@ -247,7 +247,7 @@ func dated(path, text string, modified time.Time) *millrace.Page {
 	return p
 }
 
-// ending is a context that ends when its error was asked for so often.
+// ending is a context that ends after its error was read a number of times.
 type ending struct {
 	context.Context
 	cancel context.CancelFunc

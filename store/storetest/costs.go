@@ -26,7 +26,7 @@ func (f *fixture) costs() []store.SiteCost {
 	return a
 }
 
-// every gives traffic whose numbers are n, n+1 and so on.
+// every returns traffic with the numbers n, n+1 and so on.
 func every(n int64) (t store.Traffic) {
 	for i, to := range t.Numbers() {
 		*to = n + int64(i)

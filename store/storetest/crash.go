@@ -17,14 +17,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// CrashPlace is the environment variable that makes a test binary a process
-// that [Crash] kills: its TestMain calls [WriteForever] on the store at the place
-// that the variable names.
+// CrashPlace is an environment variable for [Crash]. If it is set, TestMain of a test binary
+// calls [WriteForever] on the store at the place that it names.
 const CrashPlace = "MILLRACE_TEST_CRASH_PLACE"
 
-// WriteForever applies batch after batch to a store, under a lease, and prints
-// the number of each that is acknowledged. It compacts and publishes in between.
-// It returns only if something fails.
+// WriteForever applies batches to a store under a lease, and prints the number of each
+// acknowledged batch. It compacts and publishes in between. It returns only if something
+// fails.
 func WriteForever(ctx context.Context, s store.Store) error {
 	site, err := s.Site(ctx, siteName, base)
 	if err != nil {
@@ -85,8 +84,8 @@ func crashConfig() store.Config {
 	return store.Config{Base: base, Taggers: []millrace.Tagger{slashes()}}
 }
 
-// crashBatch is batch k: ten pages of one group all say k, and one page of
-// another group is deleted.
+// crashBatch returns batch k: ten pages of a group with the text k, and the deletion of a
+// page of another group.
 func crashBatch(k int) (batch []millrace.Change) {
 	for i := range 10 {
 		p := made(article(fmt.Sprintf("/g%d/%d", k%7, i), strings.Repeat(fmt.Sprint(k, " "), 300)), fmt.Sprint(k))
@@ -97,15 +96,15 @@ func crashBatch(k int) (batch []millrace.Change) {
 		millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(strconv.Itoa(k))}})
 }
 
-// Crash kills processes that write to a store, so many in a row. It checks each
-// time that what they acknowledged is there, and that any other batch is there
-// completely or not at all; the holder of a lease that was killed loses it. check
-// is what an engine itself has to check of a store; nil = nothing.
+// Crash repeatedly kills processes that write to a store. Each time it checks that the
+// acknowledged batches are complete, that any other batch is complete or absent, and that
+// the lease of the killed process ends. check has further checks of the engine; it may be
+// nil.
 func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	f := &fixture{T: t, engine: e, name: siteName, config: crashConfig()}
 	f.setPlace()
 	rng := rand.New(rand.NewPCG(7, 11))
-	pages := make(map[string]string) // their versions
+	pages := make(map[string]string) // versions by path
 	done := 0
 	for round := range rounds {
 		acked := Kill(t, CrashPlace, f.place, time.Duration(rng.IntN(25_000))*time.Microsecond)
@@ -128,8 +127,8 @@ func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	}
 }
 
-// verifyCrash compares the store with the versions of pages, which it brings
-// from batch done to the one that the store is at.
+// verifyCrash compares the store with the versions of pages, and updates them from batch done
+// to the batch in the store.
 func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 	f.Helper()
 	c, err := f.site.Cursor(f.Context(), origin)
@@ -175,7 +174,7 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 	return now
 }
 
-// verifyLease looks at the lease of a process that was killed.
+// verifyLease checks the lease of a killed process.
 func (f *fixture) verifyLease() {
 	f.Helper()
 	stale := f.taken("crash", "crash")
@@ -186,8 +185,8 @@ func (f *fixture) verifyLease() {
 	}
 }
 
-// Kill starts the test binary with a variable of the environment, kills it some
-// time after it has printed its first number, and returns the last one.
+// Kill starts the test binary with an environment variable, kills it some time after its
+// first number, and returns the last number that it printed.
 func Kill(t testing.TB, variable, value string, after time.Duration) (last int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// manifestsAre checks which manifests the store needs.
+// manifestsAre checks the manifests in the store.
 func (f *fixture) manifestsAre(what string, editions ...store.Edition) {
 	f.Helper()
 	exp := []string{}

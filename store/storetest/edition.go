@@ -37,7 +37,7 @@ func (f *fixture) publishView(p store.Publication, v millrace.View) store.Editio
 	return e
 }
 
-// manifest is what the suite publishes with a view.
+// manifest returns the manifest of a view.
 func manifest(p store.Publication, v millrace.View) []byte {
 	return fmt.Appendf(nil, "%s: %d", p.Name(), v.Site().Seq)
 }
@@ -64,7 +64,7 @@ func (f *fixture) unpublished(p store.Publication) store.Edition {
 	return e
 }
 
-// manifests returns those that the store needs, each once.
+// manifests returns the manifests in the store, each once.
 func (f *fixture) manifests() []string {
 	f.Helper()
 	list := []string{}

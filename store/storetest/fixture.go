@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// article is a page that a source knows well.
+// article returns a page with all fields.
 func article(path, text string) *millrace.Page {
 	return &millrace.Page{
 		URL: base + strings.TrimPrefix(path, "/"), Title: "Title of " + path,
@@ -18,19 +18,19 @@ func article(path, text string) *millrace.Page {
 	}
 }
 
-// put is the change that brings a page.
+// put returns the change that stores a page.
 func put(p *millrace.Page) millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p}
 }
 
-// alias is the change by which a source says under ref what page it means.
+// alias returns the change that maps the name ref to a page.
 func alias(ref string, p *millrace.Page) millrace.Change {
 	c := put(p)
 	c.URL = ref
 	return c
 }
 
-// gone is the change that takes a page away.
+// gone returns the change that deletes a page.
 func gone(path string) millrace.Change {
 	return millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: base + strings.TrimPrefix(path, "/")}}
 }
@@ -50,7 +50,7 @@ func (f *fixture) from(from string, batch ...millrace.Change) millrace.Counts {
 	return tally
 }
 
-// puts applies pages of one text each.
+// puts applies pages with one text each.
 func (f *fixture) puts(paths ...string) {
 	f.Helper()
 	var batch []millrace.Change
@@ -69,7 +69,7 @@ func (f *fixture) page(v millrace.View, path string) *millrace.Page {
 	return p
 }
 
-// paths lists what a scan yields, as identities.
+// paths returns the paths of the pages in a scan.
 func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
 	f.Helper()
 	paths := []string{}
@@ -82,7 +82,7 @@ func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
 	return paths
 }
 
-// held lists what is remembered of a source, as identity=version.
+// held returns the stored refs of a source as path=version.
 func (f *fixture) held(from string, urls ...string) []string {
 	f.Helper()
 	list := []string{}
@@ -105,8 +105,8 @@ func relative(url string) string {
 	return url
 }
 
-// changes lists the changes of a view since a cursor: "+/a" new, "~/a" changed,
-// "-/a" deleted, "±/a" new and deleted; and the cursor to continue from.
+// changes returns the changes of a view since a cursor: "+/a" is new, "~/a" changed, "-/a"
+// deleted, "±/a" new and deleted. It also returns the next cursor.
 func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string, next millrace.Cursor) {
 	f.Helper()
 	list = []string{}
@@ -149,7 +149,7 @@ func (f *fixture) cursor(v millrace.View) millrace.Cursor {
 	return c
 }
 
-// refusal returns the error that a cursor gets.
+// refusal returns the error of a cursor.
 func (f *fixture) refusal(v millrace.View, since millrace.Cursor) error {
 	for _, err := range v.Changes(f.Context(), since) {
 		return err
@@ -157,7 +157,7 @@ func (f *fixture) refusal(v millrace.View, since millrace.Cursor) error {
 	return nil
 }
 
-// want compares.
+// want fails the test if got and want differ.
 func want[T any](f *fixture, what string, got, want T) {
 	f.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -165,5 +165,5 @@ func want[T any](f *fixture, what string, got, want T) {
 	}
 }
 
-// set is a list of strings; an empty one is not nil.
+// set returns a slice that is not nil.
 func set(s ...string) []string { return append([]string{}, s...) }

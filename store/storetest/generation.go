@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// conflict checks that a view refuses a cursor as one of another log.
+// conflict checks that a view rejects a cursor of another log.
 func (f *fixture) conflict(what string, v millrace.View, c millrace.Cursor) {
 	f.Helper()
 	if err := f.refusal(v, c); !errors.Is(err, millrace.ErrConflict) {

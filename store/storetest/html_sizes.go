@@ -8,19 +8,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// heavy is a page with its weight.
+// heavy sets the HTML size of a page.
 func heavy(p *millrace.Page, bytes, received int64) *millrace.Page {
 	p = p.Clone()
 	p.HTMLSize = millrace.HTMLSize{Bytes: bytes, Received: received}
 	return p
 }
 
-// htmlSizes gives those of some pages, such as "/a 10 5".
+// htmlSizes returns the HTML sizes of pages, such as "/a 10 5".
 func (f *fixture) htmlSizes(urls ...string) (list []string) {
 	f.Helper()
 	ws, err := f.site.HTMLSizes(f.Context(), urls)
 	if err != nil || len(ws) != len(urls) {
-		f.Fatalf("weights of %q: %v, %v", urls, ws, err)
+		f.Fatalf("HTML sizes of %q: %v, %v", urls, ws, err)
 	}
 	for i, w := range ws {
 		list = append(list, fmt.Sprint(urls[i], " ", w.Bytes, " ", w.Received))
@@ -28,25 +28,25 @@ func (f *fixture) htmlSizes(urls ...string) (list []string) {
 	return list
 }
 
-// meanHTMLSize gives the mean weight, such as "10 5 of 2".
+// meanHTMLSize returns the mean HTML size, such as "10 5 of 2".
 func (f *fixture) meanHTMLSize(s store.Site) string {
 	f.Helper()
 	mean, n, err := s.MeanHTMLSize(f.Context())
 	if err != nil {
-		f.Fatalf("mean weight: %v", err)
+		f.Fatalf("mean HTML size: %v", err)
 	}
 	return fmt.Sprint(mean.Bytes, " ", mean.Received, " of ", n)
 }
 
 func weightCases() []testCase {
 	return []testCase{
-		{"the weight of a page is kept with it", func(t *testing.T, f *fixture) {
+		{"the HTML size is stored with the page", func(t *testing.T, f *fixture) {
 			want(f, "of no page", f.meanHTMLSize(f.site), "0 0 of 0")
 			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 1<<40, 0)))
 			f.puts("/c")
 			check := func() {
 				t.Helper()
-				want(f, "weights", f.htmlSizes("/b", base+"a", "/c", "/absent", "https://elsewhere.example/", "/b"), set(
+				want(f, "HTML sizes", f.htmlSizes("/b", base+"a", "/c", "/absent", "https://elsewhere.example/", "/b"), set(
 					"/b 1099511627776 0", base+"a 1000 300", "/c 0 0", "/absent 0 0", "https://elsewhere.example/ 0 0", "/b 1099511627776 0"))
 				want(f, "mean", f.meanHTMLSize(f.site), fmt.Sprint((1<<40+1000)/2, " 300 of 2"))
 			}
@@ -61,7 +61,7 @@ func weightCases() []testCase {
 			}
 			want(f, "of another site", f.meanHTMLSize(f.openSite("second", base)), "0 0 of 0")
 		}},
-		{"the last weight that is known counts, of a page that says nothing new, too", func(t *testing.T, f *fixture) {
+		{"the last known HTML size counts, also of an unchanged page", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			f.apply(put(heavy(p, 1000, 300)))
 			seq := f.siteHead().Site().Seq
@@ -92,7 +92,7 @@ func weightCases() []testCase {
 			f.apply(put(article("/a", "text")))
 			want(f, "of a page that has changed, from a source that does not know it", f.htmlSizes("/a"), set("/a 3000 0"))
 		}},
-		{"a weight that is kept already is not written again", func(t *testing.T, f *fixture) {
+		{"an unchanged HTML size is not written again", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
 				t.Skip("the engine does not count its writes")
 			}
@@ -102,10 +102,10 @@ func weightCases() []testCase {
 			f.apply(c)
 			want(f, "rows written", f.engine.Writes(t, f.store)-before, int64(0))
 		}},
-		{"a weight goes with the page", func(t *testing.T, f *fixture) {
+		{"the HTML size is deleted with the page", func(t *testing.T, f *fixture) {
 			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 2000, 500)))
 			f.apply(gone("/a"))
-			want(f, "weights", f.htmlSizes("/a", "/b"), set("/a 0 0", "/b 2000 500"))
+			want(f, "HTML sizes", f.htmlSizes("/a", "/b"), set("/a 0 0", "/b 2000 500"))
 			want(f, "mean", f.meanHTMLSize(f.site), "2000 500 of 1")
 			f.puts("/a")
 			want(f, "of a page that comes back", f.htmlSizes("/a"), set("/a 0 0"))

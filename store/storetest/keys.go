@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// add keeps a new key and gives its hash.
+// add stores a new key and returns its hash.
 func (f *fixture) add(name string, expires time.Time, rights ...millrace.Scope) store.KeyHash {
 	f.Helper()
 	_, hash := store.NewKey()

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// acquire acquires a lease for a minute that is free or the holder's.
+// acquire acquires a lease for a minute, which must be free or the holder's.
 func (f *fixture) acquire(name, holder string) store.Lease {
 	f.Helper()
 	l, err := f.store.Leases().Acquire(f.Context(), name, holder, time.Minute)
@@ -25,7 +25,7 @@ func (f *fixture) acquire(name, holder string) store.Lease {
 	return l
 }
 
-// taken checks that a holder has a lease, and returns it.
+// taken checks that a lease has the given holder, and returns it.
 func (f *fixture) taken(name, by string) store.Lease {
 	f.Helper()
 	l, err := f.store.Leases().Acquire(f.Context(), name, "a stranger", time.Minute)

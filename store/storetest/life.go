@@ -60,7 +60,7 @@ func lifeCases() []testCase {
 			check()
 			f.pass(time.Hour)
 			f.compact(time.Minute, 240*time.Hour)
-			for range 2 { // entries first lose what they say, then go
+			for range 2 { // entries first lose their content, then are deleted
 				f.checkGone(old, "/a", before)
 				f.compact(time.Minute, time.Minute)
 			}
@@ -148,7 +148,7 @@ func lifeCases() []testCase {
 	}
 }
 
-// everything returns what each method of a view says, or ErrConflict in its place.
+// everything returns the result of each method of a view, or ErrConflict.
 func (f *fixture) everything(v millrace.View, path string) map[string]any {
 	f.Helper()
 	all := make(map[string]any)
@@ -183,19 +183,18 @@ func (f *fixture) everything(v millrace.View, path string) map[string]any {
 	return all
 }
 
-// checkGone checks that a view that Compact need not keep says so, rather than
-// that there is less than there was.
+// checkGone checks that a compacted view returns ErrConflict, and not less than before.
 func (f *fixture) checkGone(v millrace.View, path string, before map[string]any) {
 	f.Helper()
 	for what, says := range f.everything(v, path) {
-		if says != millrace.ErrConflict { //nolint:errorlint // everything returns it as it is
+		if says != millrace.ErrConflict { //nolint:errorlint // everything returns the plain error
 			want(f, what+" of a view that is old", says, before[what])
 		}
 	}
 }
 
-// concurrency runs writers, readers, publishers and a compaction at once. Each
-// batch gives all pages of one group one text, so that a torn batch shows.
+// concurrency runs writers, readers, publishers and a compaction at once. A batch gives all
+// pages of a group the same text, so that an incomplete batch is visible.
 func concurrency(t *testing.T, f *fixture) {
 	f.taggers(tagger("one"))
 	const groups, pages, rounds = 3, 5, 25

@@ -22,36 +22,36 @@ type generations struct {
 	*model
 	rng     *rand.Rand
 	configs []store.Config
-	open    []*generation // by configuration; nil = it is not open
+	open    []*generation // by configuration; nil = not open
 	known   map[string]*generation
-	last    map[string]*generation // that published last, by base
-	clients map[string]*follower   // of what is published below a base
-	cut     atomic.Int64           // pages after which a tagger cancels Refresh, 0 = it does not
+	last    map[string]*generation // the generation that published last, by base
+	clients map[string]*follower   // of the published views below a base
+	cut     atomic.Int64           // number of pages after which a tagger cancels Refresh, 0 = never
 	cancel  context.CancelFunc
 	horizon time.Time // of the compactions so far
-	born    int       // generations so far
+	born    int       // number of generations
 }
 
-// generation is what the model knows of one generation.
+// generation is the model of a generation.
 type generation struct {
 	store.Publication
 	config   int
-	born     int // how many generations were older
+	born     int // number of older generations
 	replaced bool
 	parent   *generation
-	fork     uint64 // last entry of the parent that it continues
+	fork     uint64 // last entry of the parent before the fork
 	children int
 	used     time.Time
 	inherits store.Edition // of the parent
 	edition  store.Edition // of its own
-	seq      uint64        // that was published
+	seq      uint64        // of the published view
 	head     *seen         // nil = none
-	before   *seen         // an earlier head that may still be in use, nil = none
+	before   *seen         // an earlier head that may be in use, nil = none
 	looks    map[uint64]look
 	reader   *follower
 }
 
-// seen is a view with what it shows.
+// seen is a view with its content.
 type seen struct {
 	view millrace.View
 	look look
@@ -83,7 +83,7 @@ func newGenerations(f *fixture, seed uint64) *generations {
 		fixture: f, model: newModel(), rng: rand.New(rand.NewPCG(seed, 7)), known: make(map[string]*generation),
 		last: make(map[string]*generation), clients: map[string]*follower{base: {}, localBase: {}},
 	}
-	f.config.EndpointBase = "https://unused.example/" // no generation of the model
+	f.config.EndpointBase = "https://unused.example/" // not used by any generation of the model
 	tagger := slashes()
 	tag := tagger.Tag
 	tagger.Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
@@ -101,7 +101,7 @@ func newGenerations(f *fixture, seed uint64) *generations {
 	return g
 }
 
-// pick returns an open generation, nil if none is.
+// pick returns an open generation, nil if there is none.
 func (g *generations) pick() *generation {
 	var open []*generation
 	for _, p := range g.open {
@@ -115,7 +115,7 @@ func (g *generations) pick() *generation {
 	return open[g.rng.IntN(len(open))]
 }
 
-// step does something and says what.
+// step runs a step and returns its description.
 func (g *generations) step(what string) string {
 	op := g.rng.IntN(24)
 	p := g.pick()
@@ -178,7 +178,7 @@ func (g *generations) openConfig(what string, config int) {
 	if p == nil {
 		g.born++
 		if newest != nil && newest.head == nil {
-			newest.replaced = true // it had nothing of its own
+			newest.replaced = true // it had no edition
 		}
 		p = &generation{config: config, born: g.born, parent: last, looks: make(map[uint64]look), reader: new(follower)}
 		g.known[pub.Name()] = p
@@ -201,8 +201,8 @@ func (g *generations) openConfig(what string, config int) {
 	}
 }
 
-// continues reports whether a generation was forked from another one, directly
-// or through others, after all that the other one published.
+// continues reports whether a generation was forked from another one, directly or indirectly,
+// after all that the other one published.
 func (p *generation) continues(other *generation) bool {
 	for ; p.parent != nil; p = p.parent {
 		if p.parent == other {
@@ -212,7 +212,7 @@ func (p *generation) continues(other *generation) bool {
 	return false
 }
 
-// newest returns the edition that the next one follows.
+// newest returns the newest edition.
 func (p *generation) newest() store.Edition {
 	if p.edition.Number == 0 {
 		return p.inherits
@@ -220,14 +220,14 @@ func (p *generation) newest() store.Edition {
 	return p.edition
 }
 
-// droppable reports whether Compact may drop a generation now. Up to an hour may
-// pass before a use is noted.
+// droppable reports whether Compact may drop a generation now. A use may be recorded up to an
+// hour late.
 func (g *generations) droppable(p *generation) bool {
 	unused := g.clock().Sub(p.used)
 	return p.replaced || unused > 399*24*time.Hour || unused > 22*time.Hour && p.children > 0 && p != g.last[g.configs[p.config].Base]
 }
 
-// update refreshes a publication that is open.
+// update refreshes an open publication.
 func (g *generations) update(what string, p *generation) {
 	g.Helper()
 	limit := max(0, g.rng.IntN(8)-4)
@@ -251,7 +251,7 @@ func (g *generations) update(what string, p *generation) {
 	p.before, p.head = p.head, now
 }
 
-// cutOffAfter cancels a Refresh when so many tags have been computed.
+// cutOffAfter cancels a Refresh after a number of tags.
 func (g *generations) cutOffAfter(p *generation, pages int64) {
 	g.Helper()
 	ctx, cancel := context.WithCancel(g.Context())
@@ -263,7 +263,7 @@ func (g *generations) cutOffAfter(p *generation, pages int64) {
 	p.used = g.clock()
 	switch {
 	case err == nil:
-		g.update("", p) // it was complete already
+		g.update("", p) // it was complete
 	case !errors.Is(err, context.Canceled):
 		g.Fatalf("a canceled refresh: %v", err)
 	}
@@ -286,8 +286,7 @@ func (g *generations) publishNext(what string, p *generation) {
 	g.last[g.configs[p.config].Base] = p
 }
 
-// compactAfter compacts some time later. Publications that are open are used in
-// between, or closed.
+// compactAfter compacts after some time. Open publications are used meanwhile, or closed.
 func (g *generations) compactAfter(what string) string {
 	g.Helper()
 	const day = 24 * time.Hour
@@ -314,7 +313,7 @@ func (g *generations) compactAfter(what string) string {
 	return "compact"
 }
 
-// check looks at every publication that is open, and at the site.
+// check checks every open publication, and the site.
 func (g *generations) check(what string) {
 	g.Helper()
 	g.compare(what+", site", g.siteHead(), g.all(), make(map[string]time.Time))
@@ -342,7 +341,7 @@ func (g *generations) check(what string) {
 		}
 		v := g.headOf(p)
 		now, head := v.Site(), p.head.view.Site()
-		// The home page may be an alias, which is in no log.
+		// The home page may be an alias, which is not in a log.
 		now.Home, now.Title, now.Language = head.Home, head.Title, head.Language
 		want(g.fixture, what+": head", now, head)
 		modified := make(map[string]time.Time)

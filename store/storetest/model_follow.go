@@ -10,13 +10,13 @@ import (
 // follower reads a log from cursor to cursor.
 type follower struct {
 	cursor   millrace.Cursor
-	at       time.Time // of the view that the cursor is of
+	at       time.Time // of the cursor's view
 	look     look
 	modified map[string]time.Time
 	deleted  map[string]time.Time
 }
 
-// follow brings a follower to a view by the changes from its cursor.
+// follow updates a follower to a view by the changes since its cursor.
 func (g *generations) follow(what string, r *follower, v millrace.View, exp look, p *generation) {
 	g.Helper()
 	if r.cursor == "" {

@@ -10,14 +10,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// made is a page with what it was made of.
+// made sets the original of a page.
 func made(p *millrace.Page, original string) *millrace.Page {
 	p = p.Clone()
 	p.Original = []byte(original)
 	return p
 }
 
-// original gives what is kept of a name, "" for none.
+// original returns the stored original of a name, "" if there is none.
 func (f *fixture) original(from, ref string) string {
 	f.Helper()
 	return f.originalOf(f.site, from, ref)

@@ -13,20 +13,20 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// model is a site in memory: what the sources said and which names they have.
+// model is the model of a site: the pages from the sources, and their names.
 type model struct {
-	raw   map[string]*millrace.Page  // with their weights
-	names map[string]map[string]name // source -> its name of a page
+	raw   map[string]*millrace.Page  // with their HTML sizes
+	names map[string]map[string]name // by source and by name
 }
 
-// name is what a source's name of a page stands for.
+// name is the model of a source's name for a page.
 type name struct {
 	id       string
-	mute     bool   // it spoke for nothing
-	original string // what its page was made of
+	mute     bool   // an alias
+	original string // original of the page
 }
 
-// look is what a view must show: each page without its date and version.
+// look is the expected content of a view: each page without date and version.
 type look map[string]string
 
 func (m *model) put(from, ref string, p *millrace.Page) {
@@ -49,7 +49,7 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 	}
 }
 
-// touch is a Put without a page and without a version.
+// touch applies a Put without a page and a version.
 func (m *model) touch(from, ref string) {
 	if n, known := m.names[from][ref]; known {
 		n.original = ""
@@ -70,14 +70,14 @@ func (m *model) remove(from, ref string) {
 	}
 }
 
-// drop takes a name from a page. brought is the one whose page has just come.
+// drop removes a name of a page. brought is the page that the batch has.
 func (m *model) drop(from, id, brought string) {
 	left := false
 	for ref, claimed := range m.names[from] {
 		if claimed.id == id && !claimed.mute {
 			left = true
 			if ref != brought {
-				claimed.original = "" // it is asked for again
+				claimed.original = "" // the source must fetch it again
 				m.names[from][ref] = claimed
 			}
 		}
@@ -101,7 +101,7 @@ func (m *model) look(v millrace.Visibility) look {
 	return l
 }
 
-// all returns what the site's own view shows.
+// all returns the content of the site's view.
 func (m *model) all() look {
 	l := make(look)
 	for id, p := range m.raw {
@@ -110,24 +110,24 @@ func (m *model) all() look {
 	return l
 }
 
-// describe says what a page says, but for its date.
+// describe returns the content of a page without its date.
 func describe(p *millrace.Page) string {
 	c := *p
 	c.URL, c.Modified, c.Known = relative(c.URL), time.Time{}, c.Known&^millrace.FieldModified
 	return string(c.Canonical())
 }
 
-// glance is a view that was seen, with what it showed.
+// glance is a view with its content.
 type glance struct {
 	cursor millrace.Cursor
 	look   look
 }
 
-// randomURLs are the pages of the random models.
+// randomURLs are the paths of the pages in random models.
 var randomURLs = []string{"/", "/a", "/a/", "/b", "/b/", "/private/c", "/private/d", "/e"}
 
-// mutate applies a random change to the site and the model. A batch has one
-// name: the order of effects inside one is not part of the contract.
+// mutate applies a random change to the site and the model. A batch has one name, because the
+// contract does not define the order inside a batch.
 func (m *model) mutate(f *fixture, rng *rand.Rand) {
 	pick := func() string { return randomURLs[rng.IntN(len(randomURLs))] }
 	from := fmt.Sprint("s", rng.IntN(2))
@@ -223,26 +223,26 @@ func randomChanges(t *testing.T, f *fixture, seed uint64) {
 
 func (m *model) compareWeights(f *fixture, what string) {
 	f.Helper()
-	var weights []string
+	var sizes []string
 	var sum, pages int64
 	for _, u := range randomURLs {
 		var w millrace.HTMLSize
 		if p := m.raw[u]; p != nil {
 			w = p.HTMLSize
 		}
-		weights = append(weights, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
+		sizes = append(sizes, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
 		if w.Bytes > 0 {
 			sum, pages = sum+w.Bytes, pages+1
 		}
 	}
-	want(f, what+": weights", f.htmlSizes(randomURLs...), weights)
+	want(f, what+": HTML sizes", f.htmlSizes(randomURLs...), sizes)
 	mean, n, err := f.site.MeanHTMLSize(f.Context())
 	if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
-		f.Errorf("%s: the mean weight of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)
+		f.Errorf("%s: the mean HTML size of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)
 	}
 }
 
-// compare looks at everything that a view shows.
+// compare checks all content of a view.
 func (f *fixture) compare(what string, v millrace.View, exp look, modified map[string]time.Time) {
 	f.Helper()
 	got := make(look)
@@ -270,7 +270,7 @@ func (f *fixture) compare(what string, v millrace.View, exp look, modified map[s
 	want(f, what+": sections that are not listed", len(sections), 0)
 }
 
-// compareTags looks at the tags of a view.
+// compareTags checks the tags of a view.
 func (f *fixture) compareTags(what string, v millrace.View, exp look, modified map[string]time.Time) {
 	f.Helper()
 	tags := set()
@@ -286,7 +286,7 @@ func (f *fixture) compareTags(what string, v millrace.View, exp look, modified m
 	want(f, what+": tagged", v.Site().Tagged["one"], len(tags))
 }
 
-// followAll follows from earlier views to a later one, and adds it to them.
+// followAll follows the changes from earlier views to v, and appends v.
 func (f *fixture) followAll(past []glance, v millrace.View, exp look) []glance {
 	f.Helper()
 	for _, g := range past {
@@ -296,7 +296,7 @@ func (f *fixture) followAll(past []glance, v millrace.View, exp look) []glance {
 	return past[max(0, len(past)-6):]
 }
 
-// follow goes from an earlier view to a later one by the changes between them.
+// follow follows the changes from an earlier view to v.
 func (f *fixture) follow(v millrace.View, g glance, exp look) {
 	f.Helper()
 	list, _ := f.changes(v, g.cursor)

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// cutOff refreshes the publication of a configuration, and cancels the Refresh
-// when a tagger gets a page for the n-th time.
+// cutOff refreshes the publication of a configuration, and cancels the Refresh when a tagger
+// gets its n-th page.
 func (f *fixture) cutOff(c store.Config, n int) {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())
@@ -35,7 +35,7 @@ func (f *fixture) cutOff(c store.Config, n int) {
 	}
 }
 
-// agree checks that a publication's view shows what the site has, and its tags.
+// agree checks that a publication's view has the pages of the site, and their tags.
 func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 	f.Helper()
 	exp, got := make(look), make(look)
@@ -195,7 +195,7 @@ func refreshCases() []testCase {
 			want(f, "tags", f.tags(v, "one", ""), set("/back 1", "/edited 1", "/new 1", "/new/ 2", "/r/ 1", "/same 1", "/same/ 2"))
 			list, _ := f.changes(v, cursor)
 			slices.Sort(list)
-			same := func(c string) bool { return c == "~/back" } // a change or not
+			same := func(c string) bool { return c == "~/back" } // whether it is a change is not defined
 			want(f, "changes", slices.DeleteFunc(slices.Clone(list), same), set("+/new", "+/new/", "-/deleted", "-/hidden", "-/r", "-/twice", "~/edited"))
 			for path, date := range dates {
 				if p, err := v.Page(f.Context(), millrace.Ref{URL: path}); err == nil {
@@ -257,7 +257,7 @@ func refreshCases() []testCase {
 			c.Taggers[0].Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
 				if pages++; pages%5 == 3 { // in the middle of the first one
 					f.puts("/late/", fmt.Sprint("/late", pages))
-					f.apply(put(article("/0/0", fmt.Sprint("edited ", pages)))) // its tag is computed already
+					f.apply(put(article("/0/0", fmt.Sprint("edited ", pages)))) // after its tag was computed
 					if _, err := second.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
 						t.Errorf("the second refresh: %v", err)
 					}

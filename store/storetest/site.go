@@ -16,7 +16,7 @@ const (
 	baseC  = "https://c.example/"
 )
 
-// linked is a page that names others of its site below a base, in all ways.
+// linked returns a page with all kinds of links to pages below a base.
 func linked(base string) *millrace.Page {
 	return &millrace.Page{
 		URL: base + "p", Title: "P", Detail: millrace.DetailBlocks,
@@ -31,7 +31,7 @@ func linked(base string) *millrace.Page {
 	}
 }
 
-// siteNames lists the names of the store's sites.
+// siteNames returns the names of the sites in the store.
 func (f *fixture) siteNames() []string {
 	f.Helper()
 	names := []string{}
@@ -133,7 +133,7 @@ func siteCases() []testCase {
 			}
 			want(f, "held", refs, set("/p"))
 			if ws, err := f.site.HTMLSizes(t.Context(), []string{baseB + "p"}); len(ws) != 1 || err != nil {
-				t.Errorf("weights: %v, %v", ws, err)
+				t.Errorf("HTML sizes: %v, %v", ws, err)
 			}
 			want(f, "deleted by another base", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/p"}}), millrace.Counts{Deleted: 1})
 		}},
@@ -161,7 +161,7 @@ func siteCases() []testCase {
 	}
 }
 
-// named is the change that brings a page by a name of its source.
+// named returns the change that stores a page under a name of its source.
 func named(name string, p *millrace.Page) millrace.Change {
 	c := put(p)
 	c.URL = name

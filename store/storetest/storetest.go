@@ -1,5 +1,5 @@
-// Package storetest is the contract of package store as a suite: every engine
-// passes it.
+// Package storetest is the test suite of the contract of package store. Every engine must
+// pass it.
 package storetest
 
 import (
@@ -14,29 +14,28 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Engine says how to get stores. Only Open is required.
+// Engine describes an engine. Only Open is required.
 type Engine struct {
-	// Open opens the store at a place, a new one if the place has none. now is its
-	// clock.
+	// Open opens the store at a place, or creates it. now is its clock.
 	Open func(t testing.TB, place string, now func() time.Time) store.Store
-	// Place makes a place without a store: a path, a DSN. nil = a path in a
-	// temporary folder.
+	// Place returns a place without a store: a path or a DSN. If nil, a path in a temporary
+	// folder.
 	Place func(t testing.TB) string
-	// Durable says that a store that is closed can be opened again.
+	// Durable says that a closed store can be opened again.
 	Durable bool
-	// Writes returns a number that rises with every row that the store writes.
-	// nil = the engine does not count them, and the cases about it are skipped.
+	// Writes returns a counter of the rows that the store writes. If nil, its test cases
+	// are skipped.
 	Writes func(t testing.TB, s store.Store) int64
 }
 
-// testCase is one sentence of the contract.
+// testCase is a test of one sentence of the contract.
 type testCase struct {
 	name string
 	run  func(t *testing.T, f *fixture)
 }
 
-// Run runs the suite, each case on a store of its own. It leaves out the part
-// about usage if the engine's stores are not a [store.Usage].
+// Run runs the suite with a new store for each test case. It skips the cases about usage if
+// the engine's stores do not implement [store.Usage].
 func Run(t *testing.T, e Engine) {
 	parts := []struct {
 		name  string
@@ -73,11 +72,10 @@ const (
 	base      = "https://example.com/"
 	localBase = "http://localhost:8080/" // of a second publication
 	siteName  = base
-	origin    = "folder:/srv/site" // where most changes come from
+	origin    = "folder:/srv/site" // default source of changes
 )
 
-// fixture is a store with one site, one publication of it and a clock that
-// stands still unless moved.
+// fixture is a store with one site, one publication and a stopped clock.
 type fixture struct {
 	*testing.T
 	engine Engine
@@ -111,8 +109,7 @@ func (f *fixture) setPlace() {
 	}
 }
 
-// both runs cases about views with the views of a publication and with those of
-// its site.
+// both runs cases about views with the views of a publication and of its site.
 func both(cases []testCase) []testCase {
 	all := slices.Clone(cases)
 	for _, c := range cases {
@@ -136,7 +133,7 @@ func (f *fixture) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// open opens the store, unless it is open, the site and the publication.
+// open opens the store, the site and the publication. The store may be open.
 func (f *fixture) open() {
 	f.Helper()
 	if f.store == nil {
@@ -147,8 +144,8 @@ func (f *fixture) open() {
 	f.pub = f.publication(f.config)
 }
 
-// reopen opens the site and the publication again, and the store if the engine
-// is durable.
+// reopen opens the site and the publication again. If the engine is durable, it also opens
+// the store again.
 func (f *fixture) reopen() {
 	f.Helper()
 	if f.engine.Durable {
@@ -160,7 +157,7 @@ func (f *fixture) reopen() {
 	f.open()
 }
 
-// configure opens the publication of another configuration.
+// configure opens the publication with another configuration.
 func (f *fixture) configure(change func(c *store.Config)) {
 	f.Helper()
 	change(&f.config)
@@ -191,8 +188,7 @@ func (f *fixture) publication(c store.Config) store.Publication {
 	return p
 }
 
-// head returns the newest view of the publication, which it refreshes, or of
-// the site.
+// head returns the newest view of the site, or of the publication, which it refreshes first.
 func (f *fixture) head() millrace.View {
 	f.Helper()
 	if f.ofSite {

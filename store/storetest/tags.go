@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// tagger is a protocol whose tag is what it saw of the page. Archives have none.
+// tagger returns a tagger whose tags are the page that it got. Archives have no tags.
 func tagger(proto string) millrace.Tagger {
 	return millrace.Tagger{Protocol: proto, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
 		switch {
@@ -24,7 +24,7 @@ func tagger(proto string) millrace.Tagger {
 	}}
 }
 
-// slashes is protocol one, where /a and /a/ claim one name, and /a has it first.
+// slashes returns a tagger of protocol one, in which /a and /a/ share a name and /a is first.
 func slashes() millrace.Tagger {
 	t := tagger("one")
 	t.Rivals = func(identity string) (before, after []string) {
@@ -139,7 +139,7 @@ func tagCases() []testCase {
 				}
 			}
 			all("at once")
-			publish(late) // what has ended meanwhile is in it
+			publish(late) // includes what ended meanwhile
 			want["/late"], want["/unseen"] = true, true
 			all("after an edition that was under way")
 			publish(f.head())

@@ -32,7 +32,7 @@ func (f *fixture) events(site string, q store.EventQuery) []store.Event {
 	return list
 }
 
-// numbers gives those of the events of the site that are asked for.
+// numbers returns the numbers of the events of a query.
 func (f *fixture) numbers(q store.EventQuery) []int {
 	f.Helper()
 	list := []int{}
@@ -70,7 +70,7 @@ func (f *fixture) tidy(events, hours time.Time) {
 	}
 }
 
-// fetched is an event of one page.
+// fetched returns an event about a page.
 func fetched(at time.Time, path string, status int) store.Event {
 	e := store.Event{
 		Time: at, Bot: "GPTBot", Family: "openai", Protocol: "tct-01", Endpoint: store.EndpointFetch, Path: path, Status: status,
@@ -84,7 +84,7 @@ func fetched(at time.Time, path string, status int) store.Event {
 	return e
 }
 
-// noon is the middle of a day of March.
+// noon returns noon of a day in March.
 func noon(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC) }
 
 func usageCases() []testCase {
@@ -302,7 +302,7 @@ func usageCases() []testCase {
 					}
 				}
 			})
-			wg.Go(func() { // nobody sees an event twice, or a part of a batch
+			wg.Go(func() { // readers see no event twice, and no incomplete batch
 				for range batches {
 					n := 0
 					for e, err := range f.usage.Events(t.Context(), siteName, store.EventQuery{}) {

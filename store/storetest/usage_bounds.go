@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageBoundCases are those about floods and clocks.
+// usageBoundCases are cases about many events and about clocks.
 func usageBoundCases() []testCase {
 	return []testCase{
 		randomUsage(1), randomUsage(2),

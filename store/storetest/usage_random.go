@@ -14,11 +14,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageModel is what a store must give, kept the simple way.
+// usageModel is a simple model of the stored usage.
 type usageModel struct {
-	events []store.Event // all that are kept
+	events []store.Event // all stored events
 	sums   map[store.Sum]store.Counts
-	whole  map[time.Time]bool // days of which no hours are kept
+	whole  map[time.Time]bool // days without stored hours
 	tops   map[store.Topic]map[string]store.TopItem
 	next   uint64
 }
@@ -61,7 +61,7 @@ func (m *usageModel) record(events []store.Event) {
 	}
 }
 
-// count counts what an event has asked for.
+// count counts an event.
 func (m *usageModel) count(e store.Event) {
 	of := store.TopPages
 	outcome := store.OutcomeOf(e.Status)
@@ -84,7 +84,7 @@ func (m *usageModel) count(e store.Event) {
 	m.tops[of][e.Path] = item
 }
 
-// tidy is what Tidy does, by its words.
+// tidy is the model of Tidy.
 func (m *usageModel) tidy(events, hours, now time.Time) {
 	gone := false
 	for i, e := range slices.Backward(m.events) {
@@ -104,7 +104,7 @@ func (m *usageModel) tidy(events, hours, now time.Time) {
 	}
 }
 
-// list gives the sums by hour or day, in the order of the contract.
+// list returns the sums by hour or day in the order of the contract.
 func (m *usageModel) list(per store.Period) []store.Sum {
 	list := []store.Sum{}
 	for k, c := range m.sums {
@@ -120,8 +120,7 @@ func (m *usageModel) list(per store.Period) []store.Sum {
 	return list
 }
 
-// randomEvents are of a few days, in any order, and now and then of a clock that
-// is years ahead.
+// randomEvents returns events of a few days in any order, some of them years ahead.
 func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
 	events := make([]store.Event, 1+rng.IntN(30))
 	ahead := rng.IntN(12) == 0
@@ -141,8 +140,8 @@ func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
 	return events
 }
 
-// randomUsage records and tidies for days by a clock that is set back and forth,
-// and compares all that the store gives with the model.
+// randomUsage records and tidies events with a clock that moves back and forth. It compares
+// all results of the store with the model.
 func randomUsage(seed uint64) testCase {
 	return testCase{fmt.Sprint("random use ", seed), func(t *testing.T, f *fixture) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -207,7 +206,7 @@ func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 	want(f, fmt.Sprintf("%+v", q), f.events(siteName, q), m.query(q))
 }
 
-// query gives the events that are asked for.
+// query returns the events of a query.
 func (m *usageModel) query(q store.EventQuery) []store.Event {
 	out := []store.Event{}
 	all := slices.Clone(m.events)

@@ -10,8 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// library puts pages with sections and dates: what each order has to tell
-// apart.
+// library applies pages whose sections and dates distinguish all orders.
 func library(f *fixture) {
 	day := func(d int) time.Time { return time.Date(2026, 1, d, 0, 0, 0, 0, time.UTC) }
 	for _, p := range []struct {
@@ -30,7 +29,7 @@ func library(f *fixture) {
 		a.Section, a.Published = p.section, p.published
 		a.Known |= millrace.FieldSection | millrace.FieldPublished
 		f.apply(put(a))
-		f.head() // so that the publication has the order of the site
+		f.head() // gives the publication the order of the site
 	}
 }
 
@@ -77,7 +76,7 @@ func viewCases() []testCase {
 			testCase{"a scan " + name + " stands still", func(t *testing.T, f *fixture) {
 				var paths []string
 				var batch []millrace.Change
-				for i := range 700 { // more than are read at once
+				for i := range 700 { // more than one read
 					p := article(fmt.Sprintf("/p%03d", i), "first")
 					p.Published = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
 					p.Known |= millrace.FieldPublished
@@ -93,7 +92,7 @@ func viewCases() []testCase {
 					if text := p.Blocks[1].Text; text != "first" {
 						t.Fatalf("%s says %q", p.URL, text)
 					}
-					if n++; n%100 == 0 { // every page changes, goes or comes while it runs
+					if n++; n%100 == 0 { // pages change, and are deleted and created, during the scan
 						f.head()
 						f.apply(put(article(paths[(n*7)%700], fmt.Sprint("second ", n))), gone(paths[(n*11)%700]), put(article(fmt.Sprint("/p", n, "x"), "new")))
 					}
@@ -217,7 +216,7 @@ func viewCases() []testCase {
 			last := f.head().Site()
 			for i := range 5 {
 				if i == 3 {
-					f.pass(-time.Hour) // even if the clock goes back
+					f.pass(-time.Hour) // also if the clock goes back
 				}
 				f.apply(put(article("/a", fmt.Sprint(i))))
 				now := f.head().Site()

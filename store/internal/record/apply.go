@@ -34,7 +34,7 @@ type Transaction interface {
 	// Names returns the names that the source has for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)
 	// Forget deletes all names of pages, of every source.
-	Forget(identities []string) error
+	Forget(paths []string) error
 	// SetCursor stores the cursor of the source.
 	SetCursor(c millrace.Cursor) error
 }

@@ -63,15 +63,15 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if err != nil {
 		return old, Same, err
 	}
-	weight := in.HTMLSize.Or(old.HTMLSize)
+	size := in.HTMLSize.Or(old.HTMLSize)
 	stays := func(e Entry) (Entry, Outcome, error) {
-		if e.HTMLSize == weight {
+		if e.HTMLSize == size {
 			return e, Same, nil
 		}
-		e.HTMLSize = weight
+		e.HTMLSize = size
 		return e, Amended, nil
 	}
-	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: weight}
+	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: size}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
 		return stays(old) // found without decoding the stored page
 	}
@@ -102,7 +102,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if !changed {
 		return stays(old)
 	}
-	e := Entry{Present: true, Meta: EncodeMeta(p), HTMLSize: weight}
+	e := Entry{Present: true, Meta: EncodeMeta(p), HTMLSize: size}
 	if e.Blocks, err = EncodeBlocks(p.Blocks); err != nil {
 		return old, Same, err
 	}
