@@ -116,7 +116,7 @@ func TestDashboard(t *testing.T) {
 
 	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}})
 	s.reload(t, file, config+"rate: 100\n")
-	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "with the previous configuration") {
+	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, `data-check="before-reload"`) {
 		t.Errorf("after the reload: at %s, without the earlier result:\n%s", at, text)
 	}
 	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))

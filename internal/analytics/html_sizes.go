@@ -51,7 +51,7 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
-				weigh(e, size)
+				setHTMLSize(e, size)
 			}
 		}
 		if len(missing) == 0 {
@@ -68,16 +68,16 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 		}
 		for i, e := range some {
 			if e.HTML == 0 {
-				weigh(e, c.known[c.keys[i]])
+				setHTMLSize(e, c.known[c.keys[i]])
 			}
 		}
 	}
 	return err
 }
 
-// weigh sets the HTML size of an event. A client without compression would get the
+// setHTMLSize sets the HTML size of an event. A client without compression would get the
 // HTML uncompressed, too.
-func weigh(e *store.Event, w millrace.HTMLSize) {
+func setHTMLSize(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return
 	}

@@ -29,14 +29,14 @@ func page(path string) store.Event {
 	}
 }
 
-// weights are the HTML sizes of a site, with the number of requests.
-type weights struct {
+// fakeSizes are the HTML sizes of a site, with the number of requests.
+type fakeSizes struct {
 	of    map[string]millrace.HTMLSize
 	err   error
 	asked atomic.Int64
 }
 
-func (w *weights) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTMLSize, error) {
+func (w *fakeSizes) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTMLSize, error) {
 	w.asked.Add(int64(len(urls)))
 	if w.err != nil {
 		return nil, w.err
@@ -51,7 +51,7 @@ func (w *weights) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTMLSi
 // What comes is in the store a little later, in its order, and completed.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, w := &memory{}, &weights{of: map[string]millrace.HTMLSize{"/a": {Bytes: 50_000, Received: 9_000}}}
+		m, w := &memory{}, &fakeSizes{of: map[string]millrace.HTMLSize{"/a": {Bytes: 50_000, Received: 9_000}}}
 		r := New(m, "site", &Options{HTMLSizes: w})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -327,10 +327,10 @@ func TestTidyLease(t *testing.T) {
 }
 
 // HTMLSizes are cached for a while, and unknown ones are not.
-func TestWeightCache(t *testing.T) {
+func TestHTMLSizeCache(t *testing.T) {
 	ctx := t.Context()
 	now := noon
-	w := &weights{of: map[string]millrace.HTMLSize{}, err: millrace.ErrUnavailable}
+	w := &fakeSizes{of: map[string]millrace.HTMLSize{}, err: millrace.ErrUnavailable}
 	m := &memory{}
 	r := New(m, "site", &Options{HTMLSizes: w, Now: func() time.Time { return now }})
 	record := func(paths ...string) (last store.Event) {

@@ -70,32 +70,32 @@ func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mill
 	}
 }
 
-// sheaf is a [millrace.ArtifactSet] that keeps only the first artifact.
-type sheaf struct {
+// firstArtifact is a [millrace.ArtifactSet] that keeps only the first artifact.
+type firstArtifact struct {
 	path string
 	body limited
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *sheaf) Held() []millrace.Artifact { return nil }
+func (s *firstArtifact) Held() []millrace.Artifact { return nil }
 
 // Keep implements [millrace.ArtifactSet].
-func (s *sheaf) Keep(millrace.Artifact) {}
+func (s *firstArtifact) Keep(millrace.Artifact) {}
 
 // Withdraw implements [millrace.ArtifactSet].
-func (s *sheaf) Withdraw(millrace.Artifact, time.Time) {}
+func (s *firstArtifact) Withdraw(millrace.Artifact, time.Time) {}
 
 // Withdrawn implements [millrace.ArtifactSet].
-func (s *sheaf) Withdrawn() []json.RawMessage { return nil }
+func (s *firstArtifact) Withdrawn() []json.RawMessage { return nil }
 
 // Create implements [millrace.ArtifactSet].
-func (s *sheaf) Create() (millrace.ArtifactWriter, error) { return &artifactWriter{sheaf: s}, nil }
+func (s *firstArtifact) Create() (millrace.ArtifactWriter, error) { return &artifactWriter{set: s}, nil }
 
 // Put implements [millrace.ArtifactSet].
-func (s *sheaf) Put(context.Context, *millrace.Document) error { return nil }
+func (s *firstArtifact) Put(context.Context, *millrace.Document) error { return nil }
 
 type artifactWriter struct {
-	sheaf *sheaf
+	set *firstArtifact
 	body  limited
 }
 
@@ -115,8 +115,8 @@ func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artif
 		f.Path = name(coding, f.Sum)
 		out = append(out, f)
 	}
-	if d.sheaf.path == "" && len(out) > 0 {
-		d.sheaf.path, d.sheaf.body = out[0].Path, body
+	if d.set.path == "" && len(out) > 0 {
+		d.set.path, d.set.body = out[0].Path, body
 	}
 	return out, nil
 }
@@ -167,7 +167,7 @@ func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now tim
 		return paths, nil, nil
 	}
 	if f, ok := proto.(filer); ok {
-		s := new(sheaf)
+		s := new(firstArtifact)
 		if err := f.Deferred(ctx, a, now, s); err != nil {
 			return nil, nil, err
 		}

@@ -18,13 +18,13 @@ import (
 // policyPage is the usage policy, what machines read of it, and the access
 // settings.
 type policyPage struct {
-	Policy *millrace.Policy // nil if none
-	Fields []policyField    // its members, with what machines read by each protocol
-	Heard  []publishedPolicy
-	Texts  []policyText
-	Signal string          // Content-Signal of responses; "" = none
-	Access *AccessSettings // nil: unknown
-	Refuse []refusedPurpose
+	Policy    *millrace.Policy // nil if none
+	Fields    []policyField    // its members, with what machines read by each protocol
+	Published []publishedPolicy
+	Texts     []policyText
+	Signal    string          // Content-Signal of responses; "" = none
+	Access    *AccessSettings // nil: unknown
+	Refuse    []refusedPurpose
 
 	Keys    []keyRow
 	HasKeys bool
@@ -37,13 +37,13 @@ type policyText struct{ Path, Text string }
 
 // policyField is one member of a policy.
 type policyField struct {
-	Name  string
-	Says  string // "" = nothing
-	Heard []heardField
+	Name      string
+	Says      string // "" = nothing
+	Published []publishedField
 }
 
-// heardField is what machines read of one member by a protocol.
-type heardField struct {
+// publishedField is one member of the policy as a protocol publishes it.
+type publishedField struct {
 	Protocol string
 	Says     string // "" = not carried
 }
@@ -123,7 +123,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 			h.Err = err.Error()
 		}
 		h.URL = at
-		p.Heard = append(p.Heard, h)
+		p.Published = append(p.Published, h)
 	}
 	for _, u := range []string{originOf(d.site.Docs) + "/robots.txt", d.site.Docs + "license.xml"} {
 		text, signal := said(ctx, l.client(), u)
@@ -160,12 +160,12 @@ func (p *policyPage) compare() {
 	for _, m := range policyMembers {
 		f := policyField{Name: m.name, Says: m.says(p.Policy)}
 		any := f.Says != ""
-		for _, h := range p.Heard {
+		for _, h := range p.Published {
 			says := ""
 			if h.Policy != nil {
 				says = m.says(h.Policy)
 			}
-			f.Heard = append(f.Heard, heardField{h.Protocol, says})
+			f.Published = append(f.Published, publishedField{h.Protocol, says})
 		}
 		if any {
 			p.Fields = append(p.Fields, f)

@@ -147,7 +147,7 @@ func TestProxyBrokenUpload(t *testing.T) {
 	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("%q", got)
 	}
-	if strings.Contains(b.log.String(), "origin server failed") {
+	if strings.Contains(b.log.String(), " origin=") {
 		t.Errorf("%s", b.log)
 	}
 }

@@ -86,16 +86,15 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 	return s, nil
 }
 
-// Keep keeps a subscription to the changes of a site until its context ends,
-// and returns the context's error. held is the one of an earlier process, the
-// zero value if there was none: as long as its lease runs, no request is sent.
-// kept is given every one that is confirmed, and one that ends without a lease,
-// and hint is called whenever the hub says that the site has changed; both
-// return soon. The client asks the site, and keeps to its robots.txt.
+// Keep keeps a subscription to the changes of a site until its context ends, and returns
+// the context's error. held is the subscription of an earlier process, or zero. Until it
+// expires, Keep sends no request. Keep calls kept with every confirmed subscription, and
+// with one that ends without a lease. It calls hint when the hub reports a change. Both
+// must return soon. The client fetches from the site and obeys its robots.txt.
 //
-// [millrace.ErrNotFound]: the site has no hub; [millrace.ErrForbidden]: its hub
-// does not take the subscription, or it is at an address that is refused. Other
-// failures are tried again.
+// If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
+// subscription, or its address is refused, Keep returns [millrace.ErrForbidden]. It retries
+// after other failures.
 func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string, held Subscription, kept func(Subscription), hint func()) error {
 	token, known := strings.CutPrefix(held.Callback, s.callback+"/")
 	var sub *subscription

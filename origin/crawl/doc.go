@@ -52,9 +52,8 @@
 //   - the limits and the rules of robots.txt that have kept addresses out. Once
 //     they are lifted, every page is read without conditions, once.
 //
-// A page's weight is that of the body that it was made of. What is made again
-// without a request has the weight that it had, and so has a page whose content
-// was found unchanged because its server sends no validators.
+// The HTML size of a page is the size of its body. It does not change if the page is
+// extracted again without a request, or if its content was unchanged.
 //
 // # Other rules
 //

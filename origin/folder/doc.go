@@ -44,8 +44,7 @@
 // that have changed since the last walk, and in every page if such a file is new
 // or the link to it is gone. A folder without such files is not searched.
 //
-// A page's weight is the size of its file; how many bytes it would be over the
-// wire is its server's business, and not known.
+// The HTML size of a page is the size of its file. The size on the wire is unknown.
 //
 // If a deployment replaces the folder by another one of the same name, the new
 // one is read. While the folder is missing, its pages are kept.

@@ -461,16 +461,16 @@ func FuzzIdentity(f *testing.F) {
 
 var _ millrace.Source = (*Folder)(nil)
 
-// TestWeight weighs pages: a page is as heavy as its file, and a duplicate has
-// no weight.
-func TestWeight(t *testing.T) {
+// TestHTMLSize checks that the HTML size of a page is the size of its file. A duplicate has
+// none.
+func TestHTMLSize(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.html": html("A", ""), "b.html": html("B", "/a.html")})
 	f := open(t, dir, nil)
 	if got, want := page(t, f, "/a.html").HTMLSize, (millrace.HTMLSize{Bytes: int64(len(html("A", "")))}); got != want {
-		t.Errorf("a page weighs %+v, want %+v", got, want)
+		t.Errorf("the HTML size is %+v, want %+v", got, want)
 	}
 	if p := page(t, f, "/b.html"); p.Known != 0 || p.HTMLSize != (millrace.HTMLSize{}) {
-		t.Errorf("a duplicate knows %x and weighs %+v", p.Known, p.HTMLSize)
+		t.Errorf("a duplicate knows %x and has the HTML size %+v", p.Known, p.HTMLSize)
 	}
 }

@@ -26,8 +26,8 @@
 // description, locale and noindex count. The language is otherwise that of the
 // root's HTML, and so is noindex: WordPress puts it on every page or none.
 // What plugins that are gone have left, such as [vc_row], is dropped; an item
-// without content is a name that has no page. What a page weighs as HTML is not
-// known: the API gives what is in the page, and not the page.
+// without content is a name that has no page. The HTML size of a page is
+// unknown, because the API returns only its content.
 //
 // # What a run costs
 //

@@ -52,7 +52,7 @@ func prefers(fields []string) bool {
 			default:
 				continue
 			}
-			*to = max(*to, weight(params))
+			*to = max(*to, mediaQuality(params))
 		}
 	}
 	if html == unsaid { // the more specific range counts
@@ -63,9 +63,9 @@ func prefers(fields []string) bool {
 	return markdown > 0 && markdown >= html && markdown >= xhtml
 }
 
-// weight returns the weight in the parameters of a media range, in thousandths; an
-// invalid weight is zero.
-func weight(params string) int {
+// mediaQuality returns the quality in the parameters of a media range, in thousandths; an
+// invalid quality is zero.
+func mediaQuality(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.Trim(param, " \t"), "=")
 		if !strings.EqualFold(name, "q") {

@@ -9,9 +9,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A page weighs what its HTML is, and what came of it over the wire, also when
-// that says nothing new; what is made again without a request weighs the same.
-func TestWeight(t *testing.T) {
+// The HTML size of a page is measured in every response, also without changes. It stays
+// if the page is extracted again without a request.
+func TestHTMLSize(t *testing.T) {
 	s := newSite(t)
 	padding := func(n int) string { return strings.Repeat("<!-- the miller's own hand -->", n) }
 	var packed string
@@ -48,7 +48,7 @@ func TestWeight(t *testing.T) {
 	if rep := m.run(m.keeping(Options{})); rep.Updated != 0 {
 		t.Errorf("%d pages have changed", rep.Updated)
 	}
-	check("another weight, the same page; the other page stands")
+	check("another HTML size of the same page; the other page is unmodified")
 	again := m.keeping(Options{})
 	again.setRules(dropping(t, ".offer"))
 	if names := m.reread(again); len(names) != 2 {
