@@ -158,7 +158,7 @@ type Publication interface {
 	// or another process is in Refresh, it returns ErrConflict. The zero Lease is not checked.
 	Refresh(ctx context.Context, l Lease, limit int, progress func(done, total int)) (more bool, err error)
 
-	// Head returns the view of the last completed Refresh, ErrNotFound if there is none.
+	// Head returns the view of the last completed Refresh, or ErrNotFound.
 	Head(ctx context.Context) (millrace.View, error)
 
 	// Published returns the newest edition and its view. If this generation has no edition, it

@@ -141,7 +141,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 // maxKeysFile is the maximum size of a file with keys in bytes.
 const maxKeysFile = 64 << 10
 
-// readKeys reads the keys of a file. own is the private key, nil if there is none.
+// readKeys reads the keys of a file. own is the private key, or nil.
 func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err error) {
 	b, err := readStart(file, maxKeysFile)
 	if err != nil {

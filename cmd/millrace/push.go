@@ -60,7 +60,7 @@ func (c *serveCommand) reachable(docs string, o *source) error {
 	return nil
 }
 
-// pusher returns the pusher of editions, nil if there is none. It makes the gateway serve the
+// pusher returns the pusher of editions, or nil. It makes the gateway serve the
 // key file of IndexNow.
 func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher, error) {
 	c, o := s.c, s.source

@@ -104,7 +104,7 @@ func (c *serveCommand) validate() error {
 	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
-// accessLog opens the access log; nil = there is none, or nothing to close.
+// accessLog opens the access log; nil = off, or nothing to close.
 func (c *serveCommand) accessLog(p *process) (io.Writer, func() error, error) {
 	switch c.AccessLog {
 	case "":

@@ -51,7 +51,7 @@ func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []
 	return stamp, signers, others, nil
 }
 
-// stamp returns the signer of responses, nil if there is none.
+// stamp returns the signer of responses, or nil.
 func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	key, _, _, err := c.keys()
 	if err != nil || key == nil {

@@ -161,7 +161,7 @@ func (c *watchCommand) prepare(p *process) error {
 // secretAdvice says how to make a secret.
 const secretAdvice = `make one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
 
-// sender returns the sender of the webhook, nil if there is none.
+// sender returns the sender of the webhook, or nil.
 func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 	if c.Webhook == "" {
 		return nil, nil

@@ -24,11 +24,10 @@ type Report struct {
 
 // Value is one value with its origin.
 type Value struct {
-	Key   string `json:"key"`
-	Value any    `json:"value"` // as the flag has it; null = nothing is set
-	From  string `json:"from"`  // FILE:LINE:COLUMN, an environment variable, or "default"
-	// Hidden reports whether a secret, or a part with one, was left out.
-	Hidden bool `json:"hidden,omitempty"`
+	Key    string `json:"key"`              // name of the flag
+	Value  any    `json:"value"`            // value; null if not set
+	From   string `json:"from"`             // FILE:LINE:COLUMN, an environment variable, or "default"
+	Hidden bool   `json:"hidden,omitempty"` // a secret was left out of the value
 }
 
 // FromDefault is the origin of an unset value.

@@ -89,14 +89,16 @@ func (s *firstArtifact) Withdraw(millrace.Artifact, time.Time) {}
 func (s *firstArtifact) Withdrawn() []json.RawMessage { return nil }
 
 // Create implements [millrace.ArtifactSet].
-func (s *firstArtifact) Create() (millrace.ArtifactWriter, error) { return &artifactWriter{set: s}, nil }
+func (s *firstArtifact) Create() (millrace.ArtifactWriter, error) {
+	return &artifactWriter{set: s}, nil
+}
 
 // Put implements [millrace.ArtifactSet].
 func (s *firstArtifact) Put(context.Context, *millrace.Document) error { return nil }
 
 type artifactWriter struct {
-	set *firstArtifact
-	body  limited
+	set  *firstArtifact
+	body limited
 }
 
 // Write implements [io.Writer].

@@ -95,7 +95,7 @@ func (p *Server) exists(ctx context.Context) func(name string, size int64) error
 	}
 }
 
-// served returns the manifest of the current edition, nil if there is none or an
+// served returns the manifest of the current edition. It returns nil if absent, or an
 // artifact of it is missing.
 func (p *Server) served() *manifest {
 	if ed := p.current.Load(); ed != nil && !p.unconfirmed {

@@ -118,7 +118,7 @@ func (c *cache) shard(k key) *shard {
 	return &c.shards[h%shards]
 }
 
-// get gives the entry of a target, nil if there is none.
+// get gives the entry of a target, or nil.
 func (c *cache) get(k key) *entry {
 	s := c.shard(k)
 	s.mu.RLock()

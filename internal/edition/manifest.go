@@ -63,7 +63,7 @@ func (m *manifest) index() {
 	}
 }
 
-// document returns the large document at a path, nil if there is none.
+// document returns the large document at a path, or nil.
 func (m *manifest) document(path string) *large {
 	if m == nil {
 		return nil

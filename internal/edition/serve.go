@@ -92,7 +92,7 @@ func (p *Server) give(w http.ResponseWriter, r *http.Request, e *entry, bodies k
 	return true, e.respond(w, r, &p.enc, bodies, q)
 }
 
-// lookUp finds the document that a request names, nil if there is none. A query
+// lookUp finds the document that a request names, or nil. A query
 // that names none is ignored. So is any query where the document is not read:
 // which methods it has does not depend on parameters.
 func (p *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
@@ -117,7 +117,7 @@ func (p *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry
 	return e, err
 }
 
-// at finds the document of exactly the target of a request, nil if there is none.
+// at finds the document of exactly the target of a request, or nil.
 func (p *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := p.known(ed, k)

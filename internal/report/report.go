@@ -26,14 +26,12 @@ type Options struct {
 
 // Report is the report on one store.
 type Report struct {
-	Store string         `json:"store"`
-	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
-	Sites []*Pulled      `json:"sites"`
-	Total *savings.Saved `json:"total,omitempty"`
-	// Served has the requests of machines to the sites of the store.
-	Served []*Served `json:"served"`
-	// Coefficients are those of the estimates.
-	Coefficients []savings.Coefficient `json:"coefficients"`
+	Store        string                `json:"store"`           // the store
+	Since        *time.Time            `json:"since,omitempty"` // time of the first pull; absent if nothing was pulled
+	Sites        []*Pulled             `json:"sites"`           // mirrored sites
+	Total        *savings.Saved        `json:"total,omitempty"` // sum of all sites
+	Served       []*Served             `json:"served"`          // published sites of the store
+	Coefficients []savings.Coefficient `json:"coefficients"`    // coefficients of the estimates
 
 	first time.Time // first day of Served
 }

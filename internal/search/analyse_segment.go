@@ -205,7 +205,7 @@ func (s *segmenter) elides(start, end int) bool {
 	return false
 }
 
-// joint returns the start of the compound's next word, 0 if there is none. It also returns
+// joint returns the start of the compound's next word, or 0. It also returns
 // the joint's form in the term of the whole: nothing, "-" for a hyphen, or a letter for
 // the point between numbers, because 1.23 is not 12.3.
 func (s *segmenter) joint(start, end int) (next int, as string) {

@@ -101,7 +101,7 @@ func newGenerations(f *fixture, seed uint64) *generations {
 	return g
 }
 
-// pick returns an open generation, nil if there is none.
+// pick returns an open generation, or nil.
 func (g *generations) pick() *generation {
 	var open []*generation
 	for _, p := range g.open {
