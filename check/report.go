@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// Report is what [Run] found. Its JSON is the report of the command line; the
-// outcomes are for people and tests.
+// Report is the result of [Run]. Its JSON is the report of the command line. The outcomes are
+// not part of the JSON.
 type Report struct {
 	Site      string             `json:"site"`
 	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
-	Findings  []Finding          `json:"findings"`  // places that break a rule
+	Findings  []Finding          `json:"findings"`  // violations of rules
 	Outcomes  []Outcome          `json:"-"`         // one per rule, in order
 }
 
-// Result counts the rules of one protocol. Each rule counts once, however
-// often it failed.
+// Result counts the rules of one protocol. Each rule counts once, however often it failed.
 type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
 	Found         bool   `json:"found"`             // the site has the protocol
@@ -34,39 +33,39 @@ type Count struct {
 	Fail int `json:"fail"` // rules that are broken
 }
 
-// Finding reports one place that breaks a rule.
+// Finding is one violation of a rule.
 type Finding struct {
 	Rule     string `json:"rule"` // ID of the rule
 	Protocol string `json:"protocol"`
 	Level    Level  `json:"level"`   // MUST or SHOULD
 	Section  string `json:"section"` // section of the specification
-	URL      string `json:"url"`     // URL of the place; "" if got counts more places
+	URL      string `json:"url"`     // URL of the violation; "" if got counts further ones
 	Got      string `json:"got"`     // what is there
-	Want     string `json:"want"`    // what the rule demands
+	Want     string `json:"want"`    // what the rule requires
 }
 
-// State is how a rule ended.
+// State is the result of one rule.
 type State string
 
 // The states of a rule after a run.
 const (
 	Passed        State = "pass"
 	Failed        State = "fail"
-	NotApplicable State = "not applicable" // the site has nothing that the rule is about
-	NotRun        State = "not run"        // the rule could not look
+	NotApplicable State = "not applicable" // the rule applies to nothing on the site
+	NotRun        State = "not run"        // the rule could not check
 )
 
-// Outcome is how one rule ended.
+// Outcome is the result of one rule with its reason.
 type Outcome struct {
 	Protocol string
 	Rule     Rule
 	State    State
-	Failures int    // places, also those that no finding names
-	Reason   string // why it was not applicable or not run, or what stopped it after a failure
-	Err      error  // what Reason says, as the rule returned it
+	Failures int    // violations, including those without a finding
+	Reason   string // why it did not apply or run, or what stopped it after a failure
+	Err      error  // the error that Reason describes
 }
 
-// Failed reports whether a MUST is broken: exit code 1.
+// Failed reports whether a MUST is broken, which means exit code 1.
 func (r *Report) Failed() bool {
 	for _, p := range r.Protocols {
 		if p.Must.Fail > 0 {
@@ -94,9 +93,8 @@ func (r *Result) count(o Outcome) {
 	}
 }
 
-// WriteText writes the report for people: one line per protocol, then the
-// findings by rule, broken MUSTs first, each with what is there and what to
-// do, then what could not be checked.
+// WriteText writes the report for people: one line per protocol, then the findings by rule
+// with broken MUSTs first, then the rules that could not run.
 func (r *Report) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, r.Site)

@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// RunOptions changes [Run]. The zero value works.
+// RunOptions configures [Run]. The zero value is valid.
 type RunOptions struct {
-	MaxFindings int // most findings of one rule, before a last one that counts the rest; 0 = 20
+	MaxFindings int // most findings of one rule, before a last one that counts the rest; 0 means 20
 }
 
-// Run runs the rules of every suite, in order, and reports. It fails when the
-// site cannot be reached at all or is out of order (5xx), and when the context ends; whatever else goes
-// wrong is in the report.
+// Run runs the rules of every suite, in order, and returns the report. It fails if the site is
+// unreachable or fails with a 5xx, or if the context ends. All other errors are part of the
+// report.
 func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
 	if o == nil {
 		o = new(RunOptions)
@@ -22,9 +22,9 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	resp, err := t.Get(ctx, t.Site())
 	switch {
 	case err != nil:
-		return nil, err // it names the URL
+		return nil, err // names the URL
 	case resp.Status >= 500:
-		// It says nothing about what the site has when it is well.
+		// A 5xx shows nothing about what a working site has.
 		return nil, fmt.Errorf("check %s: the site answers %d: %w; try again later", t.Site(), resp.Status, ErrDown)
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
@@ -46,7 +46,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 			return context.Cause(ctx)
 		}
 		if errors.Is(err, ErrAbsent) {
-			// What rules said before this one knew is void.
+			// Results of earlier rules are void if the protocol is absent.
 			outcomes, findings = outcomes[:0], nil
 			for _, rule := range s.Rules {
 				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: clean(err.Error(), 300), Err: err})
@@ -73,7 +73,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 	return nil
 }
 
-// guarded runs one rule; its panic is an error like any other.
+// guarded runs one rule and returns its panic as an error.
 func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -83,8 +83,8 @@ func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 	return rule.Check(ctx, t, fail)
 }
 
-// state says how a rule ended. A failure that was seen stands, whatever
-// stopped the rule afterwards.
+// state returns the result of a rule. A violation counts even if an error stopped the rule
+// afterwards.
 func state(failures int, err error) (State, string) {
 	reason := ""
 	if err != nil {
@@ -101,7 +101,7 @@ func state(failures int, err error) (State, string) {
 	return NotRun, reason
 }
 
-// collector takes the failures of one rule.
+// collector collects the violations of one rule.
 type collector struct {
 	suite string
 	rule  Rule
@@ -131,8 +131,7 @@ func (c *collector) findings() []Finding {
 	return c.kept
 }
 
-// clean bounds what a stranger's bytes take of the report, in characters, and
-// keeps them on one line that any terminal can show.
+// clean cuts a received text to most characters and makes it one printable line.
 func clean(s string, most int) string {
 	out := make([]rune, 0, min(len(s), most))
 	for _, r := range s {

@@ -13,14 +13,14 @@ import (
 // SiteCheck is the check of a rule on the data that the rules of a suite share.
 type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared builds the rules of one protocol, which share the result of SiteContext.
-// SiteContext is called once for a target.
+// Shared builds the rules of one protocol, which share the result of SiteContext. SiteContext
+// is called once per target.
 type Shared[S any] struct {
-	Name        string // of the protocol
+	Name        string // name of the protocol
 	SiteContext func(ctx context.Context, t *Target) (S, error)
 }
 
-// Rule returns a rule; id is its ID without the protocol.
+// Rule returns a rule. id is its ID without the protocol.
 func (r Shared[S]) Rule(id string, level Level, section, sentence string, f SiteCheck[S]) Rule {
 	return Rule{
 		ID: r.Name + "/" + id, Level: level, Section: section, Sentence: sentence,
@@ -34,8 +34,8 @@ func (r Shared[S]) Rule(id string, level Level, section, sentence string, f Site
 	}
 }
 
-// Each runs f on every element of a list; f reports whether the rule is about it.
-// An error of one element stops none of the others.
+// Each returns a check that calls f for every element of a list. f reports whether the rule
+// applies to the element. An error of one element does not stop the others.
 func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail Fail) (bool, error)) SiteCheck[S] {
 	return func(ctx context.Context, s S, fail Fail) error {
 		applied := false
@@ -54,7 +54,7 @@ func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail
 	}
 }
 
-// Unsure reports whether an error says nothing about the site's documents.
+// Unsure reports whether an error shows nothing about the site's documents.
 func Unsure(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
 
 // OK reports whether the response is a 200 with a readable body.
@@ -65,11 +65,11 @@ func (r *Response) Said() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
-// Field returns a header field, all of its lines.
+// Field returns all lines of a header field, joined by commas.
 func (r *Response) Field(name string) string { return strings.Join(r.Header.Values(name), ", ") }
 
-// HostOf returns the host of a URL in lower case, with its port unless that is the
-// default of the scheme; "" for what is no URL.
+// HostOf returns the host of a URL in lower case, with its port unless it is the default of
+// the scheme. It returns "" for an invalid URL.
 func HostOf(u string) string {
 	p, err := url.Parse(u)
 	if err != nil {
@@ -87,7 +87,8 @@ func JSONText(raw json.RawMessage) (string, bool) {
 	return *s, true
 }
 
-// All runs f on every element of a list; f reports whether the rule is about it.
+// All returns a check that calls f for every element of a list. f reports whether the rule
+// applies to the element.
 func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) SiteCheck[S] {
 	return func(_ context.Context, s S, fail Fail) error {
 		applied := false
@@ -98,7 +99,7 @@ func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) SiteCheck
 	}
 }
 
-// Applied returns [ErrNotApplicable] unless the rule was about something.
+// Applied returns nil if is is true, and [ErrNotApplicable] otherwise.
 func Applied(is bool) error {
 	if is {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Target is the site under test, as rules see it. It caches every response, so
-// that rules share requests. It is for one goroutine at a time.
+// Target is the site under test. It caches every response, so that rules share requests. It is
+// not safe for concurrent use.
 type Target struct {
 	site   *url.URL
 	client http.Client
@@ -30,31 +30,31 @@ type Target struct {
 	elsewhere func(url string) bool
 	maxBody   int64
 	sent      int // requests, redirects included
-	limit     int // of sent
+	limit     int // most requests
 
 	answers map[string]answer
 	memo    map[string]any
-	bodies  map[[sha256.Size]byte][]byte // every body that was read, once
+	bodies  map[[sha256.Size]byte][]byte // each different body once
 	held    int64                        // bytes in bodies
 }
 
-// TargetOptions changes a [Target]. The zero value works.
+// TargetOptions configures a [Target]. The zero value is valid.
 type TargetOptions struct {
-	Sample      int   // how many pages of a site are looked at; 0 = 10
-	MaxRequests int   // most requests, redirects included; 0 = 1,000
-	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB. All bodies together: eight times that
-	Keyed       bool  // the client shows a key: what is private may be for those alone who have one
-	// Elsewhere says of a page's URL that another server answers it than the one that
-	// is asked here, so that nothing can be said of that page; nil = none does.
+	Sample      int   // number of pages of a site to check; 0 means 10
+	MaxRequests int   // most requests, redirects included; 0 means 1,000
+	MaxBody     int64 // most bytes of a body, coded and decoded; 0 means 64 MiB. All bodies together: eight times that
+	Keyed       bool  // the client sends an API key, so that responses may be private
+	// Elsewhere reports whether another server than the one under test serves the URL of a
+	// page. Such pages are not checked. If nil, there are none.
 	Elsewhere func(url string) bool
-	// Decode undoes the content codings of a response; nil knows gzip.
+	// Decode removes the content codings of a response. If nil, only gzip is supported.
 	Decode func(*http.Response) (io.ReadCloser, error)
-	Now    func() time.Time // the clock; nil = time.Now
+	Now    func() time.Time // current time; if nil, time.Now
 }
 
-// NewTarget returns the target of one site. client sends the requests, with its
-// redirects, limits, delays and address checks. The error is about the URL,
-// which is http or https, absolute and without credentials.
+// NewTarget returns the target for one site. client sends the requests, with its redirects,
+// limits, delays and address checks. The error is about the URL, which must be http or https,
+// absolute and without credentials.
 func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
 	if o == nil {
 		o = new(TargetOptions)
@@ -88,10 +88,10 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	return t, nil
 }
 
-// Site returns the URL that NewTarget got.
+// Site returns the URL that was passed to NewTarget.
 func (t *Target) Site() string { return t.site.String() }
 
-// Root returns the origin's root, such as "https://example.com/".
+// Root returns the root URL of the origin, such as "https://example.com/".
 func (t *Target) Root() string {
 	return (&url.URL{Scheme: t.site.Scheme, Host: t.site.Host, Path: "/"}).String()
 }
@@ -99,11 +99,11 @@ func (t *Target) Root() string {
 // Now returns the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
 
-// Elsewhere reports whether the URL of a page belongs to another server, which is
-// not checked.
+// Elsewhere reports whether another server serves the URL of a page. Such a page is not
+// checked.
 func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.elsewhere(url) }
 
-// Requests returns how many requests the site has seen, redirects included.
+// Requests returns the number of requests sent, redirects included.
 func (t *Target) Requests() int { return t.sent }
 
 // Partners reports whether a response may be for holders of a key only: a key
@@ -114,14 +114,14 @@ func (t *Target) Partners(r *Response) bool {
 
 // Response is a response with its body.
 type Response struct {
-	URL     string // of the answer: that of the last redirect
-	TLS     bool   // the answer came over https
+	URL     string // URL after redirects
+	TLS     bool   // the response came over https
 	Status  int
 	Header  http.Header
 	Coded   []byte // the body as sent
-	CutErr  error  // why Coded is not all of it, such as [ErrLimit]; nil = it is
+	CutErr  error  // why Coded is incomplete, such as [ErrLimit]; may be nil
 	Body    []byte // the body without its content codings; nil if BodyErr is set
-	BodyErr error  // why the body could not be read to its end or decoded; nil = it could
+	BodyErr error  // why the body could not be read or decoded; may be nil
 }
 
 type answer struct {
@@ -129,14 +129,13 @@ type answer struct {
 	err  error
 }
 
-// Do sends a request and reads the answer; a request that is equal to an
-// earlier one is answered as that was. Redirects are followed as the client
-// does. Without an Accept-Encoding in the header it asks for none, so that
-// Body is what the server's application wrote. The response is shared: it is
-// not to be changed.
+// Do sends a request and reads the response. A request equal to an earlier one returns the
+// cached response. Do follows redirects as the client does. If the header has no
+// Accept-Encoding, it requests no coding, so that Body is what the server's application wrote.
+// The response is shared and must not be changed.
 //
-// The error is the client's when there was no answer, [ErrLimit], or [ErrBusy]
-// for 429 and 503. Any other status code is no error.
+// The error is the client's if there is no response, [ErrLimit], or [ErrBusy] for 429 and 503.
+// Any other status code is no error.
 func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	key := requestKey(method, url, header)
 	if a, ok := t.answers[key]; ok {
@@ -149,12 +148,12 @@ func (t *Target) Do(ctx context.Context, method, url string, header http.Header)
 	return resp, err
 }
 
-// Get is [Target.Do] with GET and no header of its own.
+// Get is [Target.Do] with GET and without extra header fields.
 func (t *Target) Get(ctx context.Context, url string) (*Response, error) {
 	return t.Do(ctx, http.MethodGet, url, nil)
 }
 
-// Fresh is [Target.Do] without the memory: the request is sent.
+// Fresh is [Target.Do] without the cache.
 func (t *Target) Fresh(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
@@ -162,7 +161,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	maps.Copy(req.Header, header.Clone())
 	if req.Header.Get("Accept-Encoding") == "" {
-		// Set by us, net/http leaves the body as it is.
+		// With an explicit value, net/http does not decode the body.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	resp, err := t.client.Do(req)
@@ -179,7 +178,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	out.Coded, out.CutErr = t.read(resp.Body)
 	out.BodyErr = out.CutErr
-	_ = resp.Body.Close() // it has been read: a failure has no more to say
+	_ = resp.Body.Close() // the body has been read; an error changes nothing
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -220,7 +219,7 @@ func (t *Target) read(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// keep makes equal bodies one, and bounds what is held of all of them.
+// keep stores equal bodies once and limits the bytes of all bodies.
 func (t *Target) keep(b *[]byte) error {
 	sum := sha256.Sum256(*b)
 	if same, ok := t.bodies[sum]; ok {
@@ -234,7 +233,7 @@ func (t *Target) keep(b *[]byte) error {
 	return nil
 }
 
-// gunzip is the decoder that the standard library has.
+// gunzip decodes gzip, the default decoder.
 func gunzip(resp *http.Response) (io.ReadCloser, error) {
 	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ","))); coding {
 	case "", "identity":
@@ -246,9 +245,9 @@ func gunzip(resp *http.Response) (io.ReadCloser, error) {
 	}
 }
 
-// Memo returns what f gave when it was first called with the key: what the
-// rules of a protocol share, such as its discovery. Keys start with the protocol's
-// name. An error is remembered too, unless the context has ended.
+// Memo returns the result of the first call of f for the key. Rules of a protocol use it to
+// share results, such as discovery. Keys start with the protocol's name. Errors are cached
+// too, unless the context has ended.
 func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.Context) (T, error)) (T, error) {
 	type entry struct {
 		value T
@@ -264,8 +263,8 @@ func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.
 	return value, err
 }
 
-// Sample returns as many elements of a list as the target looks at, spread
-// evenly from the first to the last: the same ones every time.
+// Sample returns at most TargetOptions.Sample elements of a list, spread evenly from the first
+// to the last. It always returns the same ones.
 func Sample[T any](t *Target, list []T) []T {
 	n := t.sample
 	if len(list) <= n {
@@ -278,8 +277,7 @@ func Sample[T any](t *Target, list []T) []T {
 	return out
 }
 
-// counter counts every request that the client sends, and stops them at the
-// target's limit.
+// counter counts the requests of the client and stops them at the target's limit.
 type counter struct {
 	t    *Target
 	next http.RoundTripper

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// earlier returns a way of the previous probe, or nil if that did not find it.
+// earlier returns a way of the previous probe, or nil if it found none of that name.
 func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil
@@ -22,8 +22,8 @@ func (l *prober) earlier(name string) *Way {
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
 }
 
-// confirm returns the way of a protocol as it was at an earlier look, if its
-// document is still there. nil: it has to be looked for.
+// confirm returns the way of a protocol from the previous probe if its document still exists.
+// It returns nil if the protocol must be probed.
 func (l *prober) confirm(ctx context.Context, name string) *Way {
 	was := l.earlier(name)
 	if was == nil {

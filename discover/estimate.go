@@ -23,25 +23,25 @@ import (
 )
 
 const (
-	maxList    = 512 << 10 // bytes of a list that are read, as they are sent
-	maxNames   = 1000      // sitemaps that an index may name
-	maxLists   = 6         // that are read in all
-	maxLinks   = 2000      // of the root, that are counted
-	sampleOf   = 3         // of the pages, and of the sitemaps of an index
-	sampleSize = 64        // of the pages of a list
+	maxList    = 512 << 10 // coded bytes read of a list
+	maxNames   = 1000      // sitemaps read from an index
+	maxLists   = 6         // lists read in total
+	maxLinks   = 2000      // links of the root that are counted
+	sampleOf   = 3         // pages, and sitemaps of an index, that are fetched
+	sampleSize = 64        // URLs of a list that are kept as a sample
 )
 
-// pageEstimate is what is known of the pages without asking for them.
+// pageEstimate is an estimate of the pages without fetching them.
 type pageEstimate struct {
-	pages int           // -1 if unknown
-	lists protocol.Cost // of the sitemaps
-	still int64         // bytes of those that have no validators
-	links int           // of the root, if there is no sitemap
-	urls  []string      // some of the pages, evenly spread
+	pages int           // number of pages; -1 if unknown
+	lists protocol.Cost // cost of the sitemaps
+	still int64         // bytes of the sitemaps without validators
+	links int           // links of the root, if there is no sitemap
+	urls  []string      // sample of page URLs, evenly spread
 	basis string
 }
 
-// estimatePages counts the pages by the sitemaps, else by the links of the root.
+// estimatePages counts the pages in the sitemaps, or else the links of the root.
 func (l *prober) estimatePages(ctx context.Context) pageEstimate {
 	var named []string
 	for _, ref := range l.robots.Sitemaps() {
@@ -89,8 +89,8 @@ func sitemapsText(n float64) string {
 	return number(int64(math.Round(n))) + " sitemaps"
 }
 
-// aliases returns the origins whose addresses are the site's: its own, under
-// http and https, and the one that its root says that it has.
+// aliases returns the origins of the site's URLs: its own with http and https, and the one
+// that its root declares.
 func (l *prober) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}
@@ -105,7 +105,7 @@ func (l *prober) aliases() []string {
 	return out
 }
 
-// listCounts is what some lists have, as far as it is known or estimated.
+// listCounts holds measured or estimated counts of some lists.
 type listCounts struct {
 	pages, lists, bytes, still float64
 	urls                       []string
@@ -114,13 +114,13 @@ type listCounts struct {
 // counter counts the pages of sitemaps.
 type counter struct {
 	prober *prober
-	here   []string // origins that count
-	read   int      // lists
-	cut    bool     // one of them was not read to its end
-	open   bool     // and its length is unknown
+	here   []string // origins of the site
+	read   int      // number of lists read
+	cut    bool     // a list was not read to its end
+	open   bool     // the length of such a list is unknown
 }
 
-// count estimates what lists name, by some of them.
+// count estimates the contents of lists from a sample of them.
 func (c *counter) count(ctx context.Context, lists []string, depth int) listCounts {
 	var sum listCounts
 	read := 0.0
@@ -149,7 +149,7 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) listCoun
 	}
 	more := float64(len(lists)) / read
 	if len(lists) <= sampleOf {
-		more = 1 // what is missing cannot be read
+		more = 1 // the lists not counted cannot be read
 	}
 	return listCounts{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
 }
@@ -198,7 +198,7 @@ func (c *counter) list(ctx context.Context, u string) (t listCounts, children []
 	}
 	t.lists, t.bytes, t.urls = 1, float64(count.n), urls.urls
 	if !cut {
-		// What follows the last entry is sent as well.
+		// The transfer includes the bytes after the last entry.
 		_, _ = io.Copy(io.Discard, io.LimitReader(content, 64<<10))
 		t.bytes = float64(count.n)
 	} else if c.cut = true; size > count.n {
@@ -213,7 +213,7 @@ func (c *counter) list(ctx context.Context, u string) (t listCounts, children []
 	return t, children, nil
 }
 
-// spread gives up to sampleOf elements of a list, evenly spread.
+// spread returns up to sampleOf elements of a list, evenly spread.
 func spread(list []string) []string {
 	if len(list) <= sampleOf {
 		return list
@@ -225,7 +225,7 @@ func spread(list []string) []string {
 	return out
 }
 
-// urlSample are some names of a list, evenly spread, however long it is.
+// urlSample is an evenly spread sample of the URLs of a list of any length.
 type urlSample struct {
 	urls   []string
 	stride int
@@ -246,7 +246,7 @@ func (k *urlSample) add(u string) {
 	k.urls, k.stride = k.urls[:sampleSize/2], 2*k.stride
 }
 
-// fromLinks takes the links of the root for as much as is known of the pages.
+// fromLinks estimates the pages from the links of the root.
 func (l *prober) fromLinks() pageEstimate {
 	links := pageLinks(l.home.body, l.home.head().Base, canon.Origin(l.site.URL))
 	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL || l.disallows(u) })
@@ -256,7 +256,7 @@ func (l *prober) fromLinks() pageEstimate {
 	}
 }
 
-// see notes what was come by.
+// see fills Site.Seen.
 func (l *prober) see(s pageEstimate) {
 	head := l.home.head()
 	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
@@ -271,8 +271,7 @@ func (l *prober) see(s pageEstimate) {
 	l.site.Seen = seen
 }
 
-// pageLinks returns the addresses of an origin that a document of HTML links
-// to, each once.
+// pageLinks returns the distinct URLs of an origin that an HTML document links to.
 func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -302,14 +301,14 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	return out
 }
 
-// samples fetches some of the pages. It returns the mean size of one in bytes, as
-// sent, the part of them with validators, and a description of the sample.
+// samples fetches a sample of the pages. It returns their mean size in coded bytes, the
+// fraction with validators, and a description of the sample.
 func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return l.disallows(u) || own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
 	for _, u := range spread(urls) {
-		// What goes by another name is here, too.
+		// An alias names the same page on this origin.
 		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
 		if err == nil && d.html && canon.Origin(d.url.String()) == own {
 			docs = append(docs, d)

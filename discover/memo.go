@@ -23,23 +23,20 @@ import (
 // connection can be reused.
 const drainLimit = 64 << 10
 
-// memo is a transport that sends no request twice, and no more than a budget
-// allows. What several ask for at once is asked for once; what has been
-// answered is answered from memory. Bodies are read as far as somebody reads
-// them, and the next one goes on from there. It is safe for concurrent use, and
-// remembers nothing of requests that are no GET or HEAD.
+// memo is a transport that caches the responses to GET and HEAD, and limits the requests to a
+// budget. Concurrent equal requests share one response. A body is read only as far as a reader
+// needs, and the next reader continues from there. memo is safe for concurrent use.
 //
-// An answer that [fetch.Do] repeats a request for is let through once. If the
-// second one fails too, the error is that the host is unavailable: an estimate
-// is not worth a longer wait.
+// A response that [fetch.Do] retries is retried once. If the second one fails too, the host is
+// reported as unavailable: an estimate is not worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
-	ctx         context.Context // of the probe; requests end with it
+	ctx         context.Context // context of the probe, which ends all requests
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
-	progress    func(requests int)        // nil = none
-	obey        func(*http.Request) error // returns an error for a URL that must not be requested; nil = none
+	progress    func(requests int)        // may be nil
+	obey        func(*http.Request) error // returns an error for a URL that must not be requested; may be nil
 
 	mu       sync.Mutex
 	answers  map[string]*answer
@@ -49,13 +46,13 @@ type memo struct {
 	draining sync.WaitGroup
 }
 
-// answer is what came of a request, or of two.
+// answer is the cached result of a request.
 type answer struct {
-	done  chan struct{} // closed once the rest is there
+	done  chan struct{} // closed once the other fields are set
 	resp  *http.Response
 	body  *body
 	err   error
-	again bool // it may pass, and is asked for once more
+	again bool // temporary failure; the next request is sent
 }
 
 // Unwrap implements [fetch.Wrapper].
@@ -92,7 +89,7 @@ func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// find returns the answer to a request that has been sent, or sends it.
+// find returns the cached answer to a request, or sends it.
 func (m *memo) find(req *http.Request) *answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +116,7 @@ func (m *memo) find(req *http.Request) *answer {
 	return a
 }
 
-// keyOf tells requests apart by what decides about the answer.
+// keyOf returns the cache key of a request.
 func keyOf(req *http.Request) string {
 	u := *req.URL
 	u.Fragment, u.RawFragment = "", ""
@@ -130,15 +127,15 @@ func keyOf(req *http.Request) string {
 	return strings.Join(parts, "\n")
 }
 
-// varies reports whether an answer is none to a request, because it depends on
-// what this one says otherwise (RFC 9111, section 4.1).
+// varies reports whether a cached response does not match a request because of its Vary field
+// (RFC 9111, section 4.1).
 func varies(a *answer, req *http.Request) bool {
 	if a.err != nil {
 		return false
 	}
 	for name := range strings.SplitSeq(strings.Join(a.resp.Header.Values("Vary"), ","), ",") {
 		switch name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); name {
-		case "", "Authorization", "Accept-Encoding", "User-Agent": // in the key, or alike in all requests
+		case "", "Authorization", "Accept-Encoding", "User-Agent": // part of the key, or equal in all requests
 			continue
 		}
 		if was := a.resp.Request.Header; !slices.Equal(was.Values(name), req.Header.Values(name)) {
@@ -148,13 +145,13 @@ func varies(a *answer, req *http.Request) bool {
 	return false
 }
 
-// send asks, on behalf of all who want the answer. again: for the second time.
+// send sends a request for all that wait for the answer. again marks the second attempt.
 func (m *memo) send(req *http.Request, a *answer, again bool) {
 	defer close(a.done)
 	if a.err = m.count(); a.err != nil {
 		return
 	}
-	// The one who asks first may lose interest before the others do.
+	// The first caller may cancel before the others do.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(m.ctx, cancel)
 	end := func() { stop(); cancel() }
@@ -162,7 +159,7 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	resp, err := m.next.RoundTrip(out)
 	switch {
 	case err != nil && again:
-		// Without its cause, for which it would be asked for again.
+		// Hide the cause, so that fetch.Do does not retry.
 		a.err = err
 		if errors.Is(err, millrace.ErrUnavailable) {
 			a.err = fmt.Errorf("%v: %w", err, millrace.ErrUnavailable) //nolint:errorlint // see above
@@ -181,19 +178,19 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 			m.mu.Lock()
 			m.bodies = append(m.bodies, a.body)
 			m.mu.Unlock()
-			return // the body ends it
+			return // the body calls end
 		}
 	}
 	end()
 }
 
-// broke reports whether a connection broke before the answer, for which
-// fetch.Do repeats a request as well.
+// broke reports whether a connection broke before the response. fetch.Do retries such requests
+// too.
 func broke(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// passing are the status codes that fetch.Do repeats a request for.
+// passing reports whether fetch.Do retries a status code.
 func passing(code int) bool {
 	switch code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -202,7 +199,7 @@ func passing(code int) bool {
 	return false
 }
 
-// count takes one request of the budget.
+// count takes one request from the budget.
 func (m *memo) count() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,7 +213,7 @@ func (m *memo) count() error {
 	return nil
 }
 
-// take takes bytes of the budget, and says when there are none left.
+// take takes bytes from the budget, and returns an error if it is exceeded.
 func (m *memo) take(n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,14 +223,14 @@ func (m *memo) take(n int64) error {
 	return nil
 }
 
-// spent returns what has been taken so far.
+// spent returns the used part of the budget.
 func (m *memo) spent() protocol.Cost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return protocol.Cost{Requests: int64(m.requests), Bytes: m.bytes}
 }
 
-// close ends all that is still open. The context has ended.
+// close ends all open bodies after the context has ended.
 func (m *memo) close() {
 	m.mu.Lock()
 	bodies := m.bodies
@@ -248,20 +245,20 @@ func (m *memo) close() {
 
 var errClosed = errors.New("the probe has ended")
 
-// body is the part of a body that somebody has read, and the rest on the wire.
+// body is a response body: the part already read, and the rest of the stream.
 type body struct {
 	memo *memo
-	most int64 // bytes that may be read
-	size int64 // as declared; -1: it is not
+	most int64 // limit in bytes
+	size int64 // Content-Length; -1 if unknown
 
 	mu   sync.Mutex
 	src  io.ReadCloser
 	end  func() // ends the request
 	read []byte
-	err  error // how it ended; nil: it has not
+	err  error // final error; nil while the body is open
 }
 
-// at reads from an offset, and from the connection what was not read before.
+// at reads from an offset, first from memory, then from the connection.
 func (b *body) at(p []byte, off int) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -286,7 +283,7 @@ func (b *body) at(p []byte, off int) (int, error) {
 	return n, err
 }
 
-// finish ends the body; it is locked.
+// finish ends the body. The caller holds the lock.
 func (b *body) finish(err error) {
 	if b.err != nil {
 		return
@@ -296,7 +293,7 @@ func (b *body) finish(err error) {
 	b.end()
 }
 
-// drain reads the rest, if it is short.
+// drain reads the rest if it is short.
 func (b *body) drain() {
 	defer b.memo.draining.Done()
 	var chunk [8 << 10]byte
@@ -312,7 +309,7 @@ func (b *body) drain() {
 	}
 }
 
-// reader reads a body for one of those who have asked.
+// reader reads a shared body for one caller.
 type reader struct {
 	body *body
 	ctx  context.Context
@@ -332,7 +329,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the rest of the body to others. A short one is read to its end.
+// Close leaves the body to other readers. It reads a short rest to its end.
 func (r *reader) Close() error {
 	if r.done {
 		return nil

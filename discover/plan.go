@@ -9,27 +9,25 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Model holds the parameters of the cost of a plan. The zero value works.
+// Model holds the parameters of the cost of a plan. The zero value is valid.
 type Model struct {
-	// Changed is the part of the pages that change from one refresh to the
-	// next, between 0 and 1; 0 = 0.01.
+	// Changed is the fraction of the pages that change between two refreshes, between 0 and 1.
+	// If zero, 0.01.
 	Changed float64
-	// Header is what the headers of a request and its answer have, in bytes; 0 =
-	// 600.
+	// Header is the size of the headers of a request and its response in bytes. If zero, 600.
 	Header int64
-	// Rounds is how many refreshes are expected to follow the first sync; 0 =
-	// 10. The more there are, the more the first way in may cost if it is
-	// cheap to come back by, and the more it pays to change the way.
+	// Rounds is the expected number of refreshes after the first sync. If zero, 10. More
+	// rounds favor ways with cheap refreshes.
 	Rounds int
-	// Sweep: a way that does not tell what is gone is read from the start every
-	// so many refreshes, unless another one tells; 0 = 7.
+	// Sweep is the number of refreshes after which a way that does not report deletions is
+	// read from the start, unless another way reports them. If zero, 7.
 	Sweep int
-	// TextOnly is the part of a page of HTML that every page is charged that comes
-	// as text without structure, between 0 and 1; 0 = 0.25.
+	// TextOnly is the charge for a page that comes as text without structure, as a fraction of
+	// a page of HTML, between 0 and 1. If zero, 0.25.
 	TextOnly float64
-	// Previous are the ways by which the site has been read before: to go on by one
-	// of them costs nothing to begin with, by any other one a first sync. None:
-	// the site is new, and the first sync is the one of the plan.
+	// Previous are the ways by which the site was read before. Continuing by one of them costs
+	// no first sync; any other way does. If empty, the site is new, and the first sync is part
+	// of the plan.
 	Previous []string
 }
 
@@ -46,8 +44,7 @@ func (m *Model) orDefault() Model {
 	return out
 }
 
-// part returns a number between 0 and 1, or a default in the place of what is
-// none.
+// part returns x if it is between 0 and 1, or else a default.
 func part(x, otherwise float64) float64 {
 	if x > 0 {
 		return min(1, x)
@@ -55,30 +52,30 @@ func part(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// A reader who uses a way alone loses the pages that it does not name.
+// Charges for pages that a way does not name and its reader therefore loses.
 const (
-	// lostCharge is what each of them is charged, in pages of HTML: no saving
-	// is worth a part of the site, unless it is a small one.
+	// lostCharge is the charge for a lost page, in pages of HTML. With it, a way may lose only
+	// a small part of the site.
 	lostCharge = 10
-	// Two protocols count alike but for what one of them does not carry, if both
-	// have counted; what a sitemap names are also lists of pages, which no
-	// protocol has.
+	// The fraction of the pages of another way that a way must name. Two protocols count
+	// almost the same pages if both counts are exact. A sitemap also names lists of pages,
+	// which no protocol has.
 	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
-// Plan is how to read a site: its first sync and its refreshes. The two are
-// chosen separately, and may use different ways.
+// Plan is how to read a site: its first sync and its refreshes. The two are chosen separately
+// and may use different ways.
 type Plan struct {
-	First   Route   `json:"first"`   // route of a first pull
-	Refresh Route   `json:"refresh"` // route of a later pull
-	Quotes  []Quote `json:"quotes"`  // cost of each way by itself, with the ways that are not allowed
+	First   Route   `json:"first"`   // route of the first sync
+	Refresh Route   `json:"refresh"` // route of a refresh
+	Quotes  []Quote `json:"quotes"`  // cost of each way alone, including ways that are not allowed
 }
 
-// Quote is the cost of one way, without the cost of what it lacks.
+// Quote is the cost of one way, without the charges for what it lacks.
 type Quote struct {
 	Protocol string        `json:"protocol"`
-	First    protocol.Cost `json:"first"`   // cost of a first pull
-	Refresh  protocol.Cost `json:"refresh"` // cost of a later pull, with an estimated number of changed pages
+	First    protocol.Cost `json:"first"`   // cost of a first sync
+	Refresh  protocol.Cost `json:"refresh"` // cost of a refresh, with an estimated number of changed pages
 }
 
 // Route is one way to read a site, with the ways that complement it.
@@ -91,7 +88,7 @@ type Route struct {
 	Why       string        `json:"why"`                 // why this route was chosen
 }
 
-// load is a cost that is expected, so that it may have parts of a request.
+// load is an expected cost, which may have fractions of a request.
 type load struct{ requests, bytes float64 }
 
 func loadOf(c protocol.Cost) load { return load{float64(c.Requests), float64(c.Bytes)} }
@@ -105,30 +102,30 @@ func (l load) cost() protocol.Cost {
 	return protocol.Cost{Requests: int64(min(math.Ceil(l.requests), most)), Bytes: int64(min(math.Ceil(l.bytes), most))}
 }
 
-// planner weighs the ways of one site.
+// planner compares the ways of one site.
 type planner struct {
 	Model
 	site  *SiteReport
-	page  load     // one page of HTML
-	open  []*quote // the ways that can be taken, in the order of the site
-	fills []string // see fill
-	fill  load     // what a page costs by the first of them
-	faint float64  // and is charged because it is thin
-	full  bool     // there is one
+	page  load     // cost of one page of HTML
+	open  []*quote // the open ways, in the order of the site
+	fills []string // ways to fetch a single page, best first
+	fill  load     // cost of a page by the first of fills
+	faint float64  // charge of that page for missing structure
+	full  bool     // fills is not empty
 }
 
-// quote is what one way takes.
+// quote is the cost of one way.
 type quote struct {
 	way           *Way
 	pages         float64
-	moves         float64 // how likely it is that anything changes between two refreshes
-	first, again  load    // what it takes, with what fills it
-	lacks, lacked float64 // what it is charged beside, of the first sync and of a refresh; in bytes
+	moves         float64 // probability of a change between two refreshes
+	first, again  load    // cost of first sync and refresh, with fills
+	lacks, lacked float64 // charges of first sync and refresh, in bytes
 	deletions     string
 }
 
-// Plan chooses the ways to read a site by what they cost; nil is the zero
-// Model. See the package for how.
+// Plan chooses the ways to read a site by their cost. If m is nil, it is the zero Model. The
+// package comment describes the rules.
 func (s *SiteReport) Plan(m *Model) *Plan {
 	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
 	plan := &Plan{Quotes: []Quote{}}
@@ -157,7 +154,7 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 	return plan
 }
 
-// alone works out what a way takes by itself.
+// alone returns the cost of a way by itself.
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
 	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
@@ -165,9 +162,8 @@ func (p *planner) alone(w *Way) *quote {
 	return q
 }
 
-// pages returns how many pages a way is taken to have: those that it names, or
-// if that is not known those that the others name, or as many as it is asked
-// for in a first sync.
+// pages returns the number of pages of a way: the pages that it names, or else the most that
+// another way names, or else the requests of its first sync.
 func (s *SiteReport) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
@@ -181,8 +177,8 @@ func (s *SiteReport) pages(w *Way) float64 {
 	return float64(max(n, 1))
 }
 
-// lost returns how many pages of the site a way is not going to bring, beyond
-// those that its protocol may well leave out.
+// lost returns how many pages of the site a way misses, beyond those that its protocol may
+// leave out.
 func (p *planner) lost(q *quote) float64 {
 	if q.way.Offer.Pages < 0 {
 		return 0
@@ -203,11 +199,10 @@ func (p *planner) lost(q *quote) float64 {
 	return lost
 }
 
-// brings reports whether pages come with what they say.
+// brings reports whether pages come with their content.
 func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 
-// textOnly returns what the pages of a way are charged because they have lost their
-// structure, in bytes a page.
+// textOnly returns the charge for pages without structure, in bytes per page.
 func (p *planner) textOnly(o *protocol.Offer) float64 {
 	if o.Detail == millrace.DetailText {
 		return p.TextOnly * p.bytes(p.page)
@@ -215,7 +210,7 @@ func (p *planner) textOnly(o *protocol.Offer) float64 {
 	return 0
 }
 
-// findFills finds the ways that give a page by itself, the best first.
+// findFills finds the ways to fetch a single page, best first.
 func (p *planner) findFills() {
 	type fill struct {
 		name     string
@@ -243,12 +238,11 @@ func (p *planner) findFills() {
 
 func (p *planner) bytes(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
 
-// quote adds to what a way takes by itself what it takes to fill it, and what
-// it lacks.
+// quote adds the cost of filling a way and the charges for what it lacks.
 func (p *planner) quote(q *quote) {
 	o := q.way.Offer
 	changed := p.Changed * q.pages
-	noContent := 0.0 // part of the pages that come without content
+	noContent := 0.0 // fraction of the pages without content
 	switch {
 	case !brings(o):
 		noContent = 1
@@ -271,9 +265,8 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions finds how a reader of a way learns of deletions. Serving a deleted
-// page is worse than a few bytes: a way that reports deletions for less than a
-// full sync is asked each time.
+// deletions finds how a reader of a way learns of deletions. Serving a deleted page is worse
+// than a few bytes: each refresh asks a way that reports deletions for less than a full sync.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
 	least := p.bytes(first)
@@ -289,16 +282,15 @@ func (p *planner) deletions(q *quote) {
 	q.again = q.again.add(more, 1)
 }
 
-// gone is what it takes to be told by a way that tells of deletions alone.
+// gone returns the cost of a refresh that only reads deletions.
 func (p *planner) gone(q *quote) load {
 	o := q.way.Offer
 	l := loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves)
 	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
-// enter returns what it takes to go on by a way after another one. What has
-// been read before decides, and on a site that is new the way of the first
-// sync.
+// enter returns the cost of switching to a way from another one. It is zero for the ways of
+// Model.Previous or, on a new site, for the way of the first sync.
 func (p *planner) enter(q, after *quote) load {
 	known := q == after
 	if len(p.Previous) > 0 {
@@ -310,9 +302,8 @@ func (p *planner) enter(q, after *quote) load {
 	return q.first
 }
 
-// best chooses the way of the first sync, and that of a refresh, so that both
-// and the rounds that are expected cost least together. Of a site that has been
-// read before the refresh counts alone.
+// best chooses the ways of the first sync and of a refresh with the lowest total cost over the
+// expected rounds. For a site that was read before, only the refresh counts.
 func (p *planner) best() (first, again *quote) {
 	first, again = p.open[0], p.open[0]
 	previous := p.Previous
@@ -338,8 +329,7 @@ func (p *planner) againBytes(q, after *quote) float64 {
 	return p.bytes(q.again) + q.lacked + p.bytes(p.enter(q, after))/float64(p.Rounds)
 }
 
-// route describes one choice; after is the way of the first sync, nil for that
-// one itself.
+// route describes one choice. after is the way of the first sync; it is nil if q is that way.
 func (p *planner) route(q, after *quote) Route {
 	bytes := func(q *quote) float64 {
 		if after == nil {

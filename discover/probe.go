@@ -23,11 +23,11 @@ import (
 // prober is one probe of a site.
 type prober struct {
 	Options
-	client *http.Client // asks nothing twice
+	client *http.Client // sends no request twice
 	memo   *memo
 	root   *url.URL
 	robots *fetch.Robots
-	home   *document // what is at the root; nil: homeErr says why there is nothing
+	home   *document // document of the root; nil if homeErr is set
 	site   *SiteReport
 
 	homeErr error
@@ -36,14 +36,14 @@ type prober struct {
 	terms []protocol.Terms
 }
 
-// Probe finds out what ways there are into the site that a URL is of, in few and
-// small requests: robots.txt, the root, what each protocol asks for, the documents
-// about the use of the content, a sitemap and up to three pages. client nil =
-// the guarded default; nil options are the zero value.
+// Probe finds the ways to read the site of a URL, with few small requests: robots.txt, the
+// root, the documents of each protocol, the documents about the use of the content, a sitemap
+// and up to three pages. If client is nil, it is the guarded default. Nil options mean the
+// zero value.
 //
-// A way that something is wrong with is in the result, with the reason. The
-// error is about the whole site: an address that is none, or is refused, a
-// network or a server that does not answer, a robots.txt that is out of reach.
+// The result includes failed ways, with the reason. The error concerns the whole site: an
+// invalid or refused URL, a network or server that does not respond, or a robots.txt that
+// cannot be fetched.
 func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*SiteReport, error) {
 	l := &prober{}
 	if o != nil {
@@ -158,10 +158,10 @@ func (l *prober) all(outer context.Context) error {
 	return nil
 }
 
-// errLate is the cause of a probe that ends early because its time is over.
+// errLate is the cause of a probe that ends at its timeout.
 var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
-// ended returns the cause for which a context has ended, else the error.
+// ended returns the cause of a context that has ended, or else the error.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -169,7 +169,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// obey refuses what robots.txt disallows on the site, to whatever client.
+// obey returns an error for URLs that the site's robots.txt disallows, for any client.
 func (l *prober) obey(req *http.Request) error {
 	u := req.URL
 	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
@@ -182,13 +182,13 @@ func (l *prober) obey(req *http.Request) error {
 	return &fetch.RobotsError{URL: u.Redacted(), Robots: l.site.URL + "robots.txt", Line: line, Rule: rule}
 }
 
-// disallows reports whether robots.txt keeps a crawl from a page of the site.
+// disallows reports whether robots.txt disallows crawling a page of the site.
 func (l *prober) disallows(page string) bool {
 	u, err := url.Parse(page)
 	return err == nil && l.memo.obey != nil && !l.robots.Allowed(u.RequestURI())
 }
 
-// readRobots takes in what robots.txt says.
+// readRobots records the rules of robots.txt.
 func (l *prober) readRobots() {
 	r := &l.site.Robots
 	r.Delay = l.robots.CrawlDelay()
@@ -218,20 +218,20 @@ func (l *prober) license(ref, from string) {
 	l.site.Licenses = append(l.site.Licenses, License{u, from})
 }
 
-// readHome fetches the root. It fails if the site does not answer.
+// readHome fetches the root. It fails if the site does not respond.
 func (l *prober) readHome(ctx context.Context) error {
 	l.home, l.homeErr = l.get(ctx, l.root.String())
 	if l.homeErr != nil && ctx.Err() != nil {
 		l.homeErr = context.Cause(ctx)
 		if errors.Is(l.homeErr, errLate) {
-			return nil // it is there, and slow
+			return nil // the site exists, but is slow
 		}
 	}
 	switch status, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
 	case l.homeErr == nil:
 	case answered:
 		l.moved(status.URL)
-		return nil // the protocols may know other doors
+		return nil // protocols may use other URLs
 	case errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
 		return nil
 	default:
@@ -253,7 +253,7 @@ func (l *prober) readHome(ctx context.Context) error {
 	return nil
 }
 
-// moved notes where the root is.
+// moved records a redirect of the root.
 func (l *prober) moved(to string) {
 	if canon.Origin(to) != canon.Origin(l.site.URL) {
 		l.site.Moved = to
@@ -285,12 +285,12 @@ func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	return ways
 }
 
-// way makes a way of what a protocol has found, nil if it has found nothing.
+// way returns the way for the result of a protocol's probe, or nil if it found nothing.
 func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protocol.Offer, err error) *Way {
 	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
-		if offer.Deletes && offer.Named > 0 { // not by files, which list all pages
+		if offer.Deletes && offer.Named > 0 { // files list all pages instead
 			_, w.Deletions = proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
 		}
 		return w
@@ -307,7 +307,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	return w
 }
 
-// reason returns an error as a line, without the name of a protocol in front.
+// reason returns an error as one line, without the protocol's name as a prefix.
 func reason(err error, name string) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), name+": ")
 }
@@ -332,8 +332,8 @@ func (l *prober) readerOptions() *protocol.ReaderOptions {
 	return &o
 }
 
-// readTerms asks for the documents about the use of the content. The error is
-// that of the first one that cannot be read.
+// readTerms fetches the documents about the use of the content. It returns the error of the
+// first one that cannot be read.
 func (l *prober) readTerms(ctx context.Context) (first error) {
 	for _, proto := range l.Protocols {
 		src, ok := proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// What a look costs that goes everywhere, roughly: requests, a few samples, and
-// the beginnings of lists, which are no longer for more than so many pages.
+// Approximate cost of a full probe: requests, a few samples, and the beginnings of lists of at
+// most probeListPages pages.
 const (
 	probeRequests  = 25
 	probeBytes     = 50_000
@@ -16,17 +16,16 @@ const (
 	probeListPages = 1200
 )
 
-// A look for who tells what is gone alone.
+// Cost of a probe for protocols that report deletions.
 const (
 	askRequests = 8
 	askBytes    = 15_000
 )
 
-// probeQuick looks at the protocols whose pages come many in a file, each of which takes
-// a request or two, and reports whether the site needs no further look. If so
-// the site has the way that was found, and the plain web as far as the sitemaps
-// tell of it, so that a way that leaves most pages out is not taken for one that
-// has all.
+// probeQuick probes the protocols that have files of many pages, with one or two requests
+// each. It reports whether no further probe is needed. The site then has the way found, and
+// the plain web as estimated from the sitemaps, so that a way that lacks most pages does not
+// count as complete.
 func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
 		return l.Previous.Quick && l.confirmQuick(ctx)
@@ -69,7 +68,7 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 	return false
 }
 
-// confirmQuick reports whether all that an earlier look has found still stands.
+// confirmQuick reports whether all ways of the previous probe still exist.
 func (l *prober) confirmQuick(ctx context.Context) bool {
 	site := *l.site
 	site.Ways, site.Page, site.Quick = nil, l.Previous.Page, true
@@ -88,7 +87,7 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 	return true
 }
 
-// deletionWays returns the other protocols that tell what is gone.
+// deletionWays returns the other protocols that report deletions.
 func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	for _, proto := range l.Protocols {
 		if proto.Name == not || proto.Probe == nil || !readsDeletions(proto, l.site.URL) {
@@ -102,13 +101,13 @@ func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	return ways
 }
 
-// readsDeletions reports whether a protocol's reader can be asked what is gone alone.
+// readsDeletions reports whether a protocol's reader is a [protocol.DeletionReader].
 func readsDeletions(proto protocol.Protocol, site string) bool {
 	_, ok := proto.NewReader(nil, site, nil).(protocol.DeletionReader)
 	return ok
 }
 
-// complete reports whether a way has everything of all pages that it names.
+// complete reports whether a way has all fields of all pages that it names.
 func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
@@ -120,9 +119,9 @@ func (w *Way) silent() bool {
 	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
-// Short returns the site as a quick look would have left it, with the ways that
-// it chooses from, or nil if a quick look would have looked everywhere. protocols
-// are the protocols of the look.
+// Short returns the site as a quick probe would have left it, with the ways that it chooses
+// from. It returns nil if a quick probe would have been a full one. protocols are the
+// protocols of the probe.
 func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	web := s.Way(Web)
 	if web == nil || web.Offer == nil {
@@ -152,10 +151,9 @@ var model = (*Model)(nil).orDefault()
 
 func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
-// enough reports whether probing for other ways than the first would not pay. The
-// first way names the pages of the sitemaps. It brings them for less than a probe,
-// or for less than any way that fetches each page. And the overhead of its
-// refreshes costs less than a probe.
+// enough reports whether probing for other ways than the first would not pay. The first way
+// names the pages of the sitemaps. It costs less than a probe, or less than any way that
+// fetches each page. And the overhead of its refreshes costs less than a probe.
 func (s *SiteReport) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

@@ -14,8 +14,8 @@ const Web = "crawl"
 
 // Options configures [Probe]. The zero value probes the plain web only.
 type Options struct {
-	Protocols []protocol.Protocol     // to probe, in the order of the results
-	Reader    *protocol.ReaderOptions // for the protocols; nil = the zero value
+	Protocols []protocol.Protocol     // protocols to probe, in the order of the results
+	Reader    *protocol.ReaderOptions // options of the protocols' readers; if nil, the zero value
 	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
 	Purpose millrace.Purpose
 	// IgnorePolicy treats a way as allowed even if the site's policy documents
@@ -26,41 +26,41 @@ type Options struct {
 	// checks each of its ways by one HEAD request and keeps their figures.
 	Previous *SiteReport
 
-	MaxRequests int   // the most requests, without robots.txt; 0 = 60
-	MaxBytes    int64 // the most bytes of bodies, as sent; 0 = 16 MiB
-	// Timeout ends the probe with the results so far. If zero, one minute and 30
-	// times the crawl delay of robots.txt.
+	MaxRequests int   // request limit, without robots.txt; 0 means 60
+	MaxBytes    int64 // limit of body bytes, coded; 0 means 16 MiB
+	// Timeout ends the probe with the results so far. If zero, one minute plus 30 times the
+	// crawl delay of robots.txt.
 	Timeout time.Duration
 
 	// Quick ends the probe at the first way that brings every page, if further
 	// probing would probably cost more than other ways could save. Then SiteReport.Quick
 	// is set.
 	Quick bool
-	// PolicyKnown says that the caller has read the policy documents and obeys
-	// them. They are fetched only by protocols that need theirs.
+	// PolicyKnown reports that the caller has read the policy documents and obeys them. They
+	// are fetched only by protocols that need theirs.
 	PolicyKnown bool
 
 	// Progress is called at each request with the number of requests so far; it
 	// may be nil. Any goroutine may call it.
 	Progress func(requests int)
-	Logger   *slog.Logger     // nil = discard
-	Now      func() time.Time // nil = time.Now
+	Logger   *slog.Logger     // if nil, nothing is logged
+	Now      func() time.Time // if nil, time.Now
 }
 
 // SiteReport is the result of a probe. It is plain data and encodes as JSON; a decoded
 // SiteReport has the same plans.
 type SiteReport struct {
-	URL  string    `json:"url"`  // of the root
-	Time time.Time `json:"time"` // of the probe
+	URL  string    `json:"url"`  // URL of the root
+	Time time.Time `json:"time"` // time of the probe
 	// Measured is the time of the oldest figures. It is before Time if figures of an
 	// earlier probe are kept.
 	Measured time.Time `json:"measured"`
 	// Moved is the URL that the root redirects to on another origin, which is
 	// another site.
 	Moved string `json:"moved,omitempty"`
-	// Quick reports that the probe ended early ([Options].Quick). Protocols that it
-	// did not reach are neither in Ways nor in Absent. It did not fetch the root, and
-	// estimates the plain web by the sitemaps only.
+	// Quick reports that the probe ended early ([Options].Quick). Protocols that it did not
+	// reach are neither in Ways nor in Absent. It did not fetch the root, and estimates the
+	// plain web from the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
 	// Ways are the ways of the site, including those with an error. The last one is
 	// always the plain web.
@@ -72,7 +72,7 @@ type SiteReport struct {
 
 	Robots   Robots           `json:"robots"`
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
-	Licenses []License        `json:"licenses,omitempty"` // named by the root or robots.txt
+	Licenses []License        `json:"licenses,omitempty"` // licenses that the root or robots.txt names
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
 
 	// Seen holds further observations. It is not part of the JSON.
@@ -81,7 +81,7 @@ type SiteReport struct {
 
 // Seen holds observations of a probe for people.
 type Seen struct {
-	Server    string   // Server header field of the root
+	Server    string   // Server field of the root
 	Generator string   // generator in the HTML of the root
 	Links     []string // URLs of the same origin that the root links to, at most 2,000
 	Listed    []string // some URLs of its sitemaps, evenly spread
@@ -90,15 +90,15 @@ type Seen struct {
 // Way is one way to read a site.
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
-	Label    string `json:"label,omitempty"` // of the protocol for people; "" = Protocol
+	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
 	// Offer is nil if the way brings no page. Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
 	// Deletions reports whether the protocol's reader is a
 	// [protocol.DeletionReader].
 	Deletions bool   `json:"deletions,omitempty"`
-	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose
-	Reason    string `json:"reason,omitempty"` // why not, or what is wrong
-	Code      string `json:"code,omitempty"`   // of the reason, as millrace.ErrorCode has it
+	Allowed   bool   `json:"allowed"`          // robots.txt and the policies allow the purpose
+	Reason    string `json:"reason,omitempty"` // why the way is not allowed, or the error
+	Code      string `json:"code,omitempty"`   // error code of the reason
 	// Later reports whether the way was unavailable; a later probe may find it.
 	Later bool `json:"later,omitempty"`
 }
@@ -114,11 +114,11 @@ func (s *SiteReport) label(name string) string {
 // Open reports whether the way can be used.
 func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
-// Robots is what the robots.txt of a site says to the client.
+// Robots holds the rules of a site's robots.txt for the client.
 type Robots struct {
-	Closed string        `json:"closed,omitempty"`      // the record that disallows the root; "" = none does
-	Delay  time.Duration `json:"crawl_delay,omitempty"` // that it asks for
-	Said   []Said        `json:"said,omitempty"`        // records about the use of the content, as they stand
+	Closed string        `json:"closed,omitempty"`      // the record that disallows the root; may be empty
+	Delay  time.Duration `json:"crawl_delay,omitempty"` // Crawl-delay
+	Said   []Said        `json:"said,omitempty"`        // records about the use of the content, verbatim
 }
 
 // Said is one record of robots.txt, such as "Content-Signal: ai-train=no".
@@ -128,7 +128,7 @@ type Said struct {
 	Line  int    `json:"line"`  // number of the line
 }
 
-// License is a document with the licence terms of the content.
+// License is a document with the license terms of the content.
 type License struct {
 	URL  string `json:"url"`
 	From string `json:"from"` // where it is named: "Link", "HTML" or "robots.txt"

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	maxPage    = 2 << 20 // the most bytes of a page that is fetched, without coding
-	usualBytes = 20_000  // of a page of HTML, if none was seen
+	maxPage    = 2 << 20 // largest decoded page that is fetched
+	usualBytes = 20_000  // size of a page of HTML if none was fetched
 )
 
-// document is a document as it came.
+// document is a fetched document.
 type document struct {
-	url    *url.URL // of the answer
+	url    *url.URL // URL after redirects
 	header http.Header
 	html   bool
-	body   []byte // without coding
-	size   int64  // as it was sent
+	body   []byte // decoded
+	size   int64  // coded bytes
 }
 
 func (d *document) head() weblink.Head { return weblink.HTML(bytes.NewReader(d.body), d.url) }
 
-// counting counts what is read of a body.
+// counting counts the bytes read of a body.
 type counting struct {
 	io.ReadCloser
 	n int64
@@ -44,7 +44,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends a request and returns the answer, which is a success.
+// ask sends a request and returns a 2xx response.
 func (l *prober) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *prober) ask(ctx context.Context, u, accept string) (*http.Response, *co
 	return resp, count, nil
 }
 
-// get gets a page.
+// get fetches a page.
 func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	resp, count, err := l.ask(ctx, u, "text/html, */*;q=0.1")
 	if err != nil {
@@ -81,8 +81,8 @@ func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// probeWeb returns the way of the pages and their links. protocols are the other
-// ways, which may know how many pages there are.
+// probeWeb returns the way of the pages and their links. protocols are the other ways, which
+// may report the number of pages.
 func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
@@ -106,7 +106,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		return *was
 	}
 	if l.Quick && !slices.ContainsFunc(protocols, func(r *Way) bool { return r != nil && r.Open() }) {
-		// With only one way there is nothing to compare.
+		// A single way needs no comparison.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
 			Basis: "nothing, since there is no other way", First: l.site.Page, Still: l.site.Page, Moved: l.site.Page,
@@ -131,11 +131,11 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	return w
 }
 
-// webOffer estimates what some pages cost as HTML: how many bytes one has, and
-// what part of them has validators.
+// webOffer estimates the cost of pages as HTML. page is the size of one in bytes, and valid
+// the fraction with validators.
 func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
-	again := int64(float64(n*page) * (1 - valid)) // pages that have no validators come whole
+	again := int64(float64(n*page) * (1 - valid)) // pages without validators are fetched whole
 	return &protocol.Offer{
 		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
 		Deletes: true, Basis: s.basis,

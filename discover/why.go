@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// why explains a choice in a sentence. rest are the other ways that are open,
-// in the order of their weights.
+// why explains a choice in a sentence. rest are the other open ways in the order of their
+// costs.
 func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64) string {
 	o := q.way.Offer
 	var b strings.Builder
@@ -70,7 +70,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	return b.String()
 }
 
-// closed says why no way is open, each reason once.
+// closed returns the reasons why no way is open, each once.
 func (s *SiteReport) closed() string {
 	var reasons []string
 	ways := map[string][]string{}
@@ -95,7 +95,7 @@ func (s *SiteReport) closed() string {
 	return "no way is open: " + strings.Join(reasons, "; ")
 }
 
-// carriesText says in a few words how rich what a way brings is.
+// carriesText describes the detail of a way's pages in a few words.
 func carriesText(d millrace.Detail) string {
 	switch d {
 	case millrace.DetailBlocks:

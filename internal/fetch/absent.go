@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// Absent reports whether an error of a request says that a document which a
-// site may have, and which would bind its readers, is not there for this one, in
-// the sense that RFC 9309, section 2.3.1.3, has for robots.txt: the answer is
-// 4xx other than 429, robots.txt keeps readers away from it, or a redirect leads
-// nowhere. What is out of reach for now, or refused by this side, is not absent.
+// Absent reports whether a request error means that an optional document, one that would bind
+// its readers, is unavailable in the sense of RFC 9309, section 2.3.1.3. That is a 4xx
+// response other than 429, a URL that robots.txt disallows, or a redirect that leads nowhere.
+// A document is not absent if it cannot be fetched for now, or if this client refuses to fetch
+// it.
 func Absent(err error) bool {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Code >= 400 && status.Code < 500 && status.Code != http.StatusTooManyRequests

@@ -6,22 +6,21 @@ import (
 	"net/http"
 )
 
-// Beginning is how the body of a response begins.
+// Beginning is the first part of a response body.
 type Beginning struct {
-	Content []byte // decoded
-	Read    int64  // bytes of the body that Content is of, as they were sent
-	// Size is how many bytes the whole body has as it is sent, at most 16 GiB; -1
-	// if that is not known: it goes on, and the server does not say how far.
+	Content []byte // decoded bytes
+	Read    int64  // coded bytes that Content was decoded from
+	// Size is the size of the whole coded body in bytes, at most 16 GiB. It is -1 if unknown:
+	// the body is longer than what was read and the server sends no length.
 	Size     int64
-	Complete bool // Content is all of it, verified as [Decode] does
+	Complete bool // Content is the whole body, verified as by [Decode]
 }
 
-// contentPerByte bounds the content of a beginning, in times of its coded bytes.
+// contentPerByte limits the decoded bytes per coded byte of a beginning.
 const contentPerByte = 32
 
-// ReadBeginning reads and decodes at most n bytes of the body of resp, as they
-// are sent, and closes it. Unless it is whole, nothing is verified, and the
-// content may end anywhere.
+// ReadBeginning reads at most n coded bytes of the body of resp, decodes them and closes the
+// body. Unless the result is Complete, nothing is verified, and Content may end anywhere.
 func ReadBeginning(resp *http.Response, n int64) (*Beginning, error) {
 	c, err := decode(resp, 0)
 	if err != nil {
@@ -46,7 +45,7 @@ func ReadBeginning(resp *http.Response, n int64) (*Beginning, error) {
 
 var errCut = errors.New("no more is read")
 
-// cutter ends a body after so many bytes of it.
+// cutter ends a body after a number of bytes.
 type cutter struct {
 	src  *source
 	r    io.Reader

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	ratioFloor = 1 << 20 // decoded bytes that no ratio limits
+	ratioFloor = 1 << 20 // decoded bytes that MaxRatio does not limit
 	maxCodings = 2       // more are an attack or a mistake
-	firstAlloc = 1 << 20 // most that a Content-Length alone may allocate
+	firstAlloc = 1 << 20 // most bytes allocated for a Content-Length before data arrives
 )
 
 type limits struct{ body, ratio int64 }
@@ -26,9 +26,9 @@ func (l limits) orDefault() limits {
 	return limits{body: cmp.Or(l.body, 100<<20), ratio: cmp.Or(l.ratio, 100)}
 }
 
-// ReadBody reads, verifies and decodes the body of resp as [Decode] does, at
-// most limit bytes, and closes it. A limit of 0 is the client's MaxBody; a
-// greater one does not raise it.
+// ReadBody reads at most limit bytes of the body of resp, verifies and decodes them as
+// [Decode] does, and closes the body. If limit is zero, the client's MaxBody applies; a
+// greater limit does not raise it.
 func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 	r, err := decode(resp, limit)
 	if err != nil {
@@ -43,20 +43,19 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Decode gives the content of resp: its body without its codings (gzip, br,
-// zstd). What it gives before io.EOF is not verified yet: only io.EOF says
-// that the body was whole, within the limits of the client that fetched it
-// (the defaults, or those of a [Download], for a response from elsewhere), and
-// as its Content-Digest says, which is over the coded bytes, or over the content
-// as some proxies leave it.
+// Decode returns the body of resp without its content codings (gzip, br, zstd). Data returned
+// before io.EOF is not verified yet. io.EOF means that the body is complete, within the
+// limits, and matches its Content-Digest. The limits are those of the client or the [Download]
+// that fetched it, or the defaults for other responses. The digest covers the coded bytes, or
+// the decoded ones as some proxies leave it.
 //
-// The first bytes have the last word about a coding: a body that claims any
-// coding but is plain text is taken as it is, as from a proxy that decodes
-// and forgets to say so; one that claims none is never decoded. A range of a
-// coded body (206) cannot be decoded.
+// The first bytes of the body override its Content-Encoding. A body that declares a coding but
+// is plain text is returned unchanged, because some proxies decode without changing the
+// header. A body that declares no coding is never decoded. A range of a coded body (206)
+// cannot be decoded.
 //
-// Closing the result closes the body; so does an error. Errors are
-// [*BodyError], or those of the context or of another transport as they are.
+// Closing the result closes the body; so does an error. Errors are [*BodyError], or those of
+// the context or of another transport unchanged.
 func Decode(resp *http.Response) (io.ReadCloser, error) { return decode(resp, 0) }
 
 func decode(resp *http.Response, limit int64) (_ *content, err error) {
@@ -103,7 +102,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 			return nil, c.explain(err)
 		}
 		if r == nil {
-			continue // plain after all
+			continue // plain text despite the header
 		}
 		c.stops = append(c.stops, stop)
 		c.top = bufio.NewReader(&meter{r: r, url: c.url, limits: lim, src: c.src})
@@ -117,7 +116,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	return c, nil
 }
 
-// contentCodings lists the codings in the order in which they come off.
+// contentCodings returns the codings in the order in which to decode them.
 func contentCodings(resp *http.Response) ([]string, error) {
 	if !hasBody(resp) {
 		return nil, nil
@@ -140,7 +139,7 @@ func contentCodings(resp *http.Response) ([]string, error) {
 	return codings, nil
 }
 
-// hasBody is false where the header describes a body that does not come.
+// hasBody reports whether resp can have a body, whatever its header declares.
 func hasBody(resp *http.Response) bool {
 	head := resp.Request != nil && resp.Request.Method == http.MethodHead
 	return !head && resp.StatusCode != http.StatusNotModified && resp.StatusCode != http.StatusNoContent
@@ -148,13 +147,13 @@ func hasBody(resp *http.Response) bool {
 
 // content is a decoded body.
 type content struct {
-	out   meter // what Read reads
+	out   meter // the last stage, which Read reads
 	body  io.ReadCloser
 	src   *source
 	top   *bufio.Reader
 	stops []func()
 	url   string
-	// decoded says that the transport has taken a coding off already.
+	// decoded reports whether the transport has already decoded the body.
 	decoded bool
 	err     error
 }
@@ -183,8 +182,8 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Received returns how many bytes of a body of [Decode] have come over the wire
-// so far, before decoding; 0 if unknown.
+// Received returns the number of coded bytes received so far for a body of [Decode]. It
+// returns 0 if unknown.
 func Received(body io.Reader) int64 {
 	if c, ok := body.(*content); ok && !c.decoded {
 		return c.src.n
@@ -192,7 +191,7 @@ func Received(body io.Reader) int64 {
 	return 0
 }
 
-// Close closes the body. The content cannot be read any more.
+// Close closes the body. Reading the content afterwards fails.
 func (c *content) Close() error {
 	for _, stop := range slices.Backward(c.stops) {
 		stop()
@@ -202,8 +201,8 @@ func (c *content) Close() error {
 	return c.body.Close()
 }
 
-// explain makes a *BodyError of what went wrong in reading. A decoder may
-// hide why its input ended, so the source is asked first.
+// explain returns a *BodyError for a read error. It checks the source first, because a decoder
+// may hide why its input ended.
 func (c *content) explain(err error) error {
 	if c.src.err != nil && !ended(c.src.err) {
 		return c.src.err
@@ -224,21 +223,20 @@ func (c *content) invalid(code, reason string, err error) error {
 	return &BodyError{URL: c.url, Code: code, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
 }
 
-// ended is true for the proper end of a stream alone. A wrapped io.EOF is a
-// connection that broke.
+// ended reports whether err is io.EOF itself. A wrapped io.EOF is a connection that broke.
 func ended(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }
 
-// source reads the coded bytes, counts and hashes them, and gives io.EOF only
-// when there are as many as the header promised.
+// source reads, counts and hashes the coded bytes. It returns io.EOF only after as many bytes
+// as the header declares.
 type source struct {
 	r       io.Reader
 	url     string
-	want    int64 // Content-Length; -1: not known
+	want    int64 // Content-Length; -1 if unknown
 	n       int64
 	digests []digest
-	broken  func() // called if a digest does not match; nil if none
+	broken  func() // called if a digest does not match; may be nil
 	err     error
 }
 
@@ -258,8 +256,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify returns io.EOF if the body, which was read to its end, has the digests
-// that the header promised.
+// verify returns io.EOF if the body, read to its end, matches the digests in the header.
 func (s *source) verify() error {
 	for _, d := range s.digests {
 		if !d.ok() {
@@ -272,13 +269,13 @@ func (s *source) verify() error {
 	return io.EOF
 }
 
-// meter holds one stage of decoding to the limits. Every stage has its own: a
-// stack of codings can expand in the middle to nothing at its end.
+// meter applies the limits to one stage of decoding. Each stage has its own meter: stacked
+// codings can expand in the middle and end in nothing.
 type meter struct {
 	r      io.Reader
 	url    string
 	limits limits
-	src    *source // nil: no ratio
+	src    *source // nil if no ratio applies
 	n      int64
 }
 

@@ -12,16 +12,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// sniffSize is how much of a body decides whether it is what it claims. It
-// fits in the default buffer of a bufio.Reader.
+// sniffSize is the number of leading bytes that decide whether a body has the coding it
+// declares. It fits in the default buffer of a bufio.Reader.
 const sniffSize = 512
 
-// zstdWindow is the most that the zstd coding may ask for (RFC 9659).
+// zstdWindow is the largest window that the zstd coding may use (RFC 9659).
 const zstdWindow = 8 << 20
 
-// An opener starts to decode r. It returns a nil reader when r is plain, and a
-// codingError when r is neither plain nor in the coding. stop frees what the
-// reader holds.
+// An opener starts to decode r. It returns a nil reader if r is plain, and a codingError if r
+// is neither plain nor in the coding. stop frees the decoder's resources.
 type opener = func(r *bufio.Reader) (_ io.Reader, stop func(), err error)
 
 var decoders = map[string]opener{
@@ -30,12 +29,13 @@ var decoders = map[string]opener{
 	"zstd": openZstd,
 }
 
-// codingError is what is wrong with the coding that a body claims.
+// codingError describes a body that does not have the coding it declares.
 type codingError string
 
 func (e codingError) Error() string { return string(e) }
 
-// openUnknown serves servers that put a charset or the like in the field.
+// openUnknown accepts plain bodies of servers that put a charset or another unknown value in
+// Content-Encoding.
 func openUnknown(coding string) opener {
 	return func(r *bufio.Reader) (io.Reader, func(), error) {
 		_, err := confirm(r, coding, func([]byte) bool { return false })
@@ -74,14 +74,14 @@ func openZstd(r *bufio.Reader) (io.Reader, func(), error) {
 	return z, z.Close, nil
 }
 
-// openBrotli has no magic bytes to go by. What looks like text is brotli only
-// if a decoder gets through its beginning.
+// openBrotli starts to decode brotli, which has no magic bytes. A body that looks like text is
+// brotli only if its beginning can be decoded.
 func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 	ok, err := confirm(r, "br", func(b []byte) bool {
 		if len(b) == 0 || !plain(b) {
 			return len(b) > 0
 		}
-		// Few bytes may stand for very many: some are enough.
+		// A few bytes may decode to very many; some are enough.
 		_, err := io.CopyN(io.Discard, brotli.NewReader(bytes.NewReader(b)), 64<<10)
 		return err == nil || ended(err) || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
 	})
@@ -91,8 +91,8 @@ func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 	return brotli.NewReader(r), func() {}, nil
 }
 
-// confirm tells whether the beginning of r is in a coding. If not, it is an
-// error unless r is empty or plain.
+// confirm reports whether r begins with the coding. If not, it returns an error unless r is
+// empty or plain.
 func confirm(r *bufio.Reader, coding string, is func([]byte) bool) (bool, error) {
 	b, err := r.Peek(sniffSize)
 	if err != nil && err != io.EOF {
@@ -107,8 +107,8 @@ func confirm(r *bufio.Reader, coding string, is func([]byte) bool) (bool, error)
 	return false, codingError("claims to be " + coding + " but is not")
 }
 
-// plain is true for text in any encoding that extends ASCII: no control
-// characters besides white space.
+// plain reports whether b is text in an encoding that extends ASCII: it has no control
+// characters except white space.
 func plain(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(c rune) bool {
 		return c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' || c == 0x7f

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// digest is one member of Content-Digest with the hash of what was read.
+// digest is one member of Content-Digest and the hash of the bytes read.
 type digest struct {
 	name string
 	want []byte
 	hash hash.Hash // of the coded bytes
-	// content is the hash of the decoded bytes, the same as hash if there is no
-	// coding: a proxy that compresses a body often leaves the field as it was.
+	// content is the hash of the decoded bytes, and equals hash if there is no coding. A proxy
+	// that compresses a body often leaves Content-Digest unchanged.
 	content hash.Hash
 }
 
@@ -26,9 +26,9 @@ func (d digest) ok() bool {
 	return bytes.Equal(d.hash.Sum(nil), d.want) || bytes.Equal(d.content.Sum(nil), d.want)
 }
 
-// digests reads Content-Digest (RFC 9530, section 2), a dictionary of byte
-// sequences. Other algorithms than sha-256 and sha-512 are passed over. A
-// field that does not parse counts as absent, as RFC 9651, section 4.2, asks.
+// digests parses Content-Digest (RFC 9530, section 2), a dictionary of byte sequences. It
+// ignores algorithms other than sha-256 and sha-512. It treats a field that does not parse as
+// absent (RFC 9651, section 4.2).
 func digests(h http.Header) []digest {
 	found := make(map[string]digest)
 	for member := range strings.SplitSeq(strings.Join(h.Values("Content-Digest"), ","), ",") {
@@ -42,18 +42,18 @@ func digests(h http.Header) []digest {
 		default:
 			continue
 		}
-		value, _, _ = strings.Cut(value, ";") // parameters mean nothing here
+		value, _, _ = strings.Cut(value, ";") // no parameters are defined
 		value = strings.TrimRight(value, " \t")
 		if len(value) < 2 || value[0] != ':' || value[len(value)-1] != ':' {
 			return nil
 		}
 		var err error
-		// Padding is optional to a parser (RFC 9651, section 4.2.7).
+		// Padding is optional when parsing (RFC 9651, section 4.2.7).
 		d.want, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(value[1:len(value)-1], "="))
 		if err != nil || len(d.want) != d.hash.Size() {
 			return nil
 		}
-		found[name] = d // the last of a name counts
+		found[name] = d // of equal names, the last one wins
 	}
 	return slices.Collect(maps.Values(found))
 }

@@ -1,68 +1,67 @@
-// Package fetch is the only outbound HTTP of millrace.
+// Package fetch sends all outbound HTTP requests of millrace.
 //
-// A [Client] is an [http.RoundTripper] that treats every server as a
-// stranger. It checks the address that it really connects to, so that neither
-// a name, a redirect nor a spelling of an address reaches the machine's own
-// network. It bounds time, headers and bodies, obeys robots.txt, keeps one
-// queue per host, keeps no cookies and uses no proxy: a proxy would connect on
-// its own, past the address check.
+// A [Client] is an [http.RoundTripper] that trusts no server. It checks the address of each
+// connection, so that no name, redirect or spelling of an address reaches the machine's own
+// network. It limits time, headers and bodies, obeys robots.txt, and keeps one queue per host.
+// It keeps no cookies. It uses no proxy, because a proxy connects on its own and bypasses the
+// address check.
 //
-// A reader of a protocol takes the client's [http.Client] and does three
-// things with it:
+// A reader of a protocol uses the client's [http.Client] in three steps:
 //
-//	resp, err := fetch.Do(ctx, client, req) // retries what may pass
+//	resp, err := fetch.Do(ctx, client, req) // retries temporary failures
 //	err = fetch.CheckStatus(resp)           // a status code as an error
 //	body, err := fetch.ReadBody(resp, max)  // verified, decoded, bounded
 //
-// Bodies stay coded until [ReadBody] or [Decode], because Content-Digest
-// (RFC 9530) is over the coded bytes. Errors wrap the sentinels of the root
-// package: ErrUnavailable for the network, a host that rests and a robots.txt
-// that cannot be had, ErrTooLarge for a limit, ErrInvalid for a body or a
-// redirect that cannot be right, ErrForbidden for an address that is refused
-// and a URL that robots.txt disallows.
+// Bodies stay coded until [ReadBody] or [Decode], because Content-Digest (RFC 9530) covers the
+// coded bytes. Errors wrap the sentinels of the root package:
 //
-// A file that is larger than any document is asked for in a [Download].
+//   - ErrUnavailable: a network failure, a resting host, or a robots.txt that
+//     cannot be fetched
+//   - ErrTooLarge: an exceeded limit
+//   - ErrInvalid: an invalid body or redirect
+//   - ErrForbidden: a refused address, or a URL that robots.txt disallows
+//
+// A file that is larger than any document is fetched in a [Download].
 //
 // # robots.txt
 //
-// Every request but that for /robots.txt itself asks the file of its origin
-// first (RFC 9309), whether it is the first one or a redirect; see
-// [Client.Robots] for when the file is asked for and what its absence means.
-// What it disallows is a [*RobotsError] that names the line. Rules are those
-// of the first product in the User-Agent. A file is remembered for 24 hours,
-// across processes by [Options.Robots], and then asked for conditionally. Its
-// request counts in [Stats] like any other. [RobotsOf] gives a protocol the
-// sitemaps, [ParseRobots] reads a file without a network.
+// Every request, except for /robots.txt itself, first checks the file of its origin (RFC
+// 9309). This includes redirects. [Client.Robots] describes when the file is fetched and what
+// its absence means. A disallowed request fails with a [*RobotsError] that names the line. The
+// client applies the rules for the first product in its User-Agent. It caches a file for 24
+// hours, across processes if [Options.Robots] is set, and then requests it conditionally.
+// [Stats] counts these requests like all others. [RobotsOf] returns a protocol the sitemaps;
+// [ParseRobots] parses a file without a network.
 //
 // # The queue of a host
 //
-// Requests to one host name start in the order of asking, apart by
-// [Options.Delay] or the file's Crawl-delay, whichever is longer, and at most
-// [Options.Concurrency] are in flight. One is in flight until its body has
-// been read to the end or closed, so who holds a body open while he asks for
-// the next thing may wait for himself, though no longer than
+// Requests to one host name start in order. The gap between two starts is [Options.Delay] or
+// the file's Crawl-delay, whichever is longer. At most [Options.Concurrency] requests are in
+// flight. A request is in flight until its body is read to the end or closed. A caller that
+// holds a body open during its next request may therefore wait for itself, but no longer than
 // [Options.Timeout].
 //
-// A Retry-After of a 429, 502, 503 or 504 holds the whole host. One of more than
-// five minutes makes it rest that long, for a day at most. So do failures in a row, which are the network's, 429 and 5xx:
-// 1 s, 2 s, and so on to 30 s, less a jitter of up to half. Many requests that
-// fail together, and those that [Do] repeats, count as one step; another 5xx,
-// which may be one page's alone, counts for one step less. After eight failures
-// in three steps the host rests: requests fail at once with a [*RestError] that
-// says for how long, half a minute at first. Then one is let through; if that
-// fails too, the rest doubles, up to five minutes. A success ends all of it.
+// A Retry-After of a 429, 502, 503 or 504 delays all requests to the host. If it is longer
+// than five minutes, the host rests for that long, at most a day.
+//
+// Successive failures (network errors, 429 and 5xx) delay the next request by 1 s, 2 s, and so
+// on to 30 s, less a jitter of up to half. Requests that fail together, and those that [Do]
+// repeats, count as one step. Another 5xx, which may concern one page only, counts for one
+// step less. After eight failures in three steps the host rests: requests fail at once with a
+// [*RestError] that has the remaining time. The first rest takes half a minute. Then one
+// request is sent; if it fails too, the next rest is twice as long, up to five minutes. A
+// success resets the host.
 //
 // # Redirects
 //
-// The client of [Client.HTTP] follows redirects, but not from https to http,
-// in a loop, or with credentials in the URL, and takes no Authorization to
-// another origin. Who has to see each hop takes [NoRedirects] of the same
-// client and asks [RedirectTarget] of each response, which refuses the same
-// targets; all else is guarded in the transport. What a caller counts himself
-// is the number of hops, and which of them he has seen.
+// The client of [Client.HTTP] follows redirects, except from https to http, in a loop, or to a
+// URL with credentials. It sends no Authorization to another origin. A caller that must see
+// each hop uses [NoRedirects] of the same client and calls [RedirectTarget] for each response,
+// which refuses the same targets. The transport enforces all other limits. Such a caller
+// counts the hops and detects loops itself.
 //
 // # Conditional requests
 //
-// [ValidatorsOf] a response are kept with its body, and [Validators.Set] makes
-// the next request conditional. A 304 is ErrUnmodified to [CheckStatus].
+// A caller stores [ValidatorsOf] a response with its body, and [Validators.Set] makes the next
+// request conditional. [CheckStatus] returns ErrUnmodified for a 304.
 package fetch

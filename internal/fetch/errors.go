@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// BodyError is a body that cannot be used.
+// BodyError is the error of an unusable response body.
 type BodyError struct {
-	URL    string // without credentials; "" when the response does not tell
-	Code   string // as [millrace.ErrorCode] has it; "" = that of Err
+	URL    string // without credentials; "" if the response has none
+	Code   string // for [millrace.ErrorCode]; if empty, the code of Err
 	Reason string
-	// Kind is ErrUnavailable for a body that the network cut short,
-	// ErrTooLarge for one over a limit, ErrInvalid for one that is wrong.
+	// Kind is ErrUnavailable for a body that the network cut short, ErrTooLarge for one over a
+	// limit, ErrInvalid for an invalid one.
 	Kind error
-	Err  error // the cause; nil when Reason says it all
+	Err  error // the cause; nil if Reason is complete
 }
 
 // Error returns "body of URL: reason: cause".
@@ -34,15 +34,14 @@ func (e *BodyError) Error() string {
 // ErrorCode returns Code.
 func (e *BodyError) ErrorCode() string { return e.Code }
 
-// BrokenOff reports whether the body has begun to come and did not end, for
-// another reason than that it took too long: the same request may well be
-// answered whole.
+// BrokenOff reports whether the body began and did not end, for a reason other than a timeout.
+// Such a request may succeed if repeated.
 func (e *BodyError) BrokenOff() bool {
 	_, slow := errors.AsType[slowError](e.Err)
 	return errors.Is(e.Kind, millrace.ErrUnavailable) && !slow
 }
 
-// Unwrap returns Kind and the cause.
+// Unwrap returns Kind and Err.
 func (e *BodyError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{e.Kind, e.Err}
@@ -54,13 +53,13 @@ func tooLarge(url, code, format string, args ...any) *BodyError {
 	return &BodyError{URL: url, Code: code, Reason: fmt.Sprintf(format, args...), Kind: millrace.ErrTooLarge}
 }
 
-// StatusError is a response whose status code is not a success. It wraps the
-// sentinel that [millrace.StatusErr] gives for the code.
+// StatusError is a response whose status code is not a success. It wraps the sentinel that
+// [millrace.StatusErr] returns for the code.
 type StatusError struct {
-	URL        string // of the response, after redirects; without credentials
+	URL        string // URL of the response, after redirects; without credentials
 	Code       int
-	RetryAfter time.Duration // what the server asks for; 0: it asks for nothing
-	Note       string        // what was done about it; "": nothing
+	RetryAfter time.Duration // value of Retry-After; 0 if absent
+	Note       string        // why the request was not repeated; may be empty
 }
 
 // Error returns "URL: 503 Service Unavailable (retry after 2m0s)".
@@ -78,11 +77,11 @@ func (e *StatusError) Error() string {
 // ErrorCode returns the status code, such as "http-503".
 func (e *StatusError) ErrorCode() string { return "http-" + strconv.Itoa(e.Code) }
 
-// Unwrap returns the sentinel of the code.
+// Unwrap returns the sentinel for the code.
 func (e *StatusError) Unwrap() error { return millrace.StatusErr(e.Code) }
 
-// CheckStatus returns nil for a 2xx response and a [*StatusError] for any
-// other; a 304 gives one that is [millrace.ErrUnmodified].
+// CheckStatus returns nil for a 2xx response and a [*StatusError] for any other. The error for
+// a 304 wraps [millrace.ErrUnmodified].
 func CheckStatus(resp *http.Response) error {
 	if millrace.StatusErr(resp.StatusCode) == nil {
 		return nil
@@ -90,8 +89,8 @@ func CheckStatus(resp *http.Response) error {
 	return &StatusError{URL: responseURL(resp), Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 }
 
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3), seconds or a date.
-// Absent, past and unreadable values are 0.
+// retryAfter parses Retry-After (RFC 9110, section 10.2.3), seconds or a date. It returns 0
+// for absent, past and invalid values.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(v, 10, 31); err == nil {

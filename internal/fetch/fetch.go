@@ -17,8 +17,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Fixed time limits. They catch a server that has gone away; [Options.Timeout]
-// catches one that is merely slow.
+// Fixed time limits. They detect a dead server; [Options.Timeout] detects a slow one.
 const (
 	connectTimeout   = 10 * time.Second
 	tlsTimeout       = 10 * time.Second
@@ -30,73 +29,72 @@ const (
 // maxHeader limits the header of a response in bytes.
 const maxHeader = 64 << 10
 
-// Options changes a [Client]. The zero value is right for strangers' sites.
+// Options configures a [Client]. The zero value suits sites of third parties.
 type Options struct {
-	// AllowPrivate allows loopback and private addresses. False refuses them
-	// with an [*AddressError]; link-local addresses and those of a cloud's
-	// metadata are refused in any case.
+	// AllowPrivate allows loopback and private addresses. If false, they are refused with an
+	// [*AddressError]. Link-local addresses and cloud metadata addresses are always refused.
 	AllowPrivate bool
-	// UserAgent names the client; "" is millrace/VERSION (+URL; Contact).
+	// UserAgent is the User-Agent of requests. If empty, it is millrace/VERSION (+URL;
+	// Contact).
 	UserAgent string
-	// Contact is an address or URL for the owners of sites, shown in the
-	// default UserAgent; "" shows none.
+	// Contact is an address or URL for site owners in the default UserAgent. If empty, none is
+	// sent.
 	Contact string
-	// Delay is the least time between the starts of two requests to one host
-	// name, whatever the port. 0 is none to a loopback host and 250 ms to any
-	// other; a negative value is none. A longer Crawl-delay in robots.txt,
-	// unless that is ignored, is kept all the same.
+	// Delay is the least time between the starts of two requests to one host name, whatever
+	// the port. If zero, 250 ms, or none to a loopback host. A negative value means no delay.
+	// A longer Crawl-delay in robots.txt takes precedence, unless IgnoreRobots is set.
 	Delay time.Duration
-	// Concurrency limits the requests in flight to one host name; 0 is 16. One
-	// is in flight until its body has been read to the end or closed. To all
-	// hosts together 256 are.
+	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
+	// flight until its body is read to the end or closed. The limit for all hosts together is
+	// 256.
 	Concurrency int
-	// SharedQueues is a client whose queues this one shares: gaps, what a host asks
-	// for, and how many requests run at once count for both together. Delay and
-	// Concurrency are those of Beside then. nil is queues of its own.
+	// SharedQueues is a client whose host queues this client shares. Gaps, Retry-After and
+	// concurrency apply to both clients together, with Delay and Concurrency of SharedQueues.
+	// If nil, the client has its own queues.
 	SharedQueues *Client
-	// MaxReceived limits what the client receives in all, headers and bodies,
-	// in bytes, as [Stats.Received] counts them. Once it is reached, requests end
-	// with a [*SpentError], and so do bodies that are being read after as much
-	// again, at most 1 MiB. 0 is no limit.
+	// MaxReceived limits the total bytes of headers and bodies that the client receives, as
+	// counted by [Stats.Received]. Once it is reached, requests fail with a [*SpentError].
+	// Bodies in transfer fail after as many bytes again, at most 1 MiB. If zero, there is no
+	// limit.
 	MaxReceived int64
-	// MaxBody limits a body in bytes, coded and decoded; 0 is 100 MiB.
+	// MaxBody limits a body in bytes, coded and decoded. If zero, 100 MiB.
 	MaxBody int64
-	// MaxRatio limits decoded to coded bytes once a body has decoded to more
-	// than 1 MiB; 0 is 100.
+	// MaxRatio limits the ratio of decoded to coded bytes once a body has decoded to more than
+	// 1 MiB. If zero, 100.
 	MaxRatio int64
-	// Timeout limits one request from its start to the last byte of its
-	// body; 0 is one minute. A redirect or a retry is a request of its own.
+	// Timeout limits one request from its start to the last byte of its body. If zero, one
+	// minute. Each redirect and each retry is a request of its own.
 	Timeout time.Duration
-	// MaxRedirects limits the redirects of one request; 0 is 10, a negative
-	// value refuses every redirect.
+	// MaxRedirects limits the redirects of one request. If zero, 10. A negative value refuses
+	// all redirects.
 	MaxRedirects int
-	// IgnoreRobots fetches what robots.txt disallows, and does not ask for it.
+	// IgnoreRobots neither requests nor obeys robots.txt.
 	IgnoreRobots bool
-	// Robots remembers robots.txt files across processes; nil remembers them
-	// as long as the client lives.
+	// Robots stores robots.txt files across processes. If nil, the client caches them in
+	// memory.
 	Robots RobotsMemory
-	// Behind says where origins are, such as "https://example.com", whose
-	// server this program knows because it stands in front of it: requests for
-	// them go there, with the origin's own name as their Host. Only the scheme,
-	// host and port of that URL count; the address may be private. nil is none.
+	// Behind maps origins, such as "https://example.com", to the URLs of their servers, for
+	// origins that this program is the proxy of. Requests for such an origin go to that
+	// server, with the origin's name as Host. Only the scheme, host and port of the URL
+	// matter; its address may be private.
 	Behind map[string]*url.URL
-	// Dial connects in place of the network, for networks in memory; nil is
-	// the network. Literal addresses and those of the connections that it
-	// returns are checked like any other.
+	// Dial replaces network connections, for example by in-memory ones. If nil, the network is
+	// used. Literal addresses and the remote addresses of the returned connections are checked
+	// as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Sign adds to each request what says whose it is, just before it is sent,
-	// redirects and those for robots.txt included. An error keeps it from being
-	// sent. nil = nothing. It must be safe for concurrent use.
+	// Sign signs each request just before it is sent, including redirects and requests for
+	// robots.txt. If it returns an error, the request is not sent. It may be nil, and must be
+	// safe for concurrent use.
 	Sign func(*http.Request) error
-	// Check looks at each response before its body is read; its error takes the
-	// response's place. If the body then turns out to be other bytes than those
-	// of its Content-Digest, broken is called, unless it is nil. nil if none.
-	// It must be safe for concurrent use, and not ask this client for anything.
+	// Check verifies each response before its body is read. Its error replaces the response.
+	// If the body then does not match its Content-Digest, broken is called, unless nil. Check
+	// may be nil. It must be safe for concurrent use, and must not send requests with this
+	// client.
 	Check func(*http.Response) (broken func(), err error)
-	// Rand returns numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
-	// It must be safe for concurrent use.
+	// Rand returns numbers in [0, 1) for the jitter of [Do]. If nil, math/rand is used. It
+	// must be safe for concurrent use.
 	Rand func() float64
-	// Logger gets a debug line per response and retry; nil logs nothing.
+	// Logger receives a debug record per response and retry. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -106,7 +104,7 @@ type Client struct {
 	transport    *http.Transport
 	behind       map[string]*behind
 	userAgent    string
-	token        string // what robots.txt calls it
+	token        string // product name for robots.txt
 	ignoreRobots bool
 	memory       RobotsMemory
 	robots       robotsCache
@@ -117,13 +115,13 @@ type Client struct {
 	rand         func() float64
 	log          *slog.Logger
 	stats        counters
-	maxReceived  int64 // 0: no limit
+	maxReceived  int64 // 0 if unlimited
 	asked        limitsOf
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
 }
 
-// New returns a client; nil options are the zero value.
+// New returns a client. Nil options mean the zero value.
 func New(o *Options) *Client {
 	if o == nil {
 		o = new(Options)
@@ -173,7 +171,8 @@ func New(o *Options) *Client {
 	return c
 }
 
-// HTTP returns an [http.Client] over c: its redirect policy, no cookies.
+// HTTP returns an [http.Client] that uses c, follows redirects by c's policy and keeps no
+// cookies.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		return checkRedirect(c.maxRedirects, req, via)
@@ -190,17 +189,15 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip does one request: it asks robots.txt, waits for the host's turn,
-// adds User-Agent and Accept-Encoding where they are absent, and bounds the
-// answer. The body
-// of the response is as it came over the wire, still coded. Reading it fails
-// with a [*BodyError] when it is too long, too slow or cut short.
+// RoundTrip sends one request. It checks robots.txt, waits for the host's queue, adds
+// User-Agent and Accept-Encoding if absent, and limits the response. The body of the response
+// is still coded. Reading it fails with a [*BodyError] if it is too long, too slow or
+// incomplete.
 //
-// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched,
-// [millrace.ErrForbidden] with an [*AddressError] for a refused address or a
-// [*RobotsError] for what robots.txt disallows, and [millrace.ErrUnavailable]
-// for the network and for a robots.txt that cannot be had; a cancelled context
-// gives its own error.
+// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, [millrace.ErrForbidden]
+// with an [*AddressError] for a refused address or with a [*RobotsError] for a disallowed URL,
+// and [millrace.ErrUnavailable] for network failures and a robots.txt that cannot be fetched.
+// A canceled context returns its own error.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	err := checkURL(req.URL)
 	var delay time.Duration
@@ -221,21 +218,20 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 type download struct {
 	limit   int64
 	timeout time.Duration
-	idle    time.Duration // longest time without a byte; 0 = bodyIdleTimeout
+	idle    time.Duration // longest time without a byte; if zero, bodyIdleTimeout
 }
 
-// Download returns a context whose requests are for a file: its body may have
-// up to limit bytes, whatever MaxBody says, and may take as long as timeout if
-// that is more than [Options.Timeout]; it then ends when less than 60 KiB come
-// in a minute. Somebody who keeps bodies in memory has no use for it.
+// Download returns a context for requests that fetch a large file. The body may have up to
+// limit bytes, whatever MaxBody is. It may take as long as timeout or [Options.Timeout],
+// whichever is longer, but fails if it receives less than 60 KiB in a minute. It is not meant
+// for bodies that are held in memory.
 func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: timeout})
 }
 
-// Stream returns a context whose requests are for a body that grows for as long
-// as somebody reads it, such as one of server-sent events: it may take any
-// time, has at most limit bytes, and is broken off when none has come for as
-// long as idle. It is in flight all the while.
+// Stream returns a context for requests whose body grows while it is read, such as server-sent
+// events. The body may take any time and has at most limit bytes. It fails if no byte arrives
+// within idle. The request is in flight until the body ends.
 func Stream(ctx context.Context, limit int64, idle time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: math.MaxInt64, idle: idle})
 }
@@ -246,8 +242,7 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// exchange does a request that robots.txt has nothing against. delay is the
-// gap to the next one that it asks for.
+// exchange sends a request that robots.txt allows. delay is the Crawl-delay.
 func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration) (*http.Response, error) {
 	ctx := req.Context()
 	err := cmp.Or(checkURL(req.URL), c.spent())
@@ -268,7 +263,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 
 	turn.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
-	// Who forgets to close a body blocks its host for no longer than this.
+	// A body that is never closed blocks its host no longer than this.
 	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
 	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
 		watch.idleTimeout = d.idle
@@ -305,7 +300,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		wait := turn.report(went, after)
 		c.log.DebugContext(ctx, "host is paused", "host", req.URL.Hostname(), "retry_in", wait)
 	}
-	// The response belongs to the caller's request, not to our copy.
+	// The response must refer to the caller's request, not to our copy.
 	resp.Request = req
 	if resp.Body == nil || resp.Body == http.NoBody {
 		resp.Body = http.NoBody
@@ -318,7 +313,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	d, isFile := ctx.Value(download{}).(download)
-	body.paced = isFile && d.timeout < math.MaxInt64 // and no stream
+	body.paced = isFile && d.timeout < math.MaxInt64 // a stream has no pace
 	if isHTML(resp) {
 		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
 	}
@@ -326,14 +321,14 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	return c.checked(resp)
 }
 
-// checked returns a response that no limit or check refuses.
+// checked returns resp, or the error of a limit or of Options.Check.
 func (c *Client) checked(resp *http.Response) (*http.Response, error) {
 	if c.check == nil {
 		return resp, nil
 	}
 	broken, err := c.check(resp)
 	if err != nil {
-		_ = resp.Body.Close() // it is not read
+		_ = resp.Body.Close() // body is not needed
 		return nil, err
 	}
 	if b, ok := resp.Body.(*wireBody); ok {
@@ -344,7 +339,7 @@ func (c *Client) checked(resp *http.Response) (*http.Response, error) {
 	return resp, nil
 }
 
-// outcomeOfErr judges a request without a response.
+// outcomeOfErr returns the outcome of a request without a response.
 func outcomeOfErr(err error) outcome {
 	if errors.Is(err, millrace.ErrUnavailable) {
 		return failing
@@ -367,7 +362,7 @@ func (c *Client) setHeader(h http.Header) {
 
 const (
 	home    = "github.com/millrace/millrace"
-	product = "millrace" // what robots.txt calls a client of ours
+	product = "millrace" // product name in User-Agent and robots.txt
 )
 
 // defaultUserAgent follows RFC 9110, section 10.1.5: a product, then a comment.
@@ -391,7 +386,7 @@ func buildVersion() string {
 	return "dev"
 }
 
-// cleanURL is a URL fit for logs and errors: without credentials or fragment.
+// cleanURL returns u without credentials and fragment, for logs and errors.
 func cleanURL(u *url.URL) string {
 	v := *u
 	v.User, v.Fragment, v.RawFragment = nil, "", ""

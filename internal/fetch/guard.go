@@ -15,15 +15,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// AddressError refuses to connect to an address that is not public. It is a
+// AddressError is a refused connection to an address that is not public. It wraps
 // [millrace.ErrForbidden].
 type AddressError struct {
 	Addr  netip.Addr // the address of the connection, after DNS
-	Class string     // what it is, such as "loopback"
+	Class string     // kind of address, such as "loopback"
 }
 
-// Error returns "refused: 127.0.0.1 is a loopback address; pass --allow-private
-// to allow it", without the advice where nothing allows it.
+// Error returns "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it",
+// without the advice for addresses that are always refused.
 func (e *AddressError) Error() string {
 	if forbidden(e.Addr) {
 		return fmt.Sprintf("refused: %s is a %s address", e.Addr, e.Class)
@@ -31,26 +31,27 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("refused: %s is a %s address; pass --allow-private to allow it", e.Addr, e.Class)
 }
 
-// ErrorCode returns "address-" and the class.
+// ErrorCode returns "address-" and the class in lower case.
 func (e *AddressError) ErrorCode() string { return "address-" + strings.ToLower(e.Class) }
 
 // Unwrap returns [millrace.ErrForbidden].
 func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
 
-// azurePlatform answers metadata requests on Azure, from a public range.
+// azurePlatform serves Azure metadata from a public address.
 var azurePlatform = netip.MustParsePrefix("168.63.129.16/32")
 
-// metadata lists the addresses at which clouds tell a machine its secrets.
+// metadata lists the addresses of cloud metadata services, which return secrets of the
+// machine.
 var metadata = []netip.Addr{
-	netip.MustParseAddr("169.254.169.254"), // most of them
+	netip.MustParseAddr("169.254.169.254"), // most clouds
 	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
 	netip.MustParseAddr("100.100.100.200"), // Alibaba
 	netip.MustParseAddr("192.0.0.192"),     // Oracle
 	azurePlatform.Addr(),
 }
 
-// forbidden reports whether an address is refused even where private ones are
-// allowed: no site is there, and a redirect must not lead there.
+// forbidden reports whether an address is refused even if private addresses are allowed. No
+// site has such an address, and a redirect must not reach it.
 func forbidden(ip netip.Addr) bool {
 	if ssrf.IPv6NAT64Prefix.Contains(ip) {
 		b := ip.As16()
@@ -61,8 +62,8 @@ func forbidden(ip netip.Addr) bool {
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// guardedDial checks each address just before the system connects to it. A
-// nil resolver is the system's.
+// guardedDial returns a dial function that checks each address just before the system
+// connects. If r is nil, the system's resolver is used.
 func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
 	g := newGuard(allowPrivate)
 	d := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Resolver: r}
@@ -70,8 +71,8 @@ func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
 	return d.DialContext
 }
 
-// hookedDial guards a dial function of the caller as far as it deals in IP
-// addresses: the one asked for and the one at the other end.
+// hookedDial returns dial with checks of the IP addresses it handles: the requested one and
+// the remote one of the connection.
 func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 	g := newGuard(allowPrivate)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -103,14 +104,14 @@ func newGuard(allowPrivate bool) guard {
 	return guard{ssrf.New(ssrf.WithDeniedV4Prefixes(azurePlatform)), allowPrivate}
 }
 
-// check takes "ip:port", with any port. An IPv4-mapped address counts as the IPv4 address
-// that the system would connect to.
+// check returns an error if addr, "ip:port", is refused. It checks an IPv4-mapped address as
+// the IPv4 address that the system would connect to.
 func (g guard) check(addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.Coded("bad-address", millrace.ErrForbidden))
 	}
-	ip := ap.Addr().Unmap().WithZone("") // with a zone it is in no prefix and in no list
+	ip := ap.Addr().Unmap().WithZone("") // an address with a zone matches no prefix and no list
 	if g.rules.SafeAddr(ip) == nil || g.allowPrivate && !forbidden(ip) {
 		return nil
 	}
@@ -137,8 +138,8 @@ func class(ip netip.Addr) string {
 	return "special"
 }
 
-// checkURL refuses what cannot or must not be fetched. Credentials in a URL
-// end up in logs, referrers and stores.
+// checkURL returns an error for a URL that must not be fetched. Credentials in a URL would
+// reach logs, referrers and stores.
 func checkURL(u *url.URL) error {
 	switch {
 	case u == nil:
@@ -153,8 +154,8 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// loopbackName tells from a host name alone whether it means this machine
-// (RFC 6761, section 6.3).
+// loopbackName reports whether a host name means this machine by its text alone (RFC 6761,
+// section 6.3).
 func loopbackName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

@@ -9,20 +9,20 @@ import (
 
 const (
 	maxBackoff  = 30 * time.Second
-	restAfter   = 8 // failures in a row
-	restWaves   = 3 // of which so many began one after another
+	restAfter   = 8 // failures in a row before a host rests
+	restWaves   = 3 // waves of failures before a host rests
 	firstRest   = 30 * time.Second
 	maxRest     = 5 * time.Minute
-	backoffBits = 5 // firstBackoff doubled so often is over maxBackoff
+	backoffBits = 5 // doublings of firstBackoff that exceed maxBackoff
 )
 
-// RestError is a request that was not sent, because the last ones to its host
-// have failed. It is [millrace.ErrUnavailable].
+// RestError is a request that was not sent because the host rests after failures or a
+// Retry-After. It wraps [millrace.ErrUnavailable].
 type RestError struct {
 	Host     string
 	Failures int           // in a row
-	Wait     time.Duration // until one request is let through to see how the host is
-	Asked    bool          // the host has asked to be left alone, by Retry-After
+	Wait     time.Duration // time until the next request is sent
+	Asked    bool          // the host rests because of a Retry-After
 }
 
 // Error returns "HOST is resting after 8 failures in a row; next try in 30s".
@@ -45,17 +45,17 @@ func (e *RestError) ErrorCode() string {
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 
-// outcome is what a request says about its host.
+// outcome is what the result of a request shows about its host.
 type outcome uint8
 
 const (
-	unknown outcome = iota // nothing: the caller gave up, or we refused
+	unknown outcome = iota // nothing: the caller canceled, or this client refused
 	fine
-	faulty  // a 5xx that may be the page's alone
-	failing // the network, 429, or the 5xx of a host in trouble
+	faulty  // a 5xx that may concern one page only
+	failing // a network failure, 429, or a 5xx of an overloaded host
 )
 
-// outcomeOf judges a status code.
+// outcomeOf returns the outcome for a status code.
 func outcomeOf(code int) outcome {
 	switch {
 	case retryStatus(code):
@@ -66,25 +66,25 @@ func outcomeOf(code int) outcome {
 	return fine
 }
 
-// health is how a host has been. Failures in a row put its next turn off, each
-// wave of them by twice as much; many make it rest: then requests fail at
-// once, but for one now and then that shows whether it is well again.
+// health records the recent failures of a host. Each wave of failures in a row doubles the
+// delay of the next request. After many, the host rests: requests fail at once, except for an
+// occasional probe that tests the host.
 //
-// A wave is made of the failures of requests that began before the first of
-// them failed: that many run at once says nothing about how long a host is
-// down. A request that is repeated begins none either: it may be the trouble.
+// A wave consists of the failures of requests that began before the first of them failed: the
+// number of parallel failures does not show how long a host is down. A repeated request starts
+// no wave either, since it may be the cause.
 type health struct {
 	failures, waves int           // in a row
-	failed          time.Time     // when the last wave began to fail
-	retry           time.Time     // backoff ends
-	rest            time.Duration // 0: it does not rest
-	until           time.Time     // the rest ends
-	probing         bool          // the one request is under way
-	asked           bool          // the rest is one that the host has asked for
+	failed          time.Time     // start of the last wave
+	retry           time.Time     // end of the backoff
+	rest            time.Duration // 0 if the host does not rest
+	until           time.Time     // end of the rest
+	probing         bool          // the probe is in flight
+	asked           bool          // the host rests because of a Retry-After
 }
 
-// resting refuses a request. The next rest ends when the probe has failed; what
-// it will say is not known before.
+// resting returns a *RestError if the host rests. While the probe is in flight, the end of the
+// rest assumes that it fails.
 func (h *health) resting(host string, now time.Time) error {
 	wait := h.until.Sub(now)
 	switch {
@@ -96,14 +96,14 @@ func (h *health) resting(host string, now time.Time) error {
 	return &RestError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
 }
 
-// leave leaves a host alone that has asked for longer than anybody waits.
+// leave makes a host rest until end, for a Retry-After longer than maxHold.
 func (h *health) leave(end time.Time) {
 	if end.After(h.until) {
 		h.rest, h.until, h.asked = max(firstRest, h.rest), end, true
 	}
 }
 
-// judge notes how a request went that began at a time.
+// judge records the outcome of a request that began at began.
 func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func() float64) {
 	news := h.failures == 0 || began.After(h.failed)
 	if o == fine {
@@ -130,7 +130,7 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	}
 	step := h.waves
 	if o == faulty {
-		step-- // one broken page delays no other page
+		step-- // one broken page must not delay other pages
 	}
 	if step > 0 {
 		wait := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)

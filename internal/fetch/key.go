@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// WithKeys returns a copy of client that shows keys to the sites that have
-// given them: key says which one an origin, such as "https://example.com"
-// (lower case, with a port that is not the scheme's own), has given, "" for
-// none. It goes as a Bearer token (RFC 6750) with requests to that origin
-// alone, and only as long as no redirect on the way was of another one: a site
-// that redirects decides what is asked for, and must not do so with somebody
-// else's key. nil keys give the client itself.
+// WithKeys returns a copy of client that sends API keys to the sites that issued them. key
+// returns the key for an origin, such as "https://example.com" (lower case, with a port that
+// is not the scheme's default), or "".
+//
+// The key is sent as a Bearer token (RFC 6750) to that origin only, and only if no earlier
+// redirect came from another origin: a site that redirects chooses the target and must not use
+// another site's key. If key is nil, WithKeys returns client itself.
 func WithKeys(client *http.Client, key func(origin string) string) *http.Client {
 	if key == nil {
 		return client
@@ -22,9 +22,9 @@ func WithKeys(client *http.Client, key func(origin string) string) *http.Client 
 	return &c
 }
 
-// keyed adds the keys. Requests for robots.txt are none of its.
+// keyed adds the keys to requests. Requests for robots.txt bypass it.
 type keyed struct {
-	next http.RoundTripper // nil = http.DefaultTransport
+	next http.RoundTripper // if nil, http.DefaultTransport
 	key  func(origin string) string
 }
 
@@ -44,13 +44,13 @@ func (k keyed) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+key)
 	resp, err := next.RoundTrip(out)
 	if resp != nil {
-		resp.Request = req // so that the key goes nowhere from here
+		resp.Request = req // keeps the key out of the response
 	}
 	return resp, err
 }
 
-// stayed reports whether a request, and all whose redirects have led to it,
-// are of one origin.
+// stayed reports whether a request and all requests that redirected to it have the same
+// origin.
 func stayed(req *http.Request) bool {
 	here := origin(req.URL)
 	for r := req; r.Response != nil && r.Response.Request != nil; {
@@ -61,7 +61,7 @@ func stayed(req *http.Request) bool {
 	return true
 }
 
-// asciiOrigin is an origin as people write it (RFC 6454, section 6.2).
+// asciiOrigin returns the ASCII serialization of the origin of u (RFC 6454, section 6.2).
 func asciiOrigin(u *url.URL) string {
 	o := origin(u)
 	for scheme, port := range map[string]string{"http://": ":80", "https://": ":443"} {

@@ -7,28 +7,26 @@ import (
 	"time"
 )
 
-// Limit is what a site asks of its readers in words that a client does not
-// know by itself, such as those of a policy.
+// Limit is a request limit of a site that the client does not read itself, such as one from a
+// usage policy.
 type Limit struct {
-	// Gap is the least time between the starts of two requests; 0 is none. More
-	// than a minute is taken as a minute, as of a Crawl-delay.
+	// Gap is the least time between the starts of two requests. If zero, none. At most one
+	// minute applies, as for a Crawl-delay.
 	Gap time.Duration
-	// Take is asked before each request is sent, those for robots.txt, redirects
-	// and retries included. Its error keeps the request from being sent, and is
-	// given in the place of an answer. nil if none. It must be safe for
-	// concurrent use.
+	// Take is called before each request is sent, including requests for robots.txt, redirects
+	// and retries. If it returns an error, the request is not sent and fails with that error.
+	// Take may be nil. It must be safe for concurrent use.
 	Take func(ctx context.Context) error
 }
 
-// limitsOf are the limits of hosts, by name.
+// limitsOf holds limits by host name.
 type limitsOf struct {
 	mu    sync.Mutex
 	hosts map[string]Limit
 }
 
-// SetLimit bounds the requests to a host, by its name, whatever the port, from
-// now on, in place of what was set before. A longer gap that [Options.Delay] or
-// robots.txt ask for counts all the same.
+// SetLimit sets the limit for requests to a host name, whatever the port, and replaces the
+// previous one. A longer gap from [Options.Delay] or robots.txt takes precedence.
 func (c *Client) SetLimit(host string, l Limit) {
 	l.Gap = min(max(0, l.Gap), maxCrawlDelay)
 	c.pace.putOff(hostName(host), l.Gap)
@@ -46,5 +44,5 @@ func (l *limitsOf) of(host string) Limit {
 	return l.hosts[hostName(host)]
 }
 
-// hostName is the name that a host's queue has.
+// hostName returns the key of a host's queue.
 func hostName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// networkText returns the code and the text of what is wrong with a connection.
-// The text of what is not known is the error's own.
+// networkText returns the code and the description of a connection error. For an unknown
+// error, the description is the error's own text.
 func networkText(err error) (code, text string) {
 	if text := certificateText(err); text != "" {
 		return "certificate", text
@@ -56,8 +56,8 @@ func networkText(err error) (code, text string) {
 	return "", text
 }
 
-// certificateText says what is wrong with a certificate, and what to do; "" if
-// that is not the trouble.
+// certificateText returns what is wrong with a certificate and how to fix it, or "" for other
+// errors.
 func certificateText(err error) string {
 	if no, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		switch now := time.Now(); {

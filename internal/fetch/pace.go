@@ -12,26 +12,25 @@ import (
 
 const (
 	politeDelay = 250 * time.Millisecond
-	maxHold     = 5 * time.Minute // of a Retry-After: a longer one makes the host rest
-	maxAsked    = 24 * time.Hour  // and it rests that long at most
-	manyHosts   = 1024            // hosts remembered before the idle ones are forgotten
+	maxHold     = 5 * time.Minute // longest delay by Retry-After; with a longer one the host rests
+	maxAsked    = 24 * time.Hour  // longest rest by Retry-After
+	manyHosts   = 1024            // hosts stored before idle ones are dropped
 
-	maxInFlight  = 256 // requests of one client
-	hostInFlight = 16  // of those, to one host
+	maxInFlight  = 256 // requests in flight of one client
+	hostInFlight = 16  // requests in flight to one host
 )
 
-// pacer keeps one queue per host, and limits how many requests run at once.
-// Its times have a monotonic reading, so that a clock which is set, forwards
-// or backwards, neither blocks a host nor floods it.
+// pacer keeps one queue per host and limits the requests in flight. Its times have a monotonic
+// reading: setting the system clock neither blocks nor floods a host.
 type pacer struct {
-	delay time.Duration  // as in Options
-	limit int            // of requests in flight to one host
-	rand  func() float64 // for the jitter of backoff
-	slots chan struct{}  // one is taken by each request in flight
+	delay time.Duration  // Options.Delay
+	limit int            // requests in flight to one host
+	rand  func() float64 // jitter of backoff
+	slots chan struct{}  // each request in flight takes one
 
-	mu    sync.Mutex // guards what follows, and the hosts but for their channels
+	mu    sync.Mutex // guards the fields below, and the hosts except their channels
 	hosts map[string]*hostQueue
-	sweep int // forget idle hosts at this many
+	sweep int // number of hosts at which idle ones are dropped
 }
 
 func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
@@ -45,16 +44,16 @@ func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
 // hostQueue is the queue of one host name, whatever the port.
 type hostQueue struct {
 	name    string
-	turn    chan struct{} // taken by the one who is to start next; others wait for it in order
-	slots   chan struct{} // one is taken by each request in flight
+	turn    chan struct{} // held by the next request to start; others wait in order
+	slots   chan struct{} // each request in flight takes one
 	users   int           // requests that wait or are in flight
-	waiting int           // of those, that wait
-	next    time.Time     // the gap since the last start ends
-	hold    time.Time     // what a Retry-After asked for ends
+	waiting int           // requests that wait
+	next    time.Time     // end of the gap after the last start
+	hold    time.Time     // end of the last Retry-After
 	health
 }
 
-// due is how long the host is left alone.
+// due returns the time until the next request may start.
 func (h *hostQueue) due(now time.Time) time.Duration {
 	at := h.next
 	for _, t := range []time.Time{h.hold, h.retry} {
@@ -65,21 +64,20 @@ func (h *hostQueue) due(now time.Time) time.Duration {
 	return at.Sub(now)
 }
 
-// pass is the leave to do one request.
+// pass is the permission to send one request.
 type pass struct {
 	p        *pacer
 	h        *hostQueue
 	began    time.Time
-	probe    bool // the host rests, and this shows whether it has to
-	repeated bool // it has failed before
+	probe    bool // the request that tests a resting host
+	repeated bool // the request has failed before
 	reported bool
 	released bool
 }
 
-// start returns when a request to a host may start, in the order of asking.
-// delay is the gap that the host's robots.txt asks for. A context that would
-// end before then fails at once, and a host that rests is a *RestError. Each
-// pass has to be given back by done.
+// start returns when a request to a host may start, in the order of calls. delay is the
+// Crawl-delay of the host's robots.txt. It fails at once if the context would end before, and
+// with a *RestError if the host rests. The caller must call done on the pass.
 func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,7 +118,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	return out, err
 }
 
-// queue waits for the host's turn, and for room.
+// queue waits for the host's turn and for a free slot.
 func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_ *pass, err error) {
 	if err := acquire(ctx, h.turn); err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 		}
 	}()
 	for {
-		// What happens to the others meanwhile may put the turn off.
+		// Other requests may delay the turn meanwhile.
 		wait, err := p.remaining(h)
 		if err != nil {
 			return nil, err
@@ -167,7 +165,7 @@ func (p *pacer) remaining(h *hostQueue) (time.Duration, error) {
 	return h.due(now), h.resting(h.name, now)
 }
 
-// begin starts a request that has its slots.
+// begin starts a request that holds its slots.
 func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	h.next = now.Add(delay)
 	probe := h.rest > 0
@@ -175,8 +173,8 @@ func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	return &pass{p: p, h: h, began: now, probe: probe}
 }
 
-// report says how a request went, once, and what Retry-After its answer had.
-// It returns how long the host is left alone now.
+// report records the outcome of a request once, with its Retry-After. It returns how long the
+// host is delayed from now.
 func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -191,7 +189,7 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
-// done returns the pass. It may be called again.
+// done returns the pass. Further calls do nothing.
 func (x *pass) done(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -201,7 +199,7 @@ func (x *pass) done(o outcome) {
 	}
 	x.released = true
 	if x.probe && !x.reported {
-		x.h.probing = false // unknown: the next request finds out
+		x.h.probing = false // unknown outcome: the next request is the probe
 	}
 	x.h.users--
 	<-x.h.slots
@@ -225,7 +223,7 @@ func (p *pacer) host(name string) *hostQueue {
 	if len(p.hosts) >= p.sweep {
 		now := time.Now()
 		for name, h := range p.hosts {
-			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // as good as new
+			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // equal to a new queue
 				delete(p.hosts, name)
 			}
 		}
@@ -237,7 +235,7 @@ func (p *pacer) host(name string) *hostQueue {
 	return h
 }
 
-// putOff leaves a host that has been asked for something alone for a while.
+// putOff delays the next request to a host by gap.
 func (p *pacer) putOff(name string, gap time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,7 +264,7 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// Sleep waits, or returns the error of a context that ends before.
+// Sleep waits for d, or returns the error of ctx if it ends earlier.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

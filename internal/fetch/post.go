@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxAnswer         = 64 << 10 // bytes of an answer that are read, so that its connection can be used again
+	maxAnswer         = 64 << 10 // bytes of a response that are read to reuse its connection
 	maxPostRetryAfter = 24 * time.Hour
 )
 
-// Post posts a body once, and returns the header of an answer of 2xx and the
-// first 64 KiB of its body. Errors are [*PostError].
+// Post sends body in one POST request, without retries. It returns the header of a 2xx
+// response and the first 64 KiB of its body. Errors are [*PostError].
 func Post(ctx context.Context, client *http.Client, target string, header http.Header, body []byte) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
@@ -35,22 +35,21 @@ func Post(ctx context.Context, client *http.Client, target string, header http.H
 		return nil, nil, &PostError{target, err}
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // the status is enough
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial body is enough
 	if err := CheckStatus(resp); err != nil {
 		return nil, nil, &PostError{target, err}
 	}
 	return resp.Header, answer, nil
 }
 
-// PostError is a request of [Post] that failed. It wraps a [*StatusError] if
-// there was an answer. Its text names the scheme and the host of the URL only,
-// since the rest may be a secret.
+// PostError is a failed request of [Post]. It wraps a [*StatusError] if the server responded.
+// Its text has only the scheme and host of the URL, since the rest may be secret.
 type PostError struct {
 	target string
 	err    error
 }
 
-// Error returns the host and the reason.
+// Error returns the host and the cause.
 func (e *PostError) Error() string {
 	reason := e.err.Error()
 	if status, ok := errors.AsType[*StatusError](e.err); ok {
@@ -64,8 +63,8 @@ func (e *PostError) Error() string {
 // Unwrap returns the cause.
 func (e *PostError) Unwrap() error { return e.err }
 
-// Endpoint reads a URL that is posted to. It has no fragment. Errors are
-// [millrace.ErrInvalid] and repeat nothing that may be secret.
+// Endpoint parses a URL for [Post]. The URL must have no fragment. Errors are
+// [millrace.ErrInvalid] and contain nothing that may be secret.
 func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -80,7 +79,7 @@ func Endpoint(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// HostOf returns the scheme and the host of a URL whose rest may be a secret.
+// HostOf returns only the scheme and host of a URL, since the rest may be secret.
 func HostOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -89,9 +88,9 @@ func HostOf(target string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Backoff returns how long to wait after failures in a row, of which err is the
-// last one: first, doubled for each one before, at most most, less a random part
-// of up to a half, but at least the [Patience] of err up to a day.
+// Backoff returns the wait after failures in a row, where err is the last error and before the
+// number of earlier ones. It is first, doubled for each earlier failure, at most most, less a
+// random part of up to half. It is at least the [RetryAfter] of err, up to a day.
 func Backoff(err error, before int, first, most time.Duration) time.Duration {
 	wait := jitter(min(first<<min(before, 16), most), rand.Float64)
 	return max(wait, min(RetryAfter(err), maxPostRetryAfter))

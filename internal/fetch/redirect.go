@@ -10,11 +10,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// RedirectError is a redirect that is not followed. It is a
-// [millrace.ErrInvalid].
+// RedirectError is a redirect that is not followed. It wraps [millrace.ErrInvalid].
 type RedirectError struct {
 	From, To string // absolute URLs, without credentials
-	Code     string // as [millrace.ErrorCode] has it, such as "redirect-loop"
+	Code     string // for [millrace.ErrorCode], such as "redirect-loop"
 	Reason   string
 }
 
@@ -33,25 +32,25 @@ func (e *RedirectError) ErrorCode() string { return e.Code }
 // Unwrap returns [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
-// exists reports whether the target may well be there: it is not asked for
-// because the way to it is not safe.
+// exists reports whether the target may exist: it was not requested because the redirect is
+// not safe.
 func (e *RedirectError) exists() bool { return e.Code == noDowngrade }
 
 const noDowngrade = "redirect-downgrade"
 
-// NoRedirects returns a copy of client that follows no redirect: the caller
-// gets the response itself, and [RedirectTarget] says where it leads. All that
-// is the transport's stays: addresses, robots.txt, the host's queue.
+// NoRedirects returns a copy of client that follows no redirect. The caller gets the response
+// itself, and [RedirectTarget] returns its target. The transport still applies address checks,
+// robots.txt and the host's queue.
 func NoRedirects(client *http.Client) *http.Client {
 	c := *client
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &c
 }
 
-// RedirectTarget returns the URL that a response redirects to (RFC 9110,
-// section 15.4), nil if it is not a 301, 302, 303, 307 or 308 with a Location.
-// What a client that follows redirects would refuse by itself, such as to leave
-// https for http, is a [*RedirectError].
+// RedirectTarget returns the URL that a response redirects to (RFC 9110, section 15.4). It
+// returns nil if resp is not a 301, 302, 303, 307 or 308 with a Location. A redirect that a
+// client following redirects would refuse, such as one from https to http, is a
+// [*RedirectError].
 func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -74,7 +73,7 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	return to, nil
 }
 
-// checkHop refuses a redirect for what its two ends are.
+// checkHop returns an error for a redirect between from and to that is not allowed.
 func checkHop(from, to *url.URL) error {
 	var code, reason string
 	switch {
@@ -90,9 +89,8 @@ func checkHop(from, to *url.URL) error {
 	return &RedirectError{From: cleanURL(from), To: cleanURL(to), Code: code, Reason: reason}
 }
 
-// checkRedirect does the work of an [http.Client.CheckRedirect] that follows a
-// number of redirects. The headers of req are those of the first request,
-// copied at every hop.
+// checkRedirect implements [http.Client.CheckRedirect] for at most limit redirects. The
+// headers of req are those of the first request, copied at every hop.
 func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	last := via[len(via)-1].URL
 	refuse := func(code, reason string) error {
@@ -108,13 +106,13 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	away := origin(req.URL) != first
 	for _, r := range via {
 		away = away || origin(r.URL) != first
-		// Without cookies the same request gets the same answer again.
+		// Without cookies, the same request gets the same response.
 		if r.Method == req.Method && cleanURL(r.URL) == cleanURL(req.URL) {
 			return refuse("redirect-loop", "it is a loop")
 		}
 	}
-	// Another origin stays another one for good: it chose where the chain
-	// goes next, even when that is back to the first.
+	// After a hop to another origin, the chain stays foreign: that origin chose the next hops,
+	// even one back to the first origin.
 	if away {
 		for _, k := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
 			req.Header.Del(k)
@@ -124,7 +122,7 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is scheme, host and port (RFC 6454, section 4).
+// origin returns scheme, host and port of u (RFC 6454, section 4).
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -133,9 +131,8 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// unwrapURL takes the [url.Error] of an [http.Client] off: it repeats the
-// Location header as it came, credentials included. So does the client's error
-// for one that cannot be read.
+// unwrapURL removes the [url.Error] of an [http.Client], which repeats the raw Location
+// header, including credentials. So does the client's error for an invalid Location.
 func unwrapURL(err error, from *url.URL) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err

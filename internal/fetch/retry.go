@@ -14,23 +14,21 @@ import (
 
 const (
 	maxRetries    = 3
-	firstBackoff  = time.Second // doubled with every retry
+	firstBackoff  = time.Second // doubled with each retry
 	maxRetryAfter = 30 * time.Second
-	drainLimit    = 64 << 10 // of the body of an answer that is thrown away
+	drainLimit    = 64 << 10 // bytes of a discarded body that are read
 )
 
-// Do sends req with client and repeats it up to three times when the failure
-// may pass: 429, 502, 503 and 504, and connections that break before the
-// answer. Only requests that are safe to repeat are: GET, HEAD and OPTIONS
-// without a body. The waits are 1 s, 2 s and 4 s less a jitter of up to half;
-// a Retry-After of up to 30 s that asks for more is followed. Do gives up
-// early rather than wait longer than that or past the deadline of ctx.
+// Do sends req with client and repeats it up to three times after a temporary failure: 429,
+// 502, 503, 504, or a connection that breaks before the response. It repeats only safe
+// requests: GET, HEAD and OPTIONS without a body. The waits are 1 s, 2 s and 4 s less a jitter
+// of up to half, or a longer Retry-After of up to 30 s. Do gives up rather than wait longer
+// than that or past the deadline of ctx.
 //
-// The response is the server's last word with any other status; see
-// [CheckStatus]. Its body must be closed. Errors name the URL without its
-// credentials and wrap the sentinels of [Client.RoundTrip], or are a
-// [*RedirectError], or the [*StatusError] of the last attempt, whose Note
-// says why Do gave up.
+// A response with any other status is returned; see [CheckStatus]. The caller must close its
+// body. Errors name the URL without its credentials. They wrap the sentinels of
+// [Client.RoundTrip], or are a [*RedirectError], or the [*StatusError] of the last attempt,
+// whose Note is the reason why Do gave up.
 func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Response, error) {
 	if err := checkURL(req.URL); err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			resp, err = nil, unwrapURL(err, req.URL)
 			_, ruled := errors.AsType[*RobotsError](err)
 			if _, led := errors.AsType[*RedirectError](err); ruled || led {
-				return nil, err // it names the URL
+				return nil, err // names the URL
 			}
 			err = fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
@@ -75,8 +73,8 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			c.stats.retries.Add(1)
 			c.log.LogAttrs(ctx, slog.LevelDebug, "request failed; retrying", slog.Any("err", err), slog.Duration("retry_in", wait))
 		}
-		// The host's queue counts from the same moment, so that a Retry-After
-		// is waited for once.
+		// The host's queue starts at the same moment, so a Retry-After is not waited for
+		// twice.
 		if err := Sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
@@ -84,10 +82,10 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 	}
 }
 
-// repeated marks the context of a request that has been sent before.
+// repeated marks the context of a repeated request.
 type repeated struct{}
 
-// clientOf returns the [Client] that is a transport, nil if none is.
+// clientOf returns t if it is a [Client], or nil.
 func clientOf(t http.RoundTripper) *Client {
 	switch t := t.(type) {
 	case *Client:
@@ -102,7 +100,7 @@ func clientOf(t http.RoundTripper) *Client {
 	return nil
 }
 
-// withNote adds note to a final failure.
+// withNote adds note to an error that ends the attempts.
 func withNote(err error, note string) error {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		status.Note = note
@@ -119,9 +117,9 @@ func repeatable(req *http.Request) bool {
 	return false
 }
 
-// mayPass is for what a restart or a moment of load explains. A refused
-// connection or an unknown name is more likely a mistake in the URL, and a
-// timeout has waited long enough.
+// mayPass reports whether a restart or a moment of load may have caused the failure. A refused
+// connection or an unknown name is more likely a wrong URL, and a timeout has waited long
+// enough.
 func mayPass(resp *http.Response, err error) bool {
 	if err != nil {
 		for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
@@ -142,8 +140,8 @@ func retryStatus(code int) bool {
 	return false
 }
 
-// backoff is between half and the whole of 1 s, 2 s, 4 s, so that clients
-// that failed together do not come back together.
+// backoff returns between half and all of 1 s, 2 s, 4 s. The jitter keeps clients that failed
+// together from returning together.
 func backoff(attempt int, c *Client) time.Duration {
 	random := rand.Float64
 	if c != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long an error of a request says that its host is to be
-// left alone, by a Retry-After or because it rests; 0 if it does not say.
+// RetryAfter returns how long the host of a failed request must be left alone, because of a
+// Retry-After or because it rests. It returns 0 if unknown.
 func RetryAfter(err error) time.Duration {
 	if failed, ok := errors.AsType[*robotsFailure](err); ok {
 		return RetryAfter(failed.cause)

@@ -17,30 +17,28 @@ import (
 const (
 	robotsPath  = "/robots.txt"
 	robotsAge   = 24 * time.Hour // RFC 9309, section 2.4
-	robotsRetry = time.Minute    // after one that could not be had
+	robotsRetry = time.Minute    // after a failed fetch
 
-	manyRobots     = 256      // origins remembered before all are forgotten
-	manyRobotsText = 32 << 20 // bytes of their files, likewise
+	manyRobots     = 256      // origins stored before all are dropped
+	manyRobotsText = 32 << 20 // bytes of files stored before all are dropped
 )
 
-// RobotsMemory keeps what robots.txt files said from one process to the next.
-// It must be safe for concurrent use. Its failures are logged, and cost no
-// more than a request.
+// RobotsMemory stores robots.txt files across processes. It must be safe for concurrent use.
+// The client logs its errors; they cost at most one request.
 type RobotsMemory interface {
-	// Load returns the record of an origin, such as "https://example.com:443",
-	// as it was saved, or nothing if none.
+	// Load returns the saved record of an origin, such as "https://example.com:443", or nil if
+	// none is saved.
 	Load(ctx context.Context, origin string) ([]byte, error)
-	// Save keeps a record, JSON of at most 1 MiB, in place of the last one.
+	// Save stores a record, JSON of at most 1 MiB, and replaces the last one.
 	Save(ctx context.Context, origin string, record []byte) error
 }
 
-// RobotsError refuses a URL that the site's robots.txt disallows. It is a
-// [millrace.ErrForbidden].
+// RobotsError is a URL that the site's robots.txt disallows. It wraps [millrace.ErrForbidden].
 type RobotsError struct {
 	URL    string // without credentials
-	Robots string // the URL of the robots.txt
-	Line   int    // of the record that disallows it
-	Rule   string // that record, such as "Disallow: /private"
+	Robots string // URL of the robots.txt
+	Line   int    // line of the record that disallows it
+	Rule   string // the record, such as "Disallow: /private"
 }
 
 // Error returns "URL: robots.txt disallows it (line 4: Disallow: /private)".
@@ -54,9 +52,9 @@ func (e *RobotsError) ErrorCode() string { return "robots-disallow" }
 // Unwrap returns [millrace.ErrForbidden].
 func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
 
-// robotsFailure is a failed fetch of robots.txt, which disallows everything for
-// now (section 2.3.1.4). It hides the kind of its cause, so that no caller
-// retries a page because of it.
+// robotsFailure is a failed fetch of robots.txt, which disallows everything until it succeeds
+// (section 2.3.1.4). It hides the kind of its cause, so that no caller retries a page because
+// of it.
 type robotsFailure struct {
 	file  *url.URL
 	cause error
@@ -67,8 +65,8 @@ func (e *robotsFailure) Error() string {
 	return fmt.Sprintf("robots.txt of %s://%s could not be had: %s", e.file.Scheme, e.file.Host, cause)
 }
 
-// ErrorCode returns the code of the cause if no connection was made: then no
-// page can be had either.
+// ErrorCode returns the code of the cause if no connection was made, since no page can be
+// fetched then either.
 func (e *robotsFailure) ErrorCode() string {
 	switch code := millrace.ErrorCode(e.cause); code {
 	case "certificate", "connection-refused", "dns", "dns-unknown", "no-tls", "timeout-tls", "tls":
@@ -79,17 +77,16 @@ func (e *robotsFailure) ErrorCode() string {
 
 func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 
-// Robots returns the rules of the robots.txt of u's origin for the product in
-// the client's User-Agent, also if the client ignores them. It fetches the file
-// at most once in 24 hours, with at most five redirects; concurrent callers
-// share one fetch.
+// Robots returns the rules of u's origin for the product in the client's User-Agent, even if
+// the client ignores them. It fetches robots.txt at most once in 24 hours, with at most five
+// redirects. Concurrent callers share one fetch.
 //
-// An answer 4xx other than 429, HTML, or a redirect that leads nowhere says
-// nothing; one that is not followed because it leaves https does not lead nowhere. Otherwise, if the file cannot be had, an older copy counts until
-// it can; without one the error is [millrace.ErrUnavailable], for a minute,
-// and nothing of the origin can be fetched. The errors of
-// [Client.RoundTrip] for a refused address, a resting host and the end of ctx
-// are given as they are.
+// A 4xx response other than 429, HTML, or a redirect that leads nowhere means that there are
+// no rules. A redirect refused because it leaves https is a failure instead. If the file
+// cannot be fetched, an older copy applies until it can. Without a copy the error is
+// [millrace.ErrUnavailable] for a minute, and no URL of the origin can be fetched. The errors
+// of [Client.RoundTrip] for a refused address, a resting host and the end of ctx are returned
+// unchanged.
 func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	if err := checkURL(u); err != nil {
 		return nil, err
@@ -111,9 +108,9 @@ func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	}
 }
 
-// RobotsOf returns what the robots.txt of u's origin says to a client: as
-// [Client.Robots] does if a [Client] is its transport, with keys or without,
-// else to "millrace" and without a cache.
+// RobotsOf returns the rules of u's origin for client. It uses [Client.Robots] if the
+// transport is a [Client], with or without keys. Otherwise it fetches the file without a
+// cache, for the product "millrace".
 func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
 	if c := beneath(client); c != nil {
 		return c.Robots(ctx, u)
@@ -128,8 +125,7 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 	return ParseRobots(rec.Body, product), nil
 }
 
-// RecentRobots returns the same from a copy that is no older than an age, if
-// the file can be had.
+// RecentRobots is [RobotsOf] with a copy no older than age, if the file can be fetched.
 func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time.Duration) (*Robots, error) {
 	robots, err := RobotsOf(ctx, client, u)
 	c := beneath(client)
@@ -139,15 +135,14 @@ func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time
 	return c.Robots(ctx, u)
 }
 
-// IgnoresRobots reports whether a client fetches what robots.txt disallows
-// because it was told so: a [Client] with Options.IgnoreRobots.
+// IgnoresRobots reports whether client ignores robots.txt: its transport is a [Client] with
+// Options.IgnoreRobots.
 func IgnoresRobots(client *http.Client) bool {
 	c := beneath(client)
 	return c != nil && c.ignoreRobots
 }
 
-// beneath returns the [Client] that is a client's transport, be it below keys
-// or a [Wrapper], or nil if none.
+// beneath returns the [Client] below keys and any [Wrapper] of client, or nil.
 func beneath(client *http.Client) *Client {
 	next := client.Transport
 	for {
@@ -164,15 +159,14 @@ func beneath(client *http.Client) *Client {
 	}
 }
 
-// Wrapper is a transport that hands requests on to another one, and does not
-// change what they may ask for: a [Client] below it is found through it.
+// Wrapper is a transport that passes requests to another one and does not change what they may
+// request. The package looks for a [Client] below it.
 type Wrapper interface {
 	http.RoundTripper
-	Unwrap() http.RoundTripper // the other one
+	Unwrap() http.RoundTripper // Unwrap returns the wrapped transport
 }
 
-// obey refuses what robots.txt disallows, and returns the delay that it asks
-// for.
+// obey returns an error if robots.txt disallows u, or else the Crawl-delay.
 func (c *Client) obey(ctx context.Context, u *url.URL) (time.Duration, error) {
 	if c.ignoreRobots || u.Path == robotsPath {
 		return 0, nil
@@ -191,24 +185,24 @@ func robotsFile(u *url.URL) *url.URL {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
 }
 
-// robotsCache remembers the files of origins.
+// robotsCache caches the files of origins.
 type robotsCache struct {
 	mu      sync.Mutex
 	origins map[string]*robotsEntry
 	size    int // bytes of files
 }
 
-// robotsEntry is what is known of one origin.
+// robotsEntry is the cached state of one origin.
 type robotsEntry struct {
 	robots *Robots
-	rec    *robotsRecord // of robots; nil: no copy is at hand
+	rec    *robotsRecord // record of robots; nil if there is no copy
 	err    error         // why robots is nil
-	due    time.Time     // when to ask again; zero: at once
+	due    time.Time     // when to fetch again; zero means at once
 	flight chan struct{} // closed at the end of the fetch; nil if none is running
 }
 
-// get returns the state of an origin. With lead, the caller has to ask the
-// server and to call put.
+// get returns the state of an origin. If lead is true, the caller must fetch the file and call
+// put.
 func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +222,7 @@ func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	return *e, true
 }
 
-// expire makes a copy due that is older than an age, and reports whether it is.
+// expire makes a copy older than age due and reports whether it did.
 func (c *robotsCache) expire(key string, age time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +247,7 @@ func (c *robotsCache) put(key string, e robotsEntry) {
 	*was = e
 }
 
-// trim drops entries. A dropped one is fetched again when needed.
+// trim drops entries. A dropped entry is fetched again when needed.
 func (c *robotsCache) trim() {
 	if len(c.origins) < manyRobots && c.size < manyRobotsText {
 		return
@@ -266,17 +260,17 @@ func (c *robotsCache) trim() {
 	}
 }
 
-// refreshRobots asks for a file on behalf of everybody.
+// refreshRobots fetches a file on behalf of all waiting callers.
 func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e robotsEntry) (_ *Robots, err error) {
-	// Whatever happens, the others must not wait for ever. A caller who gives
-	// up says nothing about the file: the next one asks.
+	// The waiting callers must be released in any case. If this caller cancels, the next one
+	// fetches the file.
 	defer func() { c.robots.put(key, e) }()
 	now := time.Now()
 	if e.rec == nil {
 		if rec := c.loadRobots(ctx, key); rec != nil {
 			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
-			// A file of the future is one of a clock that was wrong, and one
-			// that refuses what is asked for first may have been mended.
+			// A record from the future comes from a wrong clock. One that disallows this first
+			// URL may have changed since.
 			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge && e.robots.Allowed(u.RequestURI()) {
 				e.due, e.err = now.Add(robotsAge-age), nil
 				return e.robots, nil

@@ -16,12 +16,12 @@ import (
 
 const (
 	robotsRedirects = 5       // RFC 9309, section 2.3.1.2
-	maxRobotsRecord = 1 << 20 // bytes of JSON: the body grows by a third
+	maxRobotsRecord = 1 << 20 // bytes of JSON; base64 adds a third to the body
 )
 
-// robotsRecord is a robots.txt as it is remembered.
+// robotsRecord is a stored robots.txt.
 type robotsRecord struct {
-	Time time.Time `json:"time"` // when the server last stood by it
+	Time time.Time `json:"time"` // when the server last sent or confirmed it
 	Validators
 	Body []byte `json:"body,omitempty"` // decoded, at most maxRobots
 }
@@ -40,17 +40,17 @@ func (r *robotsRecord) validators() Validators {
 	return r.Validators
 }
 
-// unruled sends requests for robots.txt itself, wherever they are redirected
-// to. Of a file of any length a beginning is read.
+// unruled sends requests for robots.txt itself, including their redirects. It reads only the
+// beginning of a large file.
 type unruled struct{ c *Client }
 
 func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
 	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64}, u.c.timeout)
 }
 
-// askRobots asks for a robots.txt. A file that cannot be had is a
-// *robotsFailure; one that has not changed is [millrace.ErrUnmodified], with
-// a record that has its time alone.
+// askRobots fetches a robots.txt. The error is a *robotsFailure if the file cannot be fetched,
+// and [millrace.ErrUnmodified], with a record that has only its time, if the file has not
+// changed.
 func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Validators) (*robotsRecord, error) {
 	moved := false
 	follow := *client
@@ -91,7 +91,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 		return rec, nil
 	}
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
-		return nil, refused // the page would be as well
+		return nil, refused // the page would be refused as well
 	}
 	if _, ok := errors.AsType[*RestError](err); ok {
 		return nil, err
@@ -103,7 +103,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 	return nil, &robotsFailure{file: file, cause: err}
 }
 
-// readRobots reads what counts of the body, and closes it.
+// readRobots reads the relevant part of the body and closes it.
 func readRobots(resp *http.Response) ([]byte, error) {
 	r, err := Decode(resp)
 	if err != nil {
@@ -117,8 +117,8 @@ func readRobots(resp *http.Response) ([]byte, error) {
 	return cutRobots(data), nil
 }
 
-// cutRobots returns the lines that count. Half a line could say something else
-// than the whole one.
+// cutRobots returns the complete lines within the limit. Half a line could have another
+// meaning.
 func cutRobots(data []byte) []byte {
 	if len(data) <= maxRobots {
 		return data

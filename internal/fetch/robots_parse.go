@@ -13,37 +13,35 @@ import (
 )
 
 const (
-	maxRobots     = 500 << 10 // bytes of a robots.txt that count (RFC 9309, section 2.5)
+	maxRobots     = 500 << 10 // bytes of a robots.txt that are parsed (RFC 9309, section 2.5)
 	maxCrawlDelay = time.Minute
-	maxOthers     = 100  // records of other kinds that are kept
-	maxOther      = 2048 // bytes of one of them
+	maxOthers     = 100  // records of other kinds that are stored
+	maxOther      = 2048 // bytes of one such record
 )
 
-// Robots is what a robots.txt (RFC 9309) says to one product. A nil *Robots
-// says nothing, so that everything is allowed. It does not change, and is
-// safe for concurrent use.
+// Robots is the part of a robots.txt (RFC 9309) that applies to one product. A nil *Robots has
+// no rules and allows everything. Robots is immutable and safe for concurrent use.
 type Robots struct {
-	rules    []robotsRule // the most specific first, of equals the allowing
+	rules    []robotsRule // most specific first; of equals, Allow first
 	delay    time.Duration
 	sitemaps []string
 	others   []RobotsRecord
 	comments []string
 }
 
-// RobotsRecord is a record of a robots.txt that is no rule of who may ask for
-// what, such as "License: https://example.com/license.xml".
+// RobotsRecord is a record of a robots.txt that is not an access rule, such as "License:
+// https://example.com/license.xml".
 type RobotsRecord struct {
 	Name  string // in lower case
-	Value string // without white space around it
+	Value string // trimmed of white space
 	Line  int
 }
 
 // robotsRule is one Allow or Disallow.
 type robotsRule struct {
-	// pattern is in normal form: '*' is a wildcard, those that mean
-	// themselves are %2A.
+	// pattern is in normal form: '*' is a wildcard, and %2A a literal asterisk.
 	pattern string
-	anchor  bool // the pattern ended in '$'
+	anchor  bool // the pattern ends in '$'
 	allow   bool
 	line    int
 	value   string // as written
@@ -56,11 +54,10 @@ func (r *robotsRule) octets() int {
 	return len(r.pattern)
 }
 
-// ParseRobots reads a robots.txt for the product with the given token, such
-// as "millrace", in any case. The groups that name the product count, all of
-// them together, else those of "*". Bytes after the first 500 KiB, lines that
-// make no sense and records of other kinds are passed over: no input is an
-// error. HTML in place of a robots.txt, as of a login wall, has no rules.
+// ParseRobots parses a robots.txt for a product token, such as "millrace", in any case. All
+// groups that name the product apply together; without one, those of "*". ParseRobots ignores
+// bytes after the first 500 KiB, invalid lines and records of other kinds: no input is an
+// error. HTML in place of a robots.txt, such as a login page, has no rules.
 func ParseRobots(data []byte, token string) *Robots {
 	data = bytes.TrimPrefix(cutRobots(data), []byte("\ufeff"))
 	out := new(Robots)
@@ -105,8 +102,8 @@ func ParseRobots(data []byte, token string) *Robots {
 }
 
 const (
-	own    = iota // what is said to the product by name
-	others        // what is said to everybody else
+	own    = iota // groups that name the product
+	others        // groups of "*"
 )
 
 type robotsGroup struct {
@@ -116,21 +113,21 @@ type robotsGroup struct {
 
 type robotsParser struct {
 	token    string
-	named    bool // the product has a group of its own, perhaps without rules
+	named    bool // a group names the product, even one without rules
 	groups   [2]robotsGroup
-	open     [2]bool // the group that is being read speaks to them
-	grouped  bool    // there has been a User-agent
-	ruled    bool    // it has a rule, so that the next User-agent starts another
+	open     [2]bool // whom the current group applies to
+	grouped  bool    // a User-agent line was read
+	ruled    bool    // the group has a rule; the next User-agent starts another
 	sitemaps []string
 	records  []robotsOther
 	comments []string
 }
 
-// robotsOther is a record of another kind, and to whom it speaks.
+// robotsOther is a record of another kind and the products it applies to.
 type robotsOther struct {
 	RobotsRecord
 	to     [2]bool
-	global bool // it stands before the first group, or names no product
+	global bool // it precedes all groups, or is a license
 }
 
 func (p *robotsParser) line(n int, s string) {
@@ -158,7 +155,7 @@ func (p *robotsParser) line(n int, s string) {
 	case "disallow":
 		p.rule(robotsRule{line: n, value: value})
 	case "sitemap":
-		// No record but a rule ends the names of a group (section 2.2.4).
+		// Only a rule ends the User-agent lines of a group (section 2.2.4).
 		if value != "" {
 			p.sitemaps = append(p.sitemaps, value)
 		}
@@ -191,19 +188,18 @@ func (p *robotsParser) rule(r robotsRule) {
 	}
 }
 
-// crawlDelay reads seconds, perhaps with a fraction. What cannot be read is 0.
+// crawlDelay parses seconds, with an optional fraction. Invalid values are 0.
 func crawlDelay(s string) time.Duration {
 	sec, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(sec > 0) { // NaN too
+	if err != nil || !(sec > 0) { // also false for NaN
 		return 0
 	}
 	return time.Duration(min(sec, maxCrawlDelay.Seconds()) * float64(time.Second))
 }
 
-// productToken returns the name at the start of a User-Agent field, or of the
-// value of a User-agent record: "millrace/1.2 (+https://…)" is "millrace".
-// Digits and dots are more than RFC 9309, section 2.2.1, has, and keep "bot2"
-// from being taken for "bot".
+// productToken returns the name at the start of a User-Agent field, or of the value of a
+// User-agent record: "millrace/1.2 (+https://…)" is "millrace". Digits and dots go beyond RFC
+// 9309, section 2.2.1, and keep "bot2" distinct from "bot".
 func productToken(s string) string {
 	end := strings.IndexFunc(s, func(c rune) bool {
 		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
@@ -214,14 +210,13 @@ func productToken(s string) string {
 	return s[:end]
 }
 
-// Allowed reports whether the product may ask for a target, the path and the
-// query of a URL such as [net/url.URL.RequestURI] gives. The longest pattern
-// that matches decides, and of two of one length the allowing.
+// Allowed reports whether the product may request target, the path and query of a URL as
+// [net/url.URL.RequestURI] returns them. The longest pattern that matches decides; of two of
+// the same length, Allow wins.
 func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
 
-// Rule returns the record that disallows a target, with its number of line,
-// such as 4 and "Disallow: /private". It returns 0 and "" if the target is
-// allowed.
+// Rule returns the record that disallows a target and its line number, such as 4 and
+// "Disallow: /private". It returns 0 and "" if the target is allowed.
 func (r *Robots) Rule(target string) (line int, text string) {
 	rule := r.refusal(target)
 	if rule == nil {
@@ -240,9 +235,8 @@ func (r *Robots) Rule(target string) (line int, text string) {
 	return rule.line, "Disallow: " + value
 }
 
-// CrawlDelay is the least time between two requests that the site asks for, 0
-// if it asks for none. More than a minute is taken as a minute: a hundred
-// pages an hour are not what an owner means, who has Disallow to say no.
+// CrawlDelay returns the least time between two requests that the site asks for, or 0. It is
+// at most a minute: a site that wants fewer than 60 requests an hour can use Disallow.
 func (r *Robots) CrawlDelay() time.Duration {
 	if r == nil {
 		return 0
@@ -250,8 +244,8 @@ func (r *Robots) CrawlDelay() time.Duration {
 	return r.delay
 }
 
-// Sitemaps returns the values of the Sitemap records as they are written, in
-// their order: mostly absolute URLs, perhaps of other hosts, perhaps of none.
+// Sitemaps returns the values of the Sitemap records unchanged, in their order. Most are
+// absolute URLs, some of other hosts, and some may be invalid.
 func (r *Robots) Sitemaps() []string {
 	if r == nil {
 		return nil
@@ -259,10 +253,9 @@ func (r *Robots) Sitemaps() []string {
 	return slices.Clone(r.sitemaps)
 }
 
-// Records returns the records of other kinds, in their order: those that stand
-// before all groups, those of the product's own groups, and "license" wherever
-// it stands, since a licence is the whole site's. The first 100 of the file are
-// kept, of up to 2,048 bytes each.
+// Records returns the records of other kinds, in their order: those before all groups, those
+// of the product's own groups, and every "license" record, since a license covers the whole
+// site. At most 100 records of a file are stored, of up to 2,048 bytes each.
 func (r *Robots) Records() []RobotsRecord {
 	if r == nil {
 		return nil
@@ -270,7 +263,7 @@ func (r *Robots) Records() []RobotsRecord {
 	return slices.Clone(r.others)
 }
 
-// refusal returns the rule that disallows a target.
+// refusal returns the rule that disallows a target, or nil.
 func (r *Robots) refusal(target string) *robotsRule {
 	if r == nil || len(r.rules) == 0 {
 		return nil
@@ -292,8 +285,8 @@ func (r *Robots) refusal(target string) *robotsRule {
 	return nil
 }
 
-// matches takes each piece between wildcards where it is found first. That is
-// enough, and costs no more than the lengths of both.
+// matches reports whether the rule matches s. It takes the first match of each piece between
+// wildcards, which suffices and takes linear time.
 func (r *robotsRule) matches(s string) bool {
 	piece, rest, more := strings.Cut(r.pattern, "*")
 	if !strings.HasPrefix(s, piece) {
@@ -314,11 +307,10 @@ func (r *robotsRule) matches(s string) bool {
 	return !r.anchor || s == ""
 }
 
-// normalTarget returns the form in which patterns and targets are compared
-// (section 2.2.2): unreserved characters (RFC 3986, section 2.3) are decoded;
-// reserved characters stay as written; all others are percent-encoded in upper
-// case. '$' and, outside of patterns, '*' are encoded too, so that a literal
-// one in a pattern differs from the operator.
+// normalTarget returns the normal form for comparing patterns and targets (section 2.2.2).
+// Unreserved characters (RFC 3986, section 2.3) are decoded, reserved ones are unchanged, and
+// all others are percent-encoded in upper case. '$' and, outside of patterns, '*' are encoded
+// too, so that a literal one in a pattern differs from the operator.
 func normalTarget(s string, pattern bool) string {
 	clean := func(c byte) bool {
 		return isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 || pattern && c == '*'
@@ -366,8 +358,8 @@ func unhex(c byte) byte {
 	return c&7 + 9
 }
 
-// Fingerprint stands for the rules: files with the same rules for the product,
-// wherever they stand in them, have the same. "" = there are none.
+// Fingerprint identifies the rules: files with the same rules for the product have the same
+// fingerprint, in whatever order. It is "" if there are no rules.
 func (r *Robots) Fingerprint() string {
 	if r == nil || len(r.rules) == 0 {
 		return ""

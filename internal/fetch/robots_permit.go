@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxComments is how many comments of a robots.txt are kept.
+// maxComments limits the stored comments of a robots.txt.
 const maxComments = 100
 
-// comment keeps a line that is a comment.
+// comment stores a comment line.
 func (p *robotsParser) comment(s string) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(s), "#")
 	if ok && len(p.comments) < maxComments && len(text) <= maxOther {
@@ -17,9 +17,9 @@ func (p *robotsParser) comment(s string) {
 	}
 }
 
-// Comments returns the lines of the file that are comments, without "#": the
-// first 100, of up to 2,048 bytes each. A file with a group for the product by
-// name has none: what it says to everybody else is not said to the product.
+// Comments returns the comment lines of the file without "#": the first 100, of up to 2,048
+// bytes each. It returns none if a group names the product, since comments address other
+// products then.
 func (r *Robots) Comments() []string {
 	if r == nil {
 		return nil
@@ -29,24 +29,24 @@ func (r *Robots) Comments() []string {
 
 type permit struct{}
 
-// Permit returns a context in which robots.txt does not refuse a URL, whatever
-// its query, because the owner has said otherwise elsewhere, such as in a comment
-// of that file. One that ends in "/" stands for all below it.
+// Permit returns a context in which robots.txt does not refuse target, whatever its query. It
+// is for URLs that the owner allows elsewhere, such as in a comment of the file. A target that
+// ends in "/" includes all URLs below it.
 func Permit(ctx context.Context, target string) context.Context {
 	target, _, _ = strings.Cut(target, "?")
 	return context.WithValue(ctx, permit{}, target)
 }
 
-// Permitted reports whether [Permit] names a URL.
+// Permitted reports whether [Permit] covers u in ctx.
 func Permitted(ctx context.Context, u *url.URL) bool {
 	target, ok := ctx.Value(permit{}).(string)
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	return ok && (bare.String() == target || strings.HasSuffix(target, "/") && strings.HasPrefix(bare.String(), target))
 }
 
-// Overruled reports whether the rule that disallows a target would also disallow
-// a list, which a longer rule allows: the owner who keeps robots out of the site
-// and lets them have its list lets them have what the list says.
+// Overruled reports whether the rule that disallows target also covers list, which a longer
+// rule allows. An owner who keeps robots out of the site and allows its list also allows the
+// URLs in that list.
 func (r *Robots) Overruled(target, list string) bool {
 	rule := r.refusal(target)
 	return rule != nil && r.Allowed(list) && rule.matches(normalTarget(list, false))

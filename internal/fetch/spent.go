@@ -6,9 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// SpentError is what a client with [Options.MaxReceived] gives once it has
-// received that much. It is [millrace.ErrUnavailable]: another client may ask
-// again.
+// SpentError is a request of a client that has received [Options.MaxReceived] bytes. It wraps
+// [millrace.ErrUnavailable]: another client may repeat it.
 type SpentError struct{ Limit int64 }
 
 // Error returns "1000 bytes were received, which is the limit".
@@ -22,14 +21,12 @@ func (e *SpentError) ErrorCode() string { return "byte-limit" }
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 
-// comingHome is how many bytes of what is under way still come when the limit of
-// the client is reached, so that a small one is not used up by bodies of which
-// none is whole.
+// comingHome limits the bytes that requests in flight may still receive once the client's
+// limit is reached. With it, a small limit is not wasted on bodies that are all incomplete.
 const comingHome = 1 << 20
 
-// spent returns an error once the limit of the client is reached, and over once
-// so much is that what is under way ends, too. What one buffer has brought
-// above it is not taken back.
+// spent returns an error once the client's limit is reached. over does so once requests in
+// flight must end, too. The last buffer read may exceed both.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
 func (c *Client) over() error { return c.received(c.maxReceived + min(c.maxReceived, comingHome)) }

@@ -6,23 +6,23 @@ import (
 	"sync/atomic"
 )
 
-// Stats counts what a [Client] has done so far.
+// Stats counts the requests of a [Client] so far.
 type Stats struct {
-	Requests    int64    // sent, redirects and retries included
-	Failed      int64    // of those, without a response
-	Retries     int64    // of Requests, those that Do repeated
+	Requests    int64    // requests sent, redirects and retries included
+	Failed      int64    // requests without a response
+	Retries     int64    // requests that Do repeated
 	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
-	NotModified int64    // of Status[3], the 304s
-	Conditional int64    // of Requests, those that a 304 can answer
-	HeaderBytes int64    // of responses, as HTTP/1.1 would write them: an estimate
-	BodyBytes   int64    // of responses, coded, as far as they were read
+	NotModified int64    // 304 responses, part of Status[3]
+	Conditional int64    // requests that a 304 can answer
+	HeaderBytes int64    // response headers in HTTP/1.1 form, an estimate
+	BodyBytes   int64    // response bodies, coded, as far as they were read
 
-	// Of Status[2], the documents of HTML that [Decode] has read to their end:
-	// how many, what they are of HeaderBytes and BodyBytes, and their content.
+	// HTML documents of Status[2] that [Decode] has read to their end: their number, their
+	// part of HeaderBytes and BodyBytes, and their decoded bytes.
 	HTML, HTMLReceived, HTMLBytes int64
 }
 
-// Received is the bytes of headers and bodies together.
+// Received returns the bytes of headers and bodies together.
 func (s Stats) Received() int64 { return s.HeaderBytes + s.BodyBytes }
 
 type counters struct {
@@ -33,7 +33,7 @@ type counters struct {
 	status [6]atomic.Int64
 }
 
-// Stats returns the counts of this moment. It is safe while requests run.
+// Stats returns the current counts. It may be called while requests run.
 func (c *Client) Stats() Stats {
 	s := Stats{
 		Requests:    c.stats.requests.Load(),
@@ -60,7 +60,7 @@ func (c *counters) ask(h http.Header) {
 	}
 }
 
-// count counts a response, and returns the bytes of its header.
+// count counts a response and returns the bytes of its header.
 func (c *counters) count(resp *http.Response) int64 {
 	if class := resp.StatusCode / 100; class >= 1 && class < len(c.status) {
 		c.status[class].Add(1)
@@ -78,14 +78,14 @@ func (c *counters) count(resp *http.Response) int64 {
 	return int64(n)
 }
 
-// page counts a document of HTML that was read to its end.
+// page counts an HTML document that was read to its end.
 func (c *counters) page(received, content int64) {
 	c.html.Add(1)
 	c.htmlReceived.Add(received)
 	c.htmlBytes.Add(content)
 }
 
-// isHTML reports whether a response brings a document of HTML.
+// isHTML reports whether a response is an HTML document.
 func isHTML(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusOK || !hasBody(resp) {
 		return false

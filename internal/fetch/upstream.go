@@ -16,24 +16,23 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// UpstreamOptions changes what [Upstream] makes. The zero value works.
+// UpstreamOptions configures [Upstream]. The zero value is valid.
 type UpstreamOptions struct {
-	// ServerName is whose certificate an https server has to show; "" is the
-	// host of its URL.
+	// ServerName is the name in the certificate of an https server. If empty, the host of its
+	// URL.
 	ServerName string
-	// Timeout limits the wait for the header of an answer; 0 is one minute.
+	// Timeout limits the wait for a response header. If zero, one minute.
 	Timeout time.Duration
-	// Dial connects in place of the network; nil is the network.
+	// Dial replaces network connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Upstream returns a transport that connects to the server of one URL, whatever
-// server a request names: somebody who runs a site has named the one behind it,
-// so that it may have a private address, but no link-local one and none of a
-// cloud's metadata. It knows nothing of robots.txt, queues and limits of a
-// stranger's site: what passes through belongs to the site's own visitors.
-// [IsTimeout] tells a slow server from one that is not there. The error is
-// [millrace.ErrInvalid]: the URL names no server.
+// Upstream returns a transport that connects to the server of one URL, whatever server a
+// request names. The owner of a site has configured this server, so it may have a private
+// address, but no link-local and no cloud metadata address. The transport applies no
+// robots.txt, queues or limits, because the requests are those of the site's own visitors.
+// [IsTimeout] distinguishes a slow server from an unreachable one. The error is
+// [millrace.ErrInvalid] if the URL names no server.
 func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 	if err := checkURL(at); err != nil {
 		return nil, err
@@ -63,29 +62,28 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		IdleConnTimeout:        keepIdle,
 		MaxIdleConnsPerHost:    256,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // what is coded stays so
+		DisableCompression:     true, // coded bodies stay coded
 		ForceAttemptHTTP2:      true,
-		// The piece that is read with a header is so small that it goes out with the
-		// next one, which is large.
+		// The chunk read with the header is small, so that it is sent with the next one, which
+		// is large.
 		ReadBufferSize: 2 << 10,
 	}, nil
 }
 
-// IsTimeout reports whether a request has failed because its server took too
-// long.
+// IsTimeout reports whether a request failed because its server took too long.
 func IsTimeout(err error) bool {
 	slow, ok := errors.AsType[net.Error](err)
 	return ok && slow.Timeout()
 }
 
-// behind is where an origin is that the client asks somewhere else.
+// behind is the server of an origin in [Options.Behind].
 type behind struct {
 	at        *url.URL
 	transport *http.Transport
 }
 
-// newBehind returns the transports of [Options.Behind]. A URL that names no
-// server gets none, so that requests for its origin are refused.
+// newBehind returns the transports of [Options.Behind]. If a URL names no server, requests for
+// its origin are refused.
 func newBehind(o *Options) map[string]*behind {
 	all := make(map[string]*behind, len(o.Behind))
 	for name, at := range o.Behind {
@@ -96,7 +94,7 @@ func newBehind(o *Options) map[string]*behind {
 		}
 		uo := &UpstreamOptions{Timeout: firstByteTimeout, Dial: o.Dial}
 		if _, err := netip.ParseAddr(at.Hostname()); err == nil {
-			uo.ServerName = site.Hostname() // an address has no certificate, the site has
+			uo.ServerName = site.Hostname() // the certificate names the site, not the address
 		}
 		if b.transport, err = Upstream(at, uo); err == nil {
 			b.transport.MaxResponseHeaderBytes = maxHeader
@@ -106,8 +104,8 @@ func newBehind(o *Options) map[string]*behind {
 	return all
 }
 
-// send sends a request to where its origin is. It may change out, but not its
-// URL in place, which is the caller's.
+// send sends a request to the server of its origin. It may change out, but not the URL that
+// out points to, which belongs to the caller.
 func (c *Client) send(out *http.Request) (*http.Response, error) {
 	if len(c.behind) == 0 {
 		return c.transport.RoundTrip(out)

@@ -5,26 +5,28 @@ import (
 	"strings"
 )
 
-// Lengths in bytes beyond which a validator is not worth keeping.
+// Longest validators, in bytes, that are stored.
 const (
 	maxETag     = 1024
 	maxModified = 64
 )
 
-// Validators name one state of a resource (RFC 9110, section 8.8), verbatim
-// as its server sent them. They belong to a body that is held: a client that
-// sends others has its old body confirmed.
+// Validators identify one state of a resource (RFC 9110, section 8.8), verbatim as the server
+// sent them. Store them with the body they belong to: a request with other validators would
+// confirm the wrong body.
 type Validators struct {
-	ETag     string `json:"etag,omitempty"`     // quotes and weakness included
+	ETag     string `json:"etag,omitempty"`     // with quotes and W/
 	Modified string `json:"modified,omitempty"` // Last-Modified
 }
 
-// ValidatorsOf returns the validators of a response. One that is over 1024
-// bytes (ETag) or 64 bytes (Last-Modified), or has control characters, counts
-// as absent. So does an ETag that is a bare "*": in If-None-Match it stands for
-// every state (RFC 9110, section 13.1.2), and a Last-Modified of the second in
-// which the response was made: within it there may be another state (section
-// 8.8.2.2).
+// ValidatorsOf returns the validators of a response. It treats as absent:
+//
+//   - a validator over 1024 bytes (ETag) or 64 bytes (Last-Modified), or one with
+//     control characters
+//   - an unquoted "*" as ETag, which matches every state in If-None-Match
+//     (RFC 9110, section 13.1.2)
+//   - a Last-Modified in the second of the response, since the resource may change
+//     again within it (section 8.8.2.2)
 func ValidatorsOf(resp *http.Response) Validators {
 	v := Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
 	made, err := http.ParseTime(resp.Header.Get("Date"))
@@ -34,10 +36,9 @@ func ValidatorsOf(resp *http.Response) Validators {
 	return v
 }
 
-// Set makes a request conditional: If-None-Match and If-Modified-Since. Both
-// are sent, because a server that knows the first must ignore the second
-// (RFC 9110, section 13.1.3), and some know the second only. What
-// [ValidatorsOf] would not give is not sent.
+// Set makes a request conditional with If-None-Match and If-Modified-Since. It sends both: a
+// server that supports the first must ignore the second (RFC 9110, section 13.1.3), and some
+// support only the second. Set omits validators that [ValidatorsOf] would treat as absent.
 func (v Validators) Set(h http.Header) {
 	v = v.sound()
 	if v.ETag != "" {

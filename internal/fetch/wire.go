@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// networkError is a failure of the network, which may pass.
+// networkError is a network failure, which may be temporary.
 type networkError struct{ err error }
 
 func (e *networkError) Error() string {
@@ -19,7 +19,7 @@ func (e *networkError) Error() string {
 	return text
 }
 
-// ErrorCode returns what is wrong with the connection, such as "dns-unknown".
+// ErrorCode returns the code of the connection error, such as "dns-unknown".
 func (e *networkError) ErrorCode() string {
 	if slow, ok := errors.AsType[slowError](e.err); ok {
 		return slow.code
@@ -30,24 +30,23 @@ func (e *networkError) ErrorCode() string {
 
 func (e *networkError) Unwrap() []error { return []error{millrace.ErrUnavailable, e.err} }
 
-// slowError is a time limit of ours that a server has run into.
+// slowError is a time limit that a server exceeded.
 type slowError struct{ code, text string }
 
 func (e slowError) Error() string { return e.text }
 func (e slowError) Timeout() bool { return true }
 
-// watch ends an exchange that takes too long.
+// watch cancels an exchange that takes too long.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	total  *time.Timer
-	idle   *time.Timer // runs while somebody waits for bytes of the body
-	// idleTimeout is how long it runs. It does not change once the body is read.
+	idle   *time.Timer // runs while a Read waits for bytes of the body
+	// idleTimeout is the duration of idle. It does not change once the body is read.
 	idleTimeout time.Duration
 }
 
-// startWatch starts the clock of the whole exchange; late is called when it
-// runs out.
+// startWatch starts the timer of the whole exchange. It calls late when the timer expires.
 func startWatch(parent context.Context, timeout time.Duration, late func()) *watch {
 	w := &watch{idleTimeout: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
@@ -83,29 +82,30 @@ func (w *watch) explain(err error) error {
 	return &networkError{err}
 }
 
-// wireBody is the body of a response as it comes over the wire.
+// wireBody is a response body as received, still coded.
 type wireBody struct {
 	body   io.ReadCloser
 	watch  *watch
 	turn   *pass
 	limits limits
 	count  *atomic.Int64
-	spent  func() error // an error: the client receives no more
+	spent  func() error // returns an error if the client may receive no more
 	url    string
-	want   int64         // Content-Length; -1: not known
+	want   int64         // Content-Length; -1 if unknown
 	n      int64         // bytes read
-	paced  bool          // it is a file, which has to come on
-	waited time.Duration // for what has come since then
-	had    int64         // bytes read until then
-	err    error         // the end, once reached
-	// onComplete is called once, with the length of the content, when it was read to
-	// its end; it may be nil.
+	paced  bool          // a file with a minimum rate
+	waited time.Duration // time waited since the last rate check
+	had    int64         // bytes read at the last rate check
+	err    error         // final error, once reached
+	// onComplete is called once, with the length of the content, when the body has been read
+	// to its end. It may be nil.
 	onComplete func(content int64)
-	// broken is called if the bytes do not match Content-Digest; it may be nil.
+	// broken is called if the body does not match Content-Digest. It may be nil.
 	broken func()
 }
 
-// emptyBody is a body without bytes of which somebody minds if there should be some.
+// emptyBody is a body that has no wireBody, with the function to call if it does not match
+// Content-Digest.
 type emptyBody struct {
 	io.ReadCloser
 	broken func()
@@ -132,7 +132,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
 	case b.n > b.limits.body:
 		return 0, b.end(tooLarge(b.url, "body-size", "more than the limit of %d bytes", b.limits.body))
-	case err == nil && spent != nil: // what was at its end all the same is whole
+	case err == nil && spent != nil: // a body that ends exactly here is complete
 		return 0, b.end(spent)
 	case err == nil:
 		return n, nil
@@ -144,15 +144,14 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	return n, b.end(err)
 }
 
-// A file may take long, but has to come on: by so many bytes in so much time.
+// A file may take long, but must receive leastFile bytes in each fileWindow.
 const (
 	fileWindow = time.Minute
 	leastFile  = 60 << 10
 )
 
-// stalls reports whether a file has come on by too little, when somebody has
-// waited so long for a piece. That no piece comes is seen by the clock of the
-// watch.
+// stalls reports whether a file receives less than its minimum rate, after a Read that waited
+// for wait. The idle timer of watch detects a Read that gets nothing.
 func (b *wireBody) stalls(wait time.Duration) bool {
 	if b.waited += wait; !b.paced || b.waited < fileWindow {
 		return false
@@ -162,8 +161,8 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 	return slow
 }
 
-// end stops the clocks. At io.EOF the transport has taken its connection
-// back, so that ending the context does not cost it.
+// end stops the timers. At io.EOF the transport already has its connection back, so canceling
+// the context does not close it.
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()

@@ -17,45 +17,45 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Addition is an attribute that is proposed for an element.
+// Addition is an attribute proposed for an element.
 type Addition struct {
 	Path      string `json:"path"`      // CSS selector of the element
 	Line      int    `json:"line"`      // line of the tag, from 1
 	Column    int    `json:"column"`    // column in characters, from 1
 	Attribute string `json:"attribute"` // name of the attribute
 	Value     string `json:"value"`     // value of the attribute
-	Offset    int    `json:"-"`         // of Text in the page that it was added to
-	Text      string `json:"-"`         // as it is written, with the space before it
+	Offset    int    `json:"-"`         // offset in the page at which to insert Text
+	Text      string `json:"-"`         // the attribute in HTML, with a leading space
 }
 
 // annotator proposes attributes for one document.
 type annotator struct {
 	*document
 	added    []Addition
-	at       []*dom.Node     // of each addition
-	taken    map[string]bool // offset and attribute
-	names    map[string]bool // that are given to parts of the page
+	at       []*dom.Node     // element of each addition
+	taken    map[string]bool // by offset and attribute
+	names    map[string]bool // names of the page's parts
 	sections map[*dom.Node]bool
-	labelled bool // there are labels for the next field, which no new field may take
-	many     bool // there would be more than maxAdditions
+	labelled bool // the page has data-ai-label, which no new field may take
+	many     bool // there are more than maxAdditions
 	unicode  bool // the document is in UTF-8
 }
 
-// maxAdditions is how many attributes are proposed for one document: what has
-// more has more parts than a snapshot may have, since a part needs four at most.
+// maxAdditions limits the attributes proposed for one document. A part needs at most four, so
+// a document that needs more exceeds the parts of a snapshot.
 const maxAdditions = 4 * defaultMaxNodes
 
-// Annotate proposes attributes for an HTML document, and gives it with them:
-// byte for byte the same but for the additions, which are in document order.
-// pageURL is absolute, and names the page.
+// Annotate proposes attributes for an HTML document. It returns the document with the
+// additions, otherwise unchanged byte for byte, and the additions in document order. pageURL
+// is absolute and names the page.
 //
-// A page without structure gets one: the page, its sections by their headings,
-// its title and summaries, its forms with their fields. A page that has some
-// gets what its inputs lack. To annotate a page once more adds nothing. What is
-// added has no finding of [Lint]; what stood there may still have.
+// For a page without structure it proposes one: the page, its sections by their headings, its
+// title and summaries, its forms with their fields. For a page with structure it proposes what
+// the inputs lack. Annotating the result again adds nothing. The additions have no finding of
+// [Lint]; existing attributes may.
 //
-// The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more
-// parts than a snapshot may have.
+// The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more parts than a
+// snapshot may have.
 func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addition, error) {
 	d, err := read(ctx, data, pageURL)
 	if err != nil {
@@ -92,8 +92,8 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	return out, a.added, nil
 }
 
-// structured reports whether a document has attributes already, and notes the
-// names that these give.
+// structured reports whether a document already has structural attributes, and records their
+// names.
 func (a *annotator) structured(n *dom.Node) bool {
 	found := false
 	for name, v := range attributesOf(n) {
@@ -109,8 +109,8 @@ func (a *annotator) structured(n *dom.Node) bool {
 	return found
 }
 
-// add proposes an attribute, if the element is written and has none of that
-// name yet.
+// add proposes an attribute if the element has a tag in the source and no attribute of that
+// name.
 func (a *annotator) add(n *dom.Node, name, value string) bool {
 	at, ok := a.offset(n)
 	if value == "" || !ok || a.many || attributesOf(n).has(name) {
@@ -118,7 +118,7 @@ func (a *annotator) add(n *dom.Node, name, value string) bool {
 	}
 	key := strconv.Itoa(at) + name
 	if a.taken[key] {
-		return false // the parser has written the element twice
+		return false // the parser duplicated the element
 	}
 	a.taken[key] = true
 	if a.many = len(a.added) == maxAdditions; a.many {
@@ -130,8 +130,8 @@ func (a *annotator) add(n *dom.Node, name, value string) bool {
 	return true
 }
 
-// escape writes a value as the document can hold it: what is not ASCII by
-// number, where it is not in UTF-8.
+// escape encodes a value for the document: as numeric references outside ASCII unless the
+// document is in UTF-8.
 func (a *annotator) escape(value string) string {
 	value = html.EscapeString(value)
 	if a.unicode {
@@ -148,7 +148,8 @@ func (a *annotator) escape(value string) string {
 	return b.String()
 }
 
-// fresh gives a name that no part has yet.
+// fresh returns an unused name derived from text, or from otherwise if text has no letters or
+// digits.
 func (a *annotator) fresh(text, otherwise string) string {
 	base := slug(text)
 	if base == "" {
@@ -162,7 +163,7 @@ func (a *annotator) fresh(text, otherwise string) string {
 	return name
 }
 
-// slug makes a name of a text: its letters and digits in lower case.
+// slug derives a name from a text: its letters and digits in lower case.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
@@ -177,7 +178,7 @@ func slug(s string) string {
 	return strings.TrimPrefix(name, "-")
 }
 
-// structure proposes what the page and its parts are.
+// structure proposes the attributes of the page and its parts.
 func (a *annotator) structure() {
 	var page *dom.Node
 	for _, tag := range []atom.Atom{atom.Body, atom.Main, atom.Html} {
@@ -215,7 +216,7 @@ func (a *annotator) structure() {
 	}
 }
 
-// written gives the first element of a kind that is written.
+// written returns the first element of a kind that has a tag in the source.
 func (a *annotator) written(tag atom.Atom) *dom.Node {
 	for n := range a.Tree.Descendants() {
 		if _, ok := a.offset(n); ok && n.DataAtom == tag {
@@ -225,7 +226,7 @@ func (a *annotator) written(tag atom.Atom) *dom.Node {
 	return nil
 }
 
-// each calls back for every element of the content.
+// each calls f for every element of the content.
 func (a *annotator) each(n *dom.Node, f func(*dom.Node)) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != dom.ElementNode || a.Skipped(c) || isHidden(c) || isSilent(c) {
@@ -236,15 +237,14 @@ func (a *annotator) each(n *dom.Node, f func(*dom.Node)) {
 	}
 }
 
-// visible gives the text of an element.
+// visible returns the visible text of an element.
 func visible(n *dom.Node) string {
 	b := newBuilder(n, &Options{})
 	return b.text(n)
 }
 
-// section proposes the part that a heading opens: the largest element around it
-// that has no other of heads. Where headings stand beside each other, the text
-// of each is a part of what is around.
+// section proposes the part of a heading: the largest element around it without another
+// heading. Without one, the heading's text is a member of the part around it.
 func (a *annotator) section(h *dom.Node, heads []*dom.Node) {
 	title := visible(h)
 	var part *dom.Node
@@ -277,8 +277,7 @@ func isPart(n *dom.Node) bool {
 	return false
 }
 
-// holdsOther reports whether another heading than h, of its rank or above, is in
-// an element.
+// holdsOther reports whether n contains an h1 or h2 other than h.
 func holdsOther(n, h *dom.Node) bool {
 	for c := range n.Descendants() {
 		if c != h && (c.DataAtom == atom.H1 || c.DataAtom == atom.H2) {
@@ -288,7 +287,7 @@ func holdsOther(n, h *dom.Node) bool {
 	return false
 }
 
-// summary proposes the paragraph after a heading, if there is nothing between.
+// summary proposes the paragraph directly after a heading.
 func (a *annotator) summary(h *dom.Node) {
 	for s := h.NextSibling; s != nil; s = s.NextSibling {
 		if s.Type != dom.ElementNode {
@@ -301,7 +300,7 @@ func (a *annotator) summary(h *dom.Node) {
 	}
 }
 
-// form proposes a form: a group, where it is in a section, or one itself.
+// form proposes a form as a group within a section, or else as a section.
 func (a *annotator) form(f *dom.Node) {
 	name := a.fresh(cmp.Or(attr(f, "aria-label"), attr(f, "name"), attr(f, "id")), "form")
 	within := false
@@ -309,7 +308,7 @@ func (a *annotator) form(f *dom.Node) {
 		within = within || a.sections[p]
 	}
 	switch {
-	case a.sections[f]: // a heading in it has named it
+	case a.sections[f]: // named by a heading in it
 	case within:
 		a.add(f, "group", name)
 	default:
@@ -324,8 +323,8 @@ func (a *annotator) form(f *dom.Node) {
 	}
 }
 
-// clean gives a text as a value can have it: on one line, without control
-// characters, and no longer than a label is.
+// clean makes a text a valid value: on one line, without control characters, and no longer
+// than a label.
 func clean(s string) string {
 	s = fold(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError {
@@ -339,10 +338,10 @@ func clean(s string) string {
 	return s
 }
 
-// inputs proposes what is missing at the inputs of the whole document.
+// inputs proposes the missing attributes of all inputs of the document.
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
-	_, _ = b.run() // finds the fields without a label; Lint reports a document that is too large
+	_, _ = b.run() // fills b.bare; Lint reports a document that is too large
 	bare := map[*dom.Node]bool{}
 	for _, n := range b.bare {
 		bare[n] = true

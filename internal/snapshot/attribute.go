@@ -7,10 +7,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Prefix is what the names of all attributes begin with.
+// Prefix is the prefix of all attribute names.
 const Prefix = "data-ai-"
 
-// Class is what a kind of attribute is there for.
+// Class is the purpose of a kind of attribute.
 type Class string
 
 // The classes of attributes.
@@ -24,7 +24,7 @@ const (
 	Roles      Class = "role"
 )
 
-// classes has the names of the attributes without the prefix, in their order.
+// classes lists the attribute names without the prefix, in the order of the specification.
 var classes = []struct {
 	class Class
 	names []string
@@ -38,7 +38,7 @@ var classes = []struct {
 	{Roles, []string{"role"}},
 }
 
-// classOf has the class of every attribute by its name without the prefix.
+// classOf maps attribute names without the prefix to their class.
 var classOf = func() map[string]Class {
 	m := map[string]Class{}
 	for _, c := range classes {
@@ -49,11 +49,11 @@ var classOf = func() map[string]Class {
 	return m
 }()
 
-// attributes are those of one element, by their names without the prefix.
+// attributes are the attributes of one element by name without the prefix.
 type attributes map[string]string
 
-// attributesOf gives the attributes of an element, nil = it has none. Of two
-// with one name the first counts, as in browsers. Their values are on one line.
+// attributesOf returns the attributes of an element, or nil if it has none. Of two with the
+// same name the first counts, as in browsers. Values are on one line.
 func attributesOf(n *html.Node) attributes {
 	var found attributes
 	for i := range n.Attr {
@@ -71,13 +71,13 @@ func attributesOf(n *html.Node) attributes {
 	return found
 }
 
-// has reports whether one of some attributes is there.
+// has reports whether one of the named attributes is present.
 func (a attributes) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { _, ok := a[n]; return ok })
 }
 
-// marks gives what the context says of an element that not everybody should
-// see: "personal", "sensitive", or both.
+// marks returns which restrictions the context attribute sets: "personal", "sensitive", or
+// both.
 func (a attributes) marks() (list []string) {
 	for _, word := range words(a["context"]) {
 		if word = strings.ToLower(word); word == "sensitive" || word == "personal" {
@@ -92,12 +92,12 @@ func (a attributes) closed() bool {
 	return slices.Contains(a.marks(), "sensitive") || slices.ContainsFunc(words(a["visibility"]), func(w string) bool { return strings.EqualFold(w, "hidden") })
 }
 
-// words gives the words of a value that may have several.
+// words splits a value that may have several words.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == '|' || r == ' ' })
 }
 
-// fold gives a text on one line.
+// fold joins a text to one line.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // attr returns an attribute's value by its full name, "" if it is absent.

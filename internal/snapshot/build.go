@@ -14,64 +14,61 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Options are what [Of] may be told. The zero value works.
+// Options configures [Of]. The zero value is valid.
 type Options struct {
-	// URL is the page's, for its name; nil = unknown.
+	// URL is the page's URL, for its name. It may be nil.
 	URL *url.URL
-	// Base is what references are resolved against; nil = URL.
+	// Base is the base URL of references. If nil, URL.
 	Base *url.URL
 	// Schema is the page's JSON-LD, one object each, for its name.
 	Schema []json.RawMessage
-	// Forms are those whose inputs are the fields of a document without
-	// attributes.
+	// Forms are the forms whose inputs become the fields of a document without attributes.
 	Forms []*html.Node
-	// MaxNodes is the most parts that a snapshot may have; 0 = 10,000.
+	// MaxNodes limits the parts of a snapshot. If zero, 10,000.
 	MaxNodes int
-	// MaxBytes is the most bytes that all texts, names and addresses of a
-	// snapshot may have; 0 = 256 KB.
+	// MaxBytes limits the bytes of all texts, names and URLs of a snapshot. If zero, 256 KB.
 	MaxBytes int
 }
 
-// The limits that the zero value of Options stands for, and that of the work
-// that texts inside of texts make.
+// Default limits, and the limit of the work for texts that contain texts.
 const (
 	defaultMaxNodes = 10_000
 	defaultMaxBytes = 256 << 10
 	maxWork         = 64 << 20
 )
 
-// builder makes one snapshot.
+// builder builds one snapshot.
 type builder struct {
 	o      *Options
 	s      *Snapshot
-	found  bool // an attribute
-	named  bool // the page, by an element
+	found  bool // an attribute was found
+	named  bool // an element names the page
 	ogType string
 	label  *label                // the last data-ai-label, for the next field
-	labels map[string]*html.Node // label elements by what they are for; nil = not gathered yet
+	labels map[string]*html.Node // label elements by the id they are for; nil until gathered
 	tree   *html.Node
 	marked map[string]bool
 	bare   []*html.Node // fields without label
-	parts  int          // that may still come
-	bytes  int          // that may still come
-	work   int          // that may still be done
+	parts  int          // remaining parts
+	bytes  int          // remaining bytes
+	work   int          // remaining work
 	err    error
 }
 
-// label is what a data-ai-label says.
+// label is the value of a data-ai-label.
 type label struct {
 	n    *html.Node
 	text string
 	in   *Node
 }
 
-// place is where an element stands.
+// place is the position of an element among the containers.
 type place struct {
-	in     [BlockLevel + 1]*Node // the innermost container of each level; nil = none
+	in     [BlockLevel + 1]*Node // the innermost container of each level, or nil
 	closed bool                  // texts here must not be published
 }
 
-// node gives the innermost container.
+// node returns the innermost container.
 func (p *place) node() *Node {
 	for l := BlockLevel; l > PageLevel; l-- {
 		if p.in[l] != nil {
@@ -81,11 +78,11 @@ func (p *place) node() *Node {
 	return p.in[PageLevel]
 }
 
-// Of gives the snapshot of a document, nil if it has no attributes, and none of
-// the forms has an input. What is in a template element is no part of it.
+// Of returns the snapshot of a document, or nil if it has no attributes and none of the forms
+// has an input. It ignores template elements.
 //
-// The error is [millrace.ErrTooLarge], for a snapshot beyond a limit: half of
-// one would say that the rest is not there.
+// The error is [millrace.ErrTooLarge] for a snapshot beyond a limit: a truncated one would
+// claim that the rest does not exist.
 func Of(tree *html.Node, o *Options) (*Snapshot, error) {
 	if o == nil {
 		o = &Options{}
@@ -128,21 +125,21 @@ func newBuilder(tree *html.Node, o *Options) *builder {
 	return b
 }
 
-// fail ends the work.
+// fail ends the work with an error.
 func (b *builder) fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w: "+format, append([]any{millrace.ErrTooLarge}, args...)...)
 	}
 }
 
-// part counts one more part of the snapshot.
+// part counts a part of the snapshot.
 func (b *builder) part() {
 	if b.parts--; b.parts < 0 {
 		b.fail("more parts than a snapshot may have")
 	}
 }
 
-// keep counts the bytes of a text that becomes a part of the snapshot.
+// keep counts the bytes of a text in the snapshot and returns the text.
 func (b *builder) keep(s string) string {
 	if b.bytes -= len(s); b.bytes < 0 {
 		b.fail("more text than a snapshot may have")
@@ -151,7 +148,7 @@ func (b *builder) keep(s string) string {
 	return s
 }
 
-// visit goes through an element and what it holds.
+// visit adds an element and its descendants.
 func (b *builder) visit(n *html.Node, at place) {
 	if b.err != nil {
 		return
@@ -178,7 +175,7 @@ func (b *builder) visit(n *html.Node, at place) {
 	}
 }
 
-// element takes in what one element says.
+// element adds the attributes of one element.
 func (b *builder) element(n *html.Node, a attributes, at *place) {
 	for _, m := range a.marks() {
 		b.marked[m] = true
@@ -212,7 +209,7 @@ func (b *builder) element(n *html.Node, a attributes, at *place) {
 	}
 }
 
-// containers opens the containers that an element makes, outside in.
+// containers opens the containers of an element, from the outside in.
 func (b *builder) containers(a attributes, at *place) (any bool) {
 	for l := PageLevel; l <= BlockLevel; l++ {
 		name, ok := a[levels[l].attribute]
@@ -221,7 +218,7 @@ func (b *builder) containers(a attributes, at *place) (any bool) {
 		}
 		if l == PageLevel {
 			if b.named {
-				continue // there is one page
+				continue // only one page element counts
 			}
 			b.named, any = true, true
 			b.s.Page.Name = b.keep(name)
@@ -259,7 +256,7 @@ func (b *builder) values(a attributes, in *Node, of Class) {
 	}
 }
 
-// set sets a member that is not there, and says whether it was not.
+// set sets a member unless it is present, and reports whether it did.
 func (n *Node) set(key, value string) bool {
 	if _, taken := n.Values[key]; taken {
 		return false
@@ -271,7 +268,7 @@ func (n *Node) set(key, value string) bool {
 	return true
 }
 
-// relations notes whom an element leads to.
+// relations records the targets that an element names.
 func (b *builder) relations(a attributes, in *Node) {
 	for _, kind := range []string{"link", "ref", "depends"} {
 		for to := range strings.SplitSeq(a[kind], ",") {
@@ -283,7 +280,7 @@ func (b *builder) relations(a attributes, in *Node) {
 	}
 }
 
-// texts takes in what an element says as content.
+// texts adds the text content of an element.
 func (b *builder) texts(n *html.Node, a attributes, in *Node, closed bool) {
 	text := ""
 	if !closed {
@@ -300,7 +297,7 @@ func (b *builder) texts(n *html.Node, a attributes, in *Node, closed bool) {
 		b.part()
 		switch {
 		case text == "":
-			// The part stays without its text if that must not be published.
+			// Omit a text that must not be published, but keep the part.
 			if closed && !reserved[key] {
 				in.set(key, "")
 			}
@@ -312,7 +309,7 @@ func (b *builder) texts(n *html.Node, a attributes, in *Node, closed bool) {
 	}
 }
 
-// action takes in something that can be done.
+// action adds an action.
 func (b *builder) action(n *html.Node, a attributes, in *Node, closed bool) {
 	act := Action{
 		Role: b.keep(a["role"]), Intent: b.keep(a["intent"]), Behavior: b.keep(a["behavior"]), Event: b.keep(a["event"]),
@@ -329,7 +326,7 @@ func (b *builder) action(n *html.Node, a attributes, in *Node, closed bool) {
 	in.Actions = append(in.Actions, act)
 }
 
-// address takes in a link, and what is to be seen or heard.
+// address adds a link or a medium.
 func (b *builder) address(n *html.Node, a attributes, in *Node, closed, container bool) {
 	if name, ok := a["media"]; ok {
 		m := Media{Name: b.keep(name)}
@@ -350,11 +347,11 @@ func (b *builder) address(n *html.Node, a attributes, in *Node, closed, containe
 	}
 }
 
-// nowhere is what the hosts end in that there are not (RFC 6761, section 6.4): a
-// page that has no address goes by one of them.
+// nowhere is the top-level domain of hosts that do not exist (RFC 6761, section 6.4). A page
+// without a URL gets such a host.
 const nowhere = ".invalid"
 
-// resolve gives the absolute form of a reference, "" if it leads nowhere.
+// resolve returns the absolute form of a reference, or "" if it is invalid.
 func (b *builder) resolve(ref string) string {
 	base := b.o.Base
 	if base == nil {
@@ -370,7 +367,7 @@ func (b *builder) resolve(ref string) string {
 	return abs
 }
 
-// source gives the address of what an element shows, and what stands for it.
+// source returns the URL of an element's medium and its text alternative.
 func source(n *html.Node) (src, alt string) {
 	alt = attr(n, "alt")
 	for _, key := range []string{"src", "data", "href", "poster"} {
@@ -396,7 +393,7 @@ func source(n *html.Node) (src, alt string) {
 	return "", alt
 }
 
-// pageName gives the name of a page that no element names.
+// pageName returns the name of a page that no element names.
 func (b *builder) pageName() string {
 	if b.ogType != "" {
 		return b.keep(b.ogType)
@@ -423,11 +420,10 @@ func (b *builder) pageName() string {
 	return b.keep(name)
 }
 
-// minorTypes are the types of JSON-LD that say nothing of what a page is.
+// minorTypes are JSON-LD types that do not describe the page itself.
 var minorTypes = []string{"BreadcrumbList", "Organization", "Person", "WebSite", "ImageObject", "SiteNavigationElement", "WPHeader", "WPFooter", "WPSideBar"}
 
-// schemaType gives the type of a JSON-LD object that may be the page; "" = it
-// is none.
+// schemaType returns the type of a JSON-LD object that may describe the page, or "".
 func schemaType(raw json.RawMessage) string {
 	var o struct {
 		Type json.RawMessage `json:"@type"`

@@ -16,16 +16,16 @@ import (
 // ExtraKey is the key of snapshots in [millrace.Page.Extra].
 const ExtraKey = "arc"
 
-// version rises whenever the same document may give another snapshot.
+// version increases when the same document may yield another snapshot.
 const version = 1
 
-// Extra puts snapshots into pages as they are extracted. What the attributes call
-// hidden or sensitive is in no other field of such a page either.
+// Extra returns the extractor that adds snapshots to pages. It also removes content that the
+// attributes declare hidden or sensitive from all other fields of a page.
 func Extra() map[string]extract.Extra {
 	return map[string]extract.Extra{ExtraKey: {Version: version, Prefix: Prefix, Forms: true, Prepare: redact, Make: of}}
 }
 
-// of makes the snapshot of a document that is extracted.
+// of returns the snapshot of an extracted document.
 func of(_ context.Context, d *extract.Document) (json.RawMessage, error) {
 	o := &Options{Base: d.Base, Schema: d.Page.Schema, Forms: d.Forms}
 	if u, err := d.Base.Parse(d.Page.URL); err == nil {
@@ -40,8 +40,8 @@ func of(_ context.Context, d *extract.Document) (json.RawMessage, error) {
 	return s.JSON()
 }
 
-// redact takes from a document what its author has called hidden or sensitive:
-// the texts and the addresses, while the elements stay.
+// redact removes the texts and URLs that the author declared hidden or sensitive, and keeps
+// the elements.
 func redact(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode && attributesOf(c).closed() {
@@ -58,7 +58,7 @@ func empty(n *html.Node) {
 		case "id", "class", "name", "type", "for", "role", "hidden", "style", "aria-hidden":
 			return false
 		}
-		// A crawl goes on where links lead: without text they are no content.
+		// A crawl follows links; without text they are no content.
 		return !strings.HasPrefix(a.Key, Prefix) && !(a.Key == "href" && n.DataAtom == atom.A)
 	})
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

@@ -7,13 +7,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// isControl reports whether something is filled in or chosen in an element.
+// isControl reports whether users enter or choose a value in an element.
 func isControl(n *html.Node) bool {
 	return n.DataAtom == atom.Select || n.DataAtom == atom.Textarea || n.DataAtom == atom.Input
 }
 
-// asks reports whether an element asks for something: it is a control that is
-// no button, and that is shown.
+// asks reports whether an element is a visible control other than a button.
 func asks(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Select, atom.Textarea:
@@ -28,8 +27,8 @@ func asks(n *html.Node) bool {
 	return false
 }
 
-// inputType gives the type of a control: what an input is, "select" or
-// "textarea"; "" for what is no control.
+// inputType returns the type of a control: the type of an input, "select" or "textarea". It
+// returns "" for other elements.
 func inputType(n *html.Node) string {
 	switch n.DataAtom {
 	case atom.Select:
@@ -45,7 +44,7 @@ func inputType(n *html.Node) string {
 	return ""
 }
 
-// field takes in something to fill in.
+// field adds a field.
 func (b *builder) field(n *html.Node, a attributes, in *Node, closed bool) {
 	f := Field{Field: b.keep(a["field"]), Type: a["type"], Context: b.keep(a["context"]), Behavior: b.keep(a["behavior"])}
 	if f.Type == "" {
@@ -63,8 +62,8 @@ func (b *builder) field(n *html.Node, a attributes, in *Node, closed bool) {
 	in.Fields = append(in.Fields, f)
 }
 
-// labelOf gives the label of a field: its own data-ai-label, else the one
-// right before in the same container, else that of HTML.
+// labelOf returns the label of a field: its own data-ai-label, else the one directly before in
+// the same container, else the HTML label.
 func (b *builder) labelOf(n *html.Node, a attributes, in *Node) string {
 	if l := a["label"]; l != "" {
 		return l
@@ -80,8 +79,7 @@ func (b *builder) labelOf(n *html.Node, a attributes, in *Node) string {
 	return b.htmlLabel(n)
 }
 
-// htmlLabel gives the text of the label element that is for an element, or
-// around it.
+// htmlLabel returns the text of the label element for an element or around it.
 func (b *builder) htmlLabel(n *html.Node) string {
 	if id := attr(n, "id"); id != "" {
 		if b.labels == nil {
@@ -102,7 +100,7 @@ func (b *builder) htmlLabel(n *html.Node) string {
 	return ""
 }
 
-// gather notes the label elements of a document.
+// gather collects the label elements of a document.
 func (b *builder) gather(n *html.Node) {
 	if n.DataAtom == atom.Label {
 		if to := attr(n, "for"); to != "" && b.labels[to] == nil {
@@ -114,8 +112,8 @@ func (b *builder) gather(n *html.Node) {
 	}
 }
 
-// forms takes in the inputs of forms that have no attributes: their fields are
-// named as what the form sends. Forms that only search say nothing of the page.
+// forms adds the inputs of forms without attributes, named as the form sends them. It ignores
+// forms that only search: they do not describe the page.
 func (b *builder) forms(list []*html.Node) {
 	seen := map[string]bool{}
 	for _, form := range list {
@@ -131,7 +129,7 @@ func (b *builder) forms(list []*html.Node) {
 				asking++
 			}
 			if name == "" || seen[name] {
-				return // the buttons of one choice have one name
+				return // radio buttons of one choice share a name
 			}
 			seen[name] = true
 			b.part()
@@ -143,7 +141,7 @@ func (b *builder) forms(list []*html.Node) {
 	}
 }
 
-// controls calls back for everything in a form that asks and is shown.
+// controls calls each for every visible control of a form.
 func (b *builder) controls(n *html.Node, each func(*html.Node)) {
 	for c := n.FirstChild; c != nil && b.err == nil; c = c.NextSibling {
 		if c.Type != html.ElementNode || c.DataAtom == atom.Template || isHidden(c) {

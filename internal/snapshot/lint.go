@@ -13,26 +13,26 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Rule is the id of one thing that may be wrong with the attributes of a page.
+// Rule is the ID of a lint rule.
 type Rule string
 
-// The rules.
+// The lint rules.
 const (
 	OnePage          Rule = "one-page"          // more than one page element
 	GroupInSection   Rule = "group-in-section"  // a group outside of a section
 	SubgroupInGroup  Rule = "subgroup-in-group" // a subgroup outside of a group
 	Depth            Rule = "depth"             // containers nest deeper than 3 below the page
-	AttributeName    Rule = "attribute-name"    // an attribute that there is not
-	EmptyValue       Rule = "empty-value"       // an attribute says nothing
-	InputField       Rule = "input-field"       // an input that is no field
+	AttributeName    Rule = "attribute-name"    // an unknown attribute
+	EmptyValue       Rule = "empty-value"       // an attribute without a value
+	InputField       Rule = "input-field"       // an input without data-ai-field
 	FieldLabel       Rule = "field-label"       // a field without label
-	Unresolved       Rule = "unresolved"        // link, ref or depends leads nowhere
-	SensitiveContext Rule = "sensitive-context" // an input for personal things without context
+	Unresolved       Rule = "unresolved"        // a link, ref or depends without a target
+	SensitiveContext Rule = "sensitive-context" // an input for personal or secret data without context
 	EventAction      Rule = "event-action"      // an event without action
-	OutputShape      Rule = "shape"             // the snapshot is none
+	OutputShape      Rule = "shape"             // an invalid snapshot
 )
 
-// Finding is one thing that is wrong.
+// Finding is one violation of a lint rule.
 type Finding struct {
 	Rule    Rule   `json:"rule"`             // ID of the rule
 	Path    string `json:"path"`             // CSS selector of the element, or JSON Pointer
@@ -41,27 +41,27 @@ type Finding struct {
 	Message string `json:"message"`          // what is wrong and what to do
 }
 
-// maxFindings is the most findings that Lint reports for one document.
+// maxFindings limits the findings of Lint for one document.
 const maxFindings = 1000
 
-// linter goes through one document.
+// linter checks one document.
 type linter struct {
 	*document
-	page     *html.Node      // the first
-	names    map[string]bool // of whatever has one
+	page     *html.Node      // the first page element
+	names    map[string]bool // names of all parts
 	findings []Finding
 }
 
-// around is what an element stands in.
+// around describes the ancestors of an element.
 type around struct {
 	section, group bool
-	depth          int  // of containers below the page
-	context        bool // something says in what way it is sensitive
+	depth          int  // number of containers below the page
+	context        bool // one of them has a context attribute
 }
 
-// Lint says what is wrong with the attributes of an HTML document, in document
-// order: 1,000 findings at most. pageURL is absolute. A document without
-// attributes may have inputs that are no fields, and nothing else.
+// Lint checks the attributes of an HTML document. It returns at most 1,000 findings, in
+// document order. pageURL is absolute. A document without attributes can only have findings
+// for inputs that are no fields.
 //
 // The errors are those of [extract.HTML], and [millrace.ErrInvalid] for UTF-16.
 func Lint(ctx context.Context, data []byte, pageURL string) ([]Finding, error) {
@@ -80,7 +80,7 @@ func (d *document) lint() []Finding {
 	slices.SortStableFunc(l.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	// The parser writes what is left open a second time.
+	// The parser duplicates elements that are left open.
 	return slices.CompactFunc(l.findings, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Line == b.Line && a.Column == b.Column && a.Message == b.Message && a.Line > 0
 	})
@@ -95,7 +95,7 @@ func (l *linter) report(r Rule, n *html.Node, format string, args ...any) {
 	l.findings = append(l.findings, f)
 }
 
-// name notes what link, ref and depends may lead to.
+// name records the names that link, ref and depends may refer to.
 func (l *linter) name(n *html.Node) {
 	a := attributesOf(n)
 	for _, k := range []string{"page", "section", "group", "subgroup", "block", "heading", "summary", "content", "field", "label", "media"} {
@@ -134,13 +134,13 @@ func (l *linter) visit(n *html.Node, at around) {
 	}
 }
 
-// attributes checks the names and the values.
+// attributes checks the names and values of attributes.
 func (l *linter) attributes(n *html.Node) {
 	for i := range n.Attr {
 		key := n.Attr[i].Key
 		rest, ok := strings.CutPrefix(key, "data-ai")
 		if !ok || rest != "" && (rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= '0' && rest[0] <= '9') {
-			continue // "data-aim" is somebody else's
+			continue // "data-aim" belongs to others
 		}
 		name := strings.TrimPrefix(rest, "-")
 		switch {
@@ -156,7 +156,7 @@ func (l *linter) attributes(n *html.Node) {
 	}
 }
 
-// meant says which attribute may be meant.
+// meant returns a hint at the attribute that a misspelled name probably means, or "".
 func meant(name string) string {
 	name = strings.ToLower(strings.Trim(name, "-_.:"))
 	best, least := "", 3
@@ -173,8 +173,7 @@ func meant(name string) string {
 	return "; " + Prefix + best + " may be meant"
 }
 
-// distance gives how many letters have to change to make one name of another
-// (Levenshtein); of long names, many.
+// distance returns the Levenshtein distance of two names; for long names, a large number.
 func distance(a, b string) int {
 	if len(a) > 40 {
 		return len(a)
@@ -198,7 +197,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// containers checks how containers nest.
+// containers checks the nesting of containers.
 func (l *linter) containers(n *html.Node, a attributes, at *around) {
 	if a.has("page") {
 		if l.page != nil {
@@ -234,10 +233,10 @@ func (l *linter) containers(n *html.Node, a attributes, at *around) {
 	at.depth = depth
 }
 
-// maxDepth is how deep containers nest below the page.
+// maxDepth limits the nesting of containers below the page.
 const maxDepth = 3
 
-// input checks what is filled in.
+// input checks a control.
 func (l *linter) input(n *html.Node, a attributes, at around) {
 	if !a.has("field") && asks(n) {
 		l.report(InputField, n, "%s has no %sfield", describe(n), Prefix)
@@ -247,7 +246,7 @@ func (l *linter) input(n *html.Node, a attributes, at around) {
 	}
 }
 
-// describe names an input for people.
+// describe names an input in messages.
 func describe(n *html.Node) string {
 	s := n.Data
 	if n.DataAtom == atom.Input {
@@ -259,8 +258,7 @@ func describe(n *html.Node) string {
 	return s
 }
 
-// private says in what way an input is for something personal or secret; "" =
-// it is not.
+// private returns how an input is personal or secret, or "" if it is neither.
 func private(n *html.Node) string {
 	if !asks(n) {
 		return ""
@@ -278,7 +276,7 @@ func private(n *html.Node) string {
 	return ""
 }
 
-// references checks what link, ref and depends lead to.
+// references checks the targets of link, ref and depends.
 func (l *linter) references(n *html.Node, a attributes) {
 	for _, kind := range []string{"link", "ref", "depends"} {
 		v := a[kind]
@@ -305,7 +303,7 @@ func (l *linter) references(n *html.Node, a attributes) {
 	}
 }
 
-// known reports whether something leads to a part of the page, or elsewhere.
+// known reports whether a reference names a part of the page, or another page.
 func (l *linter) known(to string) bool {
 	switch {
 	case l.names[to], l.ids[to]:
@@ -317,7 +315,7 @@ func (l *linter) known(to string) bool {
 		strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") || strings.HasPrefix(to, "tel:")
 }
 
-// leads says why an address leads nowhere; "" = it may lead somewhere.
+// leads returns why a URL has no target, or "" if it may have one.
 func (l *linter) leads(href string) string {
 	id, within := strings.CutPrefix(href, "#")
 	switch {
@@ -331,7 +329,7 @@ func (l *linter) leads(href string) string {
 	return ""
 }
 
-// snapshot checks what the attributes make.
+// snapshot checks the snapshot built from the attributes.
 func (l *linter) snapshot() {
 	at := l.page
 	if at == nil {
@@ -360,7 +358,7 @@ func (l *linter) snapshot() {
 	}
 }
 
-// root gives the outermost element.
+// root returns the outermost element.
 func (l *linter) root() *html.Node {
 	for c := l.Tree.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode {
@@ -370,8 +368,8 @@ func (l *linter) root() *html.Node {
 	return l.Tree
 }
 
-// LintJSON says where a snapshot that is written as JSON has not the shape of
-// one. Beyond [MaxJSON] the error is [millrace.ErrTooLarge].
+// LintJSON checks the shape of a snapshot in JSON. Beyond [MaxJSON] the error is
+// [millrace.ErrTooLarge].
 func LintJSON(data []byte) ([]Finding, error) {
 	if len(data) > MaxJSON {
 		return nil, fmt.Errorf("lint: %w: a snapshot of %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxJSON)

@@ -16,24 +16,24 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// The parser does not tell where an element was written. So every start tag gets
-// one more attribute before the document is parsed, right after its name: the
-// offset of the tag. An element without it is one that the parser has put in.
+// mark is an attribute that holds the source position of an element, which the parser does not
+// report. Before parsing, it is inserted after the name of every start tag, with the offset of
+// the tag. Elements without it are inserted by the parser.
 const mark = "millrace-at"
 
-// MaxSource is the most bytes of a document that is linted or annotated.
+// MaxSource limits the bytes of a document to lint or annotate.
 const MaxSource = 50 << 20
 
-// document is one whose elements know where they were written.
+// document is a parsed document with the source positions of its elements.
 type document struct {
 	*extract.Document
 	source []byte
-	ends   map[int]int // of every start tag, where its name ends, by its offset
-	lines  []int       // offsets of the beginnings of lines
+	ends   map[int]int // end of the tag name, by offset of the start tag
+	lines  []int       // offsets of line starts
 	ids    map[string]bool
 }
 
-// read parses a document, by the address of the page if that is known.
+// read parses a document. pageURL may be empty.
 func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 	if len(data) > MaxSource {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxSource)
@@ -55,7 +55,7 @@ func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 	}
 	first := 0
 	if bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")) {
-		first = 3 // the byte order mark is no character of the first line
+		first = 3 // the byte order mark is not part of the first line
 	}
 	d.lines = append(d.lines, first)
 	for i, c := range data {
@@ -68,8 +68,8 @@ func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 	return d, nil
 }
 
-// isPlain refuses a document in whose bytes tags cannot be told: that is of a
-// character set that has other bytes for them.
+// isPlain returns an error for a document whose character set encodes tags differently from
+// ASCII.
 func isPlain(data []byte) error {
 	head := data[:min(len(data), 1024)]
 	if bytes.HasPrefix(head, []byte("\xFE\xFF")) || bytes.HasPrefix(head, []byte("\xFF\xFE")) || bytes.Contains(head, []byte("<\x00")) || bytes.Contains(head, []byte("\x00<")) {
@@ -81,7 +81,7 @@ func isPlain(data []byte) error {
 	return nil
 }
 
-// marked gives the source with a mark in every start tag.
+// marked returns the source with a mark in every start tag.
 func (d *document) marked() []byte {
 	out := make([]byte, 0, len(d.source)+len(d.source)/4)
 	z, at := html.NewTokenizer(bytes.NewReader(d.source)), 0
@@ -107,7 +107,7 @@ func (d *document) marked() []byte {
 	}
 }
 
-// gather notes the ids of elements.
+// gather collects the ids of elements.
 func (d *document) gather(n *html.Node) {
 	if id := attr(n, "id"); id != "" {
 		d.ids[id] = true
@@ -117,8 +117,8 @@ func (d *document) gather(n *html.Node) {
 	}
 }
 
-// offset gives where the tag of an element begins; ok is false for one that is
-// not written.
+// offset returns the offset of an element's tag. ok is false for an element that has no tag in
+// the source.
 func (d *document) offset(n *html.Node) (at int, ok bool) {
 	at, err := strconv.Atoi(attr(n, mark))
 	if err != nil {
@@ -128,8 +128,8 @@ func (d *document) offset(n *html.Node) (at int, ok bool) {
 	return at, ok
 }
 
-// place gives the line and the column of an element, from 1, or of the first
-// one around it that is written; 0 = none is. Columns count characters.
+// place returns the line and column, from 1, of an element or of its nearest ancestor with a
+// tag in the source; 0 otherwise. Columns count characters.
 func (d *document) place(n *html.Node) (line, column int) {
 	for ; n != nil; n = n.Parent {
 		at, ok := d.offset(n)
@@ -149,7 +149,7 @@ func (d *document) place(n *html.Node) (line, column int) {
 	return 0, 0
 }
 
-// path gives a CSS selector that leads to an element.
+// path returns a CSS selector of an element.
 func (d *document) path(n *html.Node) string {
 	var steps []string
 	for ; n != nil && n.Type == html.ElementNode; n = n.Parent {
@@ -182,7 +182,7 @@ func (d *document) path(n *html.Node) string {
 	return b.String()
 }
 
-// isName reports whether an id can be written in a selector as it is.
+// isName reports whether an id needs no escaping in a selector.
 func isName(id string) bool {
 	for i := range len(id) {
 		c := id[i]
@@ -193,7 +193,7 @@ func isName(id string) bool {
 	return len(id) < 100
 }
 
-// options are those of the snapshot of a document.
+// options returns the options for the snapshot of a document.
 func (d *document) options() *Options {
 	o := &Options{Base: d.Base, Schema: d.Page.Schema, Forms: d.Forms}
 	if u, err := url.Parse(d.Page.URL); err == nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Fault is where a snapshot has not the shape of one.
+// Fault is a place at which JSON does not have the shape of a snapshot.
 type Fault struct {
-	Pointer string // JSON Pointer (RFC 6901); "" = the whole
+	Pointer string // JSON Pointer (RFC 6901); "" means the root
 	Message string
 }
 
-// Messages of what says nothing.
+// Messages for empty values.
 const (
 	emptyAction = "an action says nothing"
-	isEmpty     = " is empty" // after the name
+	isEmpty     = " is empty" // follows a name
 )
 
-// maxFaults is the most faults that are reported for one snapshot.
+// maxFaults limits the faults that are reported for one snapshot.
 const maxFaults = 100
 
-// Validate says where JSON is no snapshot, in the order of its members' names.
-// Members that the shape does not know are allowed, but no null.
+// Validate checks the shape of a snapshot in JSON. It returns the faults in the order of the
+// members' names. Unknown members are allowed, but null is not.
 func Validate(data []byte) []Fault {
 	clean, err := jsonio.Canonical(data, &limits)
 	if err != nil {
@@ -54,13 +54,13 @@ func (c *shape) fault(pointer, message string) {
 	}
 }
 
-// arrays are the members that hold objects, and what each of these must have.
+// arrays maps the members that hold objects to the required member of each.
 var arrays = map[string]string{
 	"sections": "name", "groups": "name", "subgroups": "name", "blocks": "name", "fields": "field", "actions": "", "links": "link", "media_items": "name",
 	"texts": "text", "relations": "to",
 }
 
-// object checks the members of an object that the shape knows.
+// object checks the known members of an object.
 func (c *shape) object(o map[string]any, at string) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		v, p := o[name], at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
@@ -84,7 +84,7 @@ func (c *shape) object(o map[string]any, at string) {
 	}
 }
 
-// isText reports whether a member of that name is a string, wherever it is.
+// isText reports whether a member with that name must be a string everywhere.
 func isText(name string) bool {
 	switch name {
 	case "page", "name", "title", "media", "src", "alt", "href", "attr", "key", "text", "from", "to", "kind", "depends_on":
@@ -109,7 +109,7 @@ func (c *shape) array(v any, name, needs, at string) {
 		p := at + "/" + strconv.Itoa(i)
 		o, ok := e.(map[string]any)
 		if _, short := e.(string); short && name == "fields" {
-			continue // the specification's own example has the names alone (E.3.1)
+			continue // an example of the specification has only names (E.3.1)
 		}
 		if !ok {
 			c.fault(p, "it is "+typeName(e)+", not an object")
@@ -125,8 +125,8 @@ func (c *shape) array(v any, name, needs, at string) {
 	}
 }
 
-// required checks that a member is a string and not empty. Another check reports
-// wrong types.
+// required checks that a string member is present and not empty. Another check reports wrong
+// types.
 func (c *shape) required(o map[string]any, name, at string) {
 	switch v, ok := o[name]; {
 	case !ok:
@@ -136,7 +136,7 @@ func (c *shape) required(o map[string]any, name, at string) {
 	}
 }
 
-// typeName names what a JSON value is, for people.
+// typeName returns the name of a JSON value's type for messages.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:

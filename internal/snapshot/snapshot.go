@@ -8,23 +8,22 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Snapshot is what the attributes of a page say, in the shape that the ARC
-// convention gives it.
+// Snapshot is the description of a page by its attributes, in the shape of the ARC convention.
 type Snapshot struct {
-	// Page is the root; nil = the document has no attributes, and only Fields.
+	// Page is the root. It is nil if the document has no attributes and only Fields.
 	Page *Node
-	// Fields are those of the forms of a document without attributes.
+	// Fields are the form fields of a document without attributes.
 	Fields []Field
-	// Relations are who leads to whom, in document order.
+	// Relations are the links between parts, in document order.
 	Relations []Relation
-	// Marks are "personal" and "sensitive", as far as a part is, in this order.
+	// Marks contains "personal" and "sensitive", in this order, if a part has that context.
 	Marks []string
 }
 
-// Level is how far in a container stands.
+// Level is the nesting level of a container.
 type Level int
 
-// The levels of containers, outside in.
+// The levels of containers, from the outside in.
 const (
 	PageLevel Level = iota
 	SectionLevel
@@ -33,41 +32,41 @@ const (
 	BlockLevel
 )
 
-// levels has the attributes that make containers, and the arrays these go to.
+// levels lists the attribute of each level and the array of its containers.
 var levels = [...]struct{ attribute, array string }{
 	{"page", ""}, {"section", "sections"}, {"group", "groups"}, {"subgroup", "subgroups"}, {"block", "blocks"},
 }
 
-// Node is a container with what it holds.
+// Node is a container with its contents.
 type Node struct {
 	Level   Level
 	Name    string
-	Values  map[string]string // attributes by their names, and texts by their keys
-	Texts   []Text            // those whose key was taken
+	Values  map[string]string // attributes by name, and texts by key
+	Texts   []Text            // texts whose key was already used
 	Fields  []Field
 	Actions []Action
 	Links   []Link
 	Media   []Media
-	Inner   []*Node // of any deeper level, in document order
+	Inner   []*Node // containers of any deeper level, in document order
 }
 
-// Text is one whose key another member has.
+// Text is a text whose key another member already has.
 type Text struct {
 	Attr string `json:"attr"` // heading, summary or content
 	Key  string `json:"key"`
 	Text string `json:"text"`
 }
 
-// Field is something to fill in.
+// Field is a form field.
 type Field struct {
 	Field    string `json:"field"`
 	Label    string `json:"label,omitempty"`
-	Type     string `json:"type,omitempty"` // as data-ai-type or the input says, or "select", "textarea"
+	Type     string `json:"type,omitempty"` // data-ai-type or the input's type, or "select", "textarea"
 	Context  string `json:"context,omitempty"`
 	Behavior string `json:"behavior,omitempty"`
 }
 
-// Action is something that can be done.
+// Action is an action that a user can take.
 type Action struct {
 	Role       string `json:"role,omitempty"`
 	Intent     string `json:"intent,omitempty"`
@@ -79,41 +78,41 @@ type Action struct {
 	Label      string `json:"label,omitempty"`
 }
 
-// Link leads somewhere.
+// Link is a link to another part or page.
 type Link struct {
 	Link  string `json:"link"`
 	Title string `json:"title,omitempty"`
-	Href  string `json:"href,omitempty"` // absolute
+	Href  string `json:"href,omitempty"` // absolute URL
 }
 
 // Media is an image, a video or a sound.
 type Media struct {
 	Name string `json:"name"`
-	Src  string `json:"src,omitempty"` // absolute
+	Src  string `json:"src,omitempty"` // absolute URL
 	Alt  string `json:"alt,omitempty"`
 }
 
-// Relation says that one part leads to another.
+// Relation is a reference from one part to another.
 type Relation struct {
 	From string `json:"from"` // name of the container
 	To   string `json:"to"`
 	Kind string `json:"kind"` // link, ref or depends
 }
 
-// reserved are the members that the shape uses for something else than text.
+// reserved lists the members that the shape does not use for text.
 var reserved = map[string]bool{
 	"page": true, "name": true, "sections": true, "groups": true, "subgroups": true, "blocks": true, "fields": true, "actions": true, "links": true,
 	"media": true, "media_items": true, "texts": true, "relations": true, "ai_context": true, "ai_tags": true,
 }
 
-// MaxJSON is the most bytes that a snapshot has as JSON.
+// MaxJSON limits the bytes of a snapshot as JSON.
 const MaxJSON = 1 << 20
 
-// limits bound what is made canonical.
+// limits are the limits of canonicalization.
 var limits = jsonio.Limits{Size: 64 << 20, Depth: 256}
 
-// JSON gives the canonical form of a snapshot (RFC 8785). Beyond [MaxJSON] the
-// error is [millrace.ErrTooLarge].
+// JSON returns the canonical form of a snapshot (RFC 8785). Beyond [MaxJSON] the error is
+// [millrace.ErrTooLarge].
 func (s *Snapshot) JSON() (json.RawMessage, error) {
 	var root map[string]any
 	if s.Page == nil {
@@ -140,7 +139,7 @@ func (s *Snapshot) JSON() (json.RawMessage, error) {
 	return data, nil
 }
 
-// object gives the members of a node.
+// object returns the members of a node.
 func (n *Node) object() map[string]any {
 	m := make(map[string]any, len(n.Values)+4)
 	for k, v := range n.Values {

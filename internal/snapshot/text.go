@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// text gives the text of an element on one line, without what is hidden or
-// sensitive in it, and without what has been put into inputs.
+// text returns the text of an element on one line, without hidden or sensitive parts and
+// without the values of inputs.
 func (b *builder) text(n *html.Node) string {
 	var s strings.Builder
 	b.write(&s, n, true)
@@ -41,8 +41,8 @@ func (b *builder) write(s *strings.Builder, n *html.Node, top bool) {
 	}
 }
 
-// isSilent reports whether the text in an element is none of the page: programs,
-// what has been put into an input, and what stands for it.
+// isSilent reports whether the text in an element is not page text: scripts, values of inputs,
+// and fallback content.
 func isSilent(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Input, atom.Textarea, atom.Select, atom.Option, atom.Optgroup, atom.Datalist, atom.Output,
@@ -52,7 +52,7 @@ func isSilent(n *html.Node) bool {
 	return false
 }
 
-// isApart reports whether an element stands apart from the line around it.
+// isApart reports whether an element separates its text from the line around it.
 func isApart(n *html.Node) bool {
 	switch n.DataAtom {
 	case 0, atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I,
@@ -63,8 +63,8 @@ func isApart(n *html.Node) bool {
 	return n.Type == html.ElementNode
 }
 
-// isHidden reports whether HTML says that an element is not to be seen.
-// A panel that takes turns with others is, in its turn.
+// isHidden reports whether HTML hides an element. A tab panel is not hidden: it is shown when
+// its tab is selected.
 func isHidden(n *html.Node) bool {
 	if attr(n, "role") == "tabpanel" {
 		return false

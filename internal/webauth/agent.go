@@ -12,16 +12,16 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// agentField is the field that says where an agent's keys are.
+// agentField is the header field that names an agent's key directory.
 const agentField = "Signature-Agent"
 
-// agent is what a request says of the one who has signed it.
+// agent is the signer that a request claims.
 type agent struct {
-	directory string // where its keys are
-	name      string // who it is, once they verify: see the package's comment
+	directory string // URL of its key directory
+	name      string // identity once the signature is verified; see the package comment
 }
 
-// parseAgent reads the address of a directory. plain allows http.
+// parseAgent parses the URL of a directory. plain allows http.
 func parseAgent(raw string, plain bool) (agent, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -40,7 +40,7 @@ func parseAgent(raw string, plain bool) (agent, error) {
 	if err != nil {
 		return agent{}, fmt.Errorf("%w: Signature-Agent: %w", millrace.ErrInvalid, err)
 	}
-	// Else one directory would have as many names as queries.
+	// Otherwise one directory would have as many names as queries.
 	id, _, _ := strings.Cut(full, "?")
 	a := agent{directory: full, name: id}
 	origin := canon.Origin(full)
@@ -50,7 +50,7 @@ func parseAgent(raw string, plain bool) (agent, error) {
 	return a, nil
 }
 
-// clip shortens what a stranger has sent.
+// clip shortens a received value for an error text.
 func clip(s string) string {
 	if len(s) > 100 {
 		return s[:100] + "…"
@@ -58,8 +58,8 @@ func clip(s string) string {
 	return s
 }
 
-// agentOf returns who a signature says that it is of: the member of
-// Signature-Agent that it covers, or all of the field in its first form.
+// agentOf returns the agent of a signature: the member of Signature-Agent that the signature
+// covers, or the whole field in its first form.
 func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	values := h[agentField]
 	if len(values) == 0 {
@@ -96,8 +96,8 @@ func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	return parseAgent(text, plain)
 }
 
-// agentKey returns the member of Signature-Agent that a signature is of: that
-// of its own label if it covers it, else the only one that it covers.
+// agentKey returns the key of the Signature-Agent member that belongs to a signature: the one
+// with the signature's label if covered, else the only covered one.
 func (s *signature) agentKey(dict *httpsfv.Dictionary) (key string, ok bool) {
 	var covered []string
 	for _, c := range s.covered.Items {

@@ -12,19 +12,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// message is what is signed of a request or a response.
+// message holds the parts of a request or a response that a signature can cover.
 type message struct {
 	method string
 	base   string // scheme and authority of the target, such as "https://example.com"
-	target string // path and query, as they are on the wire
+	target string // path and query as sent
 	field  http.Header
-	host   string   // the Host field
-	status int      // 0 = it is a request
-	req    *message // of a response: what it answers
+	host   string   // value of the Host field
+	status int      // 0 for a request
+	req    *message // the request of a response
 }
 
-// requestMessage returns a request as it arrives at base, or "" = as it is sent
-// to its URL.
+// requestMessage returns the message of a request received at base. If base is empty, it is
+// the message of a request to be sent to its URL.
 func requestMessage(r *http.Request, base string) *message {
 	if base == "" {
 		base = r.URL.Scheme + "://" + r.URL.Host
@@ -35,17 +35,17 @@ func requestMessage(r *http.Request, base string) *message {
 	}
 	switch {
 	case strings.HasPrefix(r.RequestURI, "/"):
-		m.target = r.RequestURI // URL writes characters such as | in another way
+		m.target = r.RequestURI // URL encodes characters such as | differently
 	case r.URL.Host != "":
-		// RequestURI of an absolute form is path and query too, unless it is opaque.
+		// RequestURI of an absolute URL is path and query too, unless it is opaque.
 		u := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
 		m.target = u.RequestURI()
 	}
 	return m
 }
 
-// normalBase returns scheme and authority as RFC 9421, section 2.2.3, wants
-// them: in lower case, without a default port.
+// normalBase returns scheme and authority in the form of RFC 9421, section 2.2.3: in lower
+// case, without a default port.
 func normalBase(base string) string {
 	base = strings.ToLower(base)
 	for scheme, port := range map[string]string{"http://": ":80", "https://": ":443"} {
@@ -56,12 +56,12 @@ func normalBase(base string) string {
 	return base
 }
 
-// invalid is an error that names a section of RFC 9421.
+// invalid returns an error that names a section of RFC 9421.
 func invalid(section, format string, args ...any) error {
 	return millrace.Coded("rfc9421/"+section, fmt.Errorf("%w: %s (RFC 9421, section %s)", millrace.ErrInvalid, fmt.Sprintf(format, args...), section))
 }
 
-// signatureBase returns the bytes that are signed (RFC 9421, section 2.5).
+// signatureBase returns the bytes to sign (RFC 9421, section 2.5).
 func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 	var b strings.Builder
 	seen := make(map[string]bool, len(covered.Items))
@@ -164,7 +164,7 @@ func (m *message) derived(name string) (string, error) {
 	return "", invalid("2.2", "there is no component %s", name)
 }
 
-// fieldValue returns a field (RFC 9421, section 2.1).
+// fieldValue returns the value of a field (RFC 9421, section 2.1).
 func (m *message) fieldValue(name string) (string, error) {
 	values := m.field[http.CanonicalHeaderKey(name)]
 	if name == "host" && m.host != "" {
@@ -183,8 +183,7 @@ func (m *message) fieldValue(name string) (string, error) {
 	return strings.Join(trimmed, ", "), nil
 }
 
-// member returns a member of a field that is a dictionary (RFC 9421, section
-// 2.1.2).
+// member returns a member of a dictionary field (RFC 9421, section 2.1.2).
 func (m *message) member(name, key string) (string, error) {
 	dict, err := httpsfv.UnmarshalDictionary(m.field[http.CanonicalHeaderKey(name)])
 	if err != nil {

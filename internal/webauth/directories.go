@@ -15,44 +15,45 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Bounds of the directories that are remembered and asked for.
+// Limits of the cached and fetched directories.
 const (
-	manyDirectories = 1024             // remembered
-	fetchesAtOnce   = 16               // of all directories
-	waitersAtOnce   = 128              // requests that wait for one
-	directoryTime   = 5 * time.Second  // for one to come
-	againAfter      = time.Minute      // between two looks for a key that is not there
-	failedFor       = time.Minute      // one that could not be had is left alone
-	staleFor        = 24 * time.Hour   // keys are believed that long after a directory was had last
-	leastAge        = time.Minute      // however short a directory says that it holds
-	usualAge        = time.Hour        // of one that says nothing
-	mostAge         = 24 * time.Hour   // however long it says
-	skew            = 30 * time.Second // between two clocks
+	manyDirectories = 1024             // cached directories
+	fetchesAtOnce   = 16               // fetches of all directories
+	waitersAtOnce   = 128              // requests that wait for one fetch
+	directoryTime   = 5 * time.Second  // timeout of one fetch
+	againAfter      = time.Minute      // least time between two fetches for a missing key
+	failedFor       = time.Minute      // time before a failed fetch is repeated
+	staleFor        = 24 * time.Hour   // keys remain valid for this long after the last successful fetch
+	leastAge        = time.Minute      // least time to cache a directory
+	usualAge        = time.Hour        // time to cache a directory that sends no lifetime
+	mostAge         = 24 * time.Hour   // longest time to cache a directory
+	skew            = 30 * time.Second // tolerated difference of clocks
 )
 
-// directories knows the keys of directories that strangers name.
+// directories fetches and caches the directories that signatures name.
 type directories struct {
 	client  *http.Client
 	now     func() time.Time
-	test    bool // the published test key is a key like any other
+	test    bool // accept the published test key
 	slots   chan struct{}
 	mu      sync.Mutex
 	waiting int
 	held    map[string]*held
 }
 
-// held is what is known of one directory.
+// held is the cached state of one directory.
 type held struct {
 	keys    []PublicKey
-	read    time.Time // when keys were had; zero = never
-	until   time.Time // they are not asked for again before
-	err     error     // of the last look
-	retry   time.Time // not before, after an error
+	read    time.Time // time of the last successful fetch; zero if none
+	until   time.Time // the keys are fresh until then
+	err     error     // error of the last fetch
+	retry   time.Time // earliest next fetch after an error
 	used    time.Time
 	pending chan struct{} // closed at the end of the running fetch; nil if none
 }
 
-// newDirectories asks by a client; nil = by none.
+// newDirectories returns a cache that fetches with client. If client is nil, every fetch
+// fails.
 func newDirectories(client *http.Client) *directories {
 	if client == nil {
 		client = &http.Client{Transport: offline{}}
@@ -63,12 +64,12 @@ func newDirectories(client *http.Client) *directories {
 	}
 }
 
-// errBusy is for a directory that is not fetched, because too many others are.
+// errBusy reports that a directory was not fetched because of too many other fetches.
 var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.Coded("busy", millrace.ErrUnavailable))
 
-// key returns a key of the directory at a URL. [millrace.ErrNotFound]: the
-// directory lacks the key. [millrace.ErrUnavailable]: the directory could not
-// be fetched.
+// key returns a key of the directory at a URL. The error is [millrace.ErrNotFound] if the
+// directory lacks the key, and [millrace.ErrUnavailable] if the directory could not be
+// fetched.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +82,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	if h == nil || h.pending == nil {
 		if !d.begin(ctx, url, h, now) {
 			if h != nil {
-				return h.find(id, now) // late, but better than nothing
+				return h.find(id, now) // stale keys are still valid
 			}
 			return nil, errBusy
 		}
@@ -105,7 +106,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	return h.find(id, d.now())
 }
 
-// due reports whether the directory is to be asked for, since a key was not found.
+// due reports whether to fetch the directory for a key.
 func (h *held) due(id string, now time.Time) bool {
 	switch {
 	case h.err != nil:
@@ -113,7 +114,7 @@ func (h *held) due(id string, now time.Time) bool {
 	case !now.Before(h.until):
 		return true
 	}
-	// A key that is there but does not hold is no reason to look again.
+	// An expired key is no reason to fetch again.
 	return !h.has(id) && now.Sub(h.read) >= againAfter
 }
 
@@ -126,7 +127,7 @@ func (h *held) has(id string) bool {
 	return false
 }
 
-// find returns a key from what is known.
+// find returns a key from the cache.
 func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
 	known := !h.read.IsZero() && now.Sub(h.read) < staleFor
 	if known {
@@ -145,7 +146,8 @@ func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
 	return nil, millrace.Coded("no-key", fmt.Errorf("%w: the key directory has no key %q that holds", millrace.ErrNotFound, clip(id)))
 }
 
-// begin starts a look at a directory, if there is room for one. The lock is held.
+// begin starts a fetch unless too many run, and reports whether it did. The caller holds the
+// lock.
 func (d *directories) begin(ctx context.Context, url string, h *held, now time.Time) bool {
 	select {
 	case d.slots <- struct{}{}:
@@ -158,7 +160,7 @@ func (d *directories) begin(ctx context.Context, url string, h *held, now time.T
 		d.held[url] = h
 	}
 	h.pending, h.used = make(chan struct{}), now
-	// Others wait for it, so it does not end with the one who asked.
+	// Other requests wait for the fetch, so it outlives the one that started it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), directoryTime)
 	go func() {
 		defer cancel()
@@ -178,8 +180,8 @@ func (d *directories) begin(ctx context.Context, url string, h *held, now time.T
 	return true
 }
 
-// evict makes room for one more: those go first that have never been of use,
-// then those that were not used for longest. The lock is held.
+// evict frees one entry: first a directory that was never fetched successfully, then the least
+// recently used one. The caller holds the lock.
 func (d *directories) evict() {
 	if len(d.held) < manyDirectories {
 		return
@@ -200,12 +202,12 @@ func (d *directories) evict() {
 	delete(d.held, worst)
 }
 
-// fetch asks for a directory, and returns how long it holds.
+// fetch fetches a directory and returns how long to cache it.
 func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age time.Duration, err error) {
 	defer func() {
-		// What is wrong with it may pass, and says nothing of who has signed.
+		// An invalid directory may be temporary, and does not make the signature invalid.
 		if err != nil && !errors.Is(err, millrace.ErrUnavailable) {
-			err = fmt.Errorf("%w: %s", millrace.ErrUnavailable, err.Error()) // of one kind
+			err = fmt.Errorf("%w: %s", millrace.ErrUnavailable, err.Error()) // %s hides the kind of the cause
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -232,8 +234,8 @@ func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age
 	return d.proven(keys, req, resp), ageOf(resp.Header, d.now()), nil
 }
 
-// proven leaves out the keys whose own signature of the directory is there and
-// wrong, and the key that everybody has.
+// proven returns keys without those that have an invalid signature of the directory, and
+// without the published test key.
 func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Response) []PublicKey {
 	now := d.now()
 	signed, err := signatures(resp.Header, directoryTag)
@@ -260,8 +262,8 @@ func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Res
 	return out
 }
 
-// ageOf says how long a directory is believed (RFC 9111, section 4.2.1), within
-// bounds.
+// ageOf returns how long to cache a directory (RFC 9111, section 4.2.1), within leastAge and
+// mostAge.
 func ageOf(h http.Header, now time.Time) time.Duration {
 	age := usualAge
 	if at, err := http.ParseTime(h.Get("Expires")); err == nil {
@@ -284,11 +286,10 @@ func ageOf(h http.Header, now time.Time) time.Duration {
 	return min(max(age, leastAge), mostAge)
 }
 
-// ClientOptions returns the options of a client that asks for directories, from
-// those that are given: it is no robot, has little patience, and keeps its
-// queues to itself. It sends a host a few requests a second at most, so that a
-// client that names many directories of one host cannot flood it. nil = the
-// usual ones.
+// ClientOptions returns options for a client that fetches key directories, based on o. The
+// client ignores robots.txt, has short timeouts and its own queues. It sends a host only a few
+// requests a second, so that signatures that name many directories of one host cannot flood
+// it. Nil options mean the zero value.
 func ClientOptions(o *fetch.Options) *fetch.Options {
 	var out fetch.Options
 	if o != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Where directories are, and what they are.
+// Path and media type of key directories.
 const (
-	// DirectoryPath is the path at which a host publishes the keys that sign for it.
+	// DirectoryPath is the path at which a host publishes its signature keys.
 	DirectoryPath = "/.well-known/http-message-signatures-directory"
 	// DirectoryType is the media type of a directory.
 	DirectoryType = "application/http-message-signatures-directory+json"
@@ -22,26 +22,26 @@ const (
 	directoryTag = "http-message-signatures-directory"
 )
 
-// The bounds of a directory that is read.
+// Limits of a parsed directory.
 const (
 	maxDirectory = 64 << 10 // bytes
 	maxKeys      = 64
 )
 
-// PublicKey is a key that others sign with.
+// PublicKey is a key that verifies signatures.
 type PublicKey struct {
-	ID  string // the thumbprint
+	ID  string // thumbprint
 	Key ed25519.PublicKey
-	// When it begins and ends to hold; zero = at no time.
+	// NotBefore and NotAfter are the validity period of the key. Zero means unlimited.
 	NotBefore, NotAfter time.Time
 }
 
-// holds reports whether the key holds at a time.
+// holds reports whether the key is valid at a time.
 func (k *PublicKey) holds(at time.Time) bool {
 	return (k.NotBefore.IsZero() || !at.Before(k.NotBefore)) && (k.NotAfter.IsZero() || at.Before(k.NotAfter))
 }
 
-// jwk is a JSON Web Key (RFC 7517, section 4), as far as it is of use here.
+// jwk holds the relevant members of a JSON Web Key (RFC 7517, section 4).
 type jwk struct {
 	Type   string   `json:"kty"`
 	Curve  string   `json:"crv"`
@@ -53,10 +53,9 @@ type jwk struct {
 	Until  *float64 `json:"exp"`
 }
 
-// ParseDirectory reads the keys of a JSON Web Key Set (RFC 7517, section 5),
-// those of Ed25519 that are meant to sign; others are passed over. Each is named
-// by its thumbprint, whatever its kid says. Errors are [millrace.ErrInvalid] and
-// [millrace.ErrTooLarge].
+// ParseDirectory parses a JSON Web Key Set (RFC 7517, section 5) and returns its Ed25519
+// signature keys. It ignores other keys. The ID of a key is its thumbprint, whatever its kid.
+// Errors are [millrace.ErrInvalid] and [millrace.ErrTooLarge].
 func ParseDirectory(file []byte) ([]PublicKey, error) {
 	var set struct {
 		Keys []jsonio.Raw `json:"keys"`
@@ -75,7 +74,7 @@ func ParseDirectory(file []byte) ([]PublicKey, error) {
 	for i, raw := range set.Keys {
 		var k jwk
 		if err := jsonio.Unmarshal(raw, limits, &k); err != nil {
-			continue // of another kind of key, which may have members of other types
+			continue // another kind of key, whose members may have other types
 		}
 		if k.Type != "OKP" || k.Curve != "Ed25519" || k.Use != "" && k.Use != "sig" {
 			continue
@@ -94,7 +93,8 @@ func ParseDirectory(file []byte) ([]PublicKey, error) {
 	return out, nil
 }
 
-// keyTime reads a time in seconds since 1970, or in milliseconds, as some write it.
+// keyTime converts a time in seconds since 1970, or in milliseconds, which some directories
+// use.
 func keyTime(n *float64) time.Time {
 	switch {
 	case n == nil || *n < 0 || *n > 1e14:
@@ -105,7 +105,7 @@ func keyTime(n *float64) time.Time {
 	return time.Unix(int64(*n), 0).UTC()
 }
 
-// AppendDirectory writes keys as a directory, in canonical JSON.
+// AppendDirectory appends keys as a directory in canonical JSON to dst.
 func AppendDirectory(dst []byte, keys []PublicKey) []byte {
 	dst = append(dst, `{"keys":[`...)
 	for i, k := range keys {

@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Key is an Ed25519 key that signs. It prints as nothing of its secret.
+// Key is a private Ed25519 key. Printing it does not reveal the secret.
 type Key struct {
 	private ed25519.PrivateKey
 	id      string
 }
 
-// NewKey returns a key; nil = of the system's randomness.
+// NewKey generates a key from a source of randomness. If from is nil, it uses the system's.
 func NewKey(from io.Reader) (*Key, error) {
 	if from == nil {
 		from = rand.Reader
@@ -39,15 +39,15 @@ func newKey(private ed25519.PrivateKey) *Key {
 	return k
 }
 
-// The types of PEM blocks (RFC 7468, sections 10 and 13).
+// Types of PEM blocks (RFC 7468, sections 10 and 13).
 const (
 	privateBlock = "PRIVATE KEY"
 	publicBlock  = "PUBLIC KEY"
 )
 
-// ParseKey reads a key from a PEM file with a PKCS #8 private key (RFC 8410), as
-// "openssl genpkey -algorithm ed25519" writes it. Errors are
-// [millrace.ErrInvalid] and repeat nothing of it.
+// ParseKey parses a PEM file with a PKCS #8 private key (RFC 8410), as "openssl genpkey
+// -algorithm ed25519" writes it. Errors are [millrace.ErrInvalid] and contain nothing of the
+// file.
 func ParseKey(file []byte) (*Key, error) {
 	for {
 		var block *pem.Block
@@ -73,7 +73,7 @@ func ParseKey(file []byte) (*Key, error) {
 	}
 }
 
-// PEM returns the key as [ParseKey] reads it: a secret.
+// PEM returns the private key in the format of [ParseKey].
 func (k *Key) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -82,10 +82,10 @@ func (k *Key) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: privateBlock, Bytes: der}), nil
 }
 
-// ID names the key: its thumbprint.
+// ID returns the thumbprint of the key.
 func (k *Key) ID() string { return k.id }
 
-// Public returns what others verify by.
+// Public returns the public key.
 func (k *Key) Public() PublicKey { return PublicKey{ID: k.id, Key: k.public()} }
 
 // String identifies the key without its secret.
@@ -108,11 +108,11 @@ func Thumbprint(key ed25519.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// testKey is the key of RFC 9421, appendix B.1.4, whose secret everybody knows.
+// testKey is the key of RFC 9421, appendix B.1.4, whose private key is published.
 const testKey = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
-// ParseKeys reads the public keys of a file: a directory in JSON, or PEM blocks
-// of private or public keys. Errors are [millrace.ErrInvalid].
+// ParseKeys parses the public keys of a file: a directory in JSON, or PEM blocks of private or
+// public keys. Errors are [millrace.ErrInvalid].
 func ParseKeys(file []byte) ([]PublicKey, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte("{")) {
 		return ParseDirectory(file)

@@ -6,21 +6,19 @@ import (
 	"time"
 )
 
-// maxNonces is how many nonces each of two generations has: some 10 MB in all.
+// maxNonces limits each of the two generations of nonces, about 10 MB in total.
 const maxNonces = 64 << 10
 
-// nonces remembers which nonces have been used, a bounded number of them:
-// when there is no room, those that came first are forgotten, half of all at
-// once.
+// nonces stores a limited number of used nonces. When it is full, it drops the older half.
 type nonces struct {
 	most       int
 	mu         sync.Mutex
-	young, old map[[16]byte]int64 // until when, in Unix seconds
+	young, old map[[16]byte]int64 // expiry by nonce, in Unix seconds
 }
 
 func newNonces() *nonces { return &nonces{most: maxNonces, young: make(map[[16]byte]int64)} }
 
-// use notes a nonce of a directory's key, and reports whether it is the first time.
+// use stores a nonce of a directory's key, and reports whether the nonce is new.
 func (n *nonces) use(directory, keyID, nonce string, until, now time.Time) bool {
 	sum := sha256.Sum256([]byte(directory + "\x00" + keyID + "\x00" + nonce))
 	id := [16]byte(sum[:16])

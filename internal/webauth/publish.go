@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	provenFor  = 7 * 24 * time.Hour // a signature of a directory, or of content, holds
-	provenNew  = 24 * time.Hour     // and is renewed after that long
-	publishFor = time.Hour          // a directory may be kept by who has read it
+	provenFor  = 7 * 24 * time.Hour // validity of a signature of a directory or of content
+	provenNew  = 24 * time.Hour     // age at which such a signature is renewed
+	publishFor = time.Hour          // time for which clients may cache a directory
 )
 
 // Directory publishes the keys of a host at [DirectoryPath]. It is safe for
@@ -33,9 +33,9 @@ type Directory struct {
 	proved time.Time
 }
 
-// NewDirectory returns the directory of a host, whose base is such as
-// "https://example.com", of keys that sign it themselves and of others. Without
-// any, an error wraps [millrace.ErrInvalid].
+// NewDirectory returns the directory of the host with a base such as "https://example.com". It
+// lists the signers, which also sign it, and the other keys. Without any key the error is
+// [millrace.ErrInvalid].
 func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, error) {
 	d := &Directory{authority: normalBase(canon.Origin(base)), now: time.Now}
 	seen := make(map[string]bool)
@@ -73,8 +73,8 @@ func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, 
 // Body returns the directory's bytes.
 func (d *Directory) Body() []byte { return d.body }
 
-// Proof returns the fields with which the keys sign the directory for its host,
-// from now on for so long: Content-Digest, Signature-Input and Signature.
+// Proof returns Content-Digest, Signature-Input and Signature fields in which the keys sign
+// the directory for its host. They are valid for lifetime from now.
 func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	now := d.now()
 	h := http.Header{"Content-Digest": {canon.Digest(d.body)}}
@@ -95,7 +95,7 @@ func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	return h, nil
 }
 
-// proofNow returns a proof that holds for some days.
+// proofNow returns a proof that remains valid for some days.
 func (d *Directory) proofNow() (http.Header, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *Directory) proofNow() (http.Header, error) {
 	return d.proof, nil
 }
 
-// ServeHTTP answers with the directory, whatever the path.
+// ServeHTTP serves the directory at any path.
 func (d *Directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -129,6 +129,6 @@ func (d *Directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range proof {
 		h[name] = value
 	}
-	r.Header.Del("Range") // Content-Digest is that of the whole
+	r.Header.Del("Range") // Content-Digest covers the whole directory
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.body))
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// verifySkew is by how much the clock of a reader may be behind that of a site.
+// verifySkew is how far a reader's clock may be behind the clock of a site.
 const verifySkew = time.Hour
 
 // VerifyCounts counts the signatures of a site's responses.
 type VerifyCounts struct {
-	Verified   int64    `json:"verified"`             // valid
-	Wrong      int64    `json:"wrong,omitempty"`      // of other bytes, or outside their time
-	Unverified int64    `json:"unverified,omitempty"` // cannot be verified: the site publishes no such key
-	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without one
+	Verified   int64    `json:"verified"`             // valid signatures
+	Wrong      int64    `json:"wrong,omitempty"`      // signatures that do not match, or are outside their validity period
+	Unverified int64    `json:"unverified,omitempty"` // signatures whose key the site does not publish
+	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without a signature
 	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys of valid signatures
 }
 
-// ResponseVerifier verifies the signatures of responses by the keys that their site
+// ResponseVerifier verifies the signatures of responses with the keys that their site
 // publishes. It is safe for concurrent use.
 type ResponseVerifier struct {
 	dirs *directories
@@ -47,29 +47,27 @@ func NewResponseVerifier(client *http.Client) *ResponseVerifier {
 	return &ResponseVerifier{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
-// Another returns a verifier with zero counts that shares the learned keys.
+// Another returns a verifier with zero counts that shares the cached keys.
 func (s *ResponseVerifier) Another() *ResponseVerifier {
 	return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)}
 }
 
-// VerifyError reports a wrong signature of a response. It is an
-// [millrace.ErrInvalid].
+// VerifyError reports a wrong signature of a response. It wraps [millrace.ErrInvalid].
 type VerifyError struct {
 	URL string
 	Err error
 }
 
-// Error returns "URL: its signature is wrong: why".
+// Error returns "URL: its signature is wrong: cause".
 func (e *VerifyError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
 
-// Unwrap returns [millrace.ErrInvalid] and the reason.
+// Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check looks at a response before its body is read; the reader of the body
-// must compare it with Content-Digest and, on a mismatch, call broken unless
-// that is nil. An error is a [*SealError]: what has come is not what the site
-// has signed. A response that is not signed, or whose key cannot be had, is
-// none.
+// Check verifies the signature of a response before its body is read. The reader of the body
+// must compare it with Content-Digest and, on a mismatch, call broken unless it is nil. The
+// error is a [*VerifyError] if the response differs from what the site signed. It is nil for a
+// response without a signature, or with a key that cannot be fetched.
 func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
 		return nil, nil
@@ -137,8 +135,8 @@ func stampOf(h http.Header) (*signature, error) {
 	return s, nil
 }
 
-// digested reports whether Content-Digest has a digest that bytes are compared
-// with (RFC 9530, section 2).
+// digested reports whether Content-Digest has a digest of a supported algorithm (RFC 9530,
+// section 2).
 func digested(h http.Header) bool {
 	dict, err := httpsfv.UnmarshalDictionary(h["Content-Digest"])
 	if err != nil {
@@ -169,7 +167,7 @@ func (s *ResponseVerifier) wrong(url string, err error) error {
 	return no
 }
 
-// Counts returns the counts of this moment.
+// Counts returns the current counts.
 func (s *ResponseVerifier) Counts() VerifyCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +176,7 @@ func (s *ResponseVerifier) Counts() VerifyCounts {
 	return c
 }
 
-// Err returns the first wrong signature as an error, nil if there was none.
+// Err returns the first wrong signature as an error, or nil if there was none.
 func (s *ResponseVerifier) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,28 +8,28 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// signature is one of a message.
+// signature is one signature of a message.
 type signature struct {
 	label   string
 	covered httpsfv.InnerList
 	value   []byte
 	keyID   string
 	nonce   string
-	created time.Time // zero = it does not say
-	expires time.Time // zero = it does not say
+	created time.Time // zero if absent
+	expires time.Time // zero if absent
 }
 
-// Bounds of what is read. A server bounds the bytes of a header.
+// Limits of what is parsed. The HTTP server limits the size of the header.
 const (
-	maxSignatures = 8  // of a message
-	maxComponents = 32 // of a signature
+	maxSignatures = 8  // per message
+	maxComponents = 32 // per signature
 )
 
 const algorithm = "ed25519"
 
-// signatures reads those signatures of the fields Signature-Input and Signature
-// (RFC 9421, section 4) that have a tag. What others on the way sign, and how,
-// says nothing of those; neither do those of other algorithms.
+// signatures parses the signatures with a tag in the fields Signature-Input and Signature (RFC
+// 9421, section 4). It ignores other signatures, which intermediaries may add, and other
+// algorithms.
 func signatures(h http.Header, tag string) ([]signature, error) {
 	if len(h["Signature-Input"]) == 0 {
 		return nil, nil
@@ -74,7 +74,7 @@ func signatures(h http.Header, tag string) ([]signature, error) {
 	return out, nil
 }
 
-// read takes the parameters (RFC 9421, section 2.3). One of a wrong type counts as absent.
+// read parses the parameters (RFC 9421, section 2.3). One of a wrong type counts as absent.
 func (s *signature) read() {
 	p := s.covered.Params
 	at := func(name string) time.Time {
@@ -88,14 +88,14 @@ func (s *signature) read() {
 	s.created, s.expires = at("created"), at("expires")
 }
 
-// text returns a parameter that is a string.
+// text returns a string parameter.
 func (s *signature) text(name string) string {
 	v, _ := s.covered.Params.Get(name)
 	t, _ := v.(string)
 	return t
 }
 
-// algorithm returns the algorithm; one that is not named is the key's.
+// algorithm returns the algorithm, or "ed25519" if it is not named.
 func (s *signature) algorithm() string {
 	v, ok := s.covered.Params.Get("alg")
 	if !ok {
@@ -105,8 +105,8 @@ func (s *signature) algorithm() string {
 	return name
 }
 
-// covers reports whether a component is covered: one without parameters, but
-// for req if it is of the request.
+// covers reports whether a component without parameters is covered. If ofRequest is set, the
+// component must have the parameter req.
 func (s *signature) covers(name string, ofRequest bool) bool {
 	for _, c := range s.covered.Items {
 		if c.Value != name {
@@ -120,7 +120,7 @@ func (s *signature) covers(name string, ofRequest bool) bool {
 	return false
 }
 
-// verify checks the signature of a message by a key.
+// verify verifies the signature of a message with a key.
 func (s *signature) verify(m *message, key ed25519.PublicKey) error {
 	base, err := m.signatureBase(s.covered)
 	if err != nil {
@@ -148,8 +148,8 @@ func with(name, param string, value any) httpsfv.Item {
 	return c
 }
 
-// signMessage signs a message, and returns the fields Signature-Input and Signature
-// for a label.
+// signMessage signs a message and returns the fields Signature-Input and Signature for a
+// label.
 func (k *Key) signMessage(m *message, label string, covered httpsfv.InnerList, created, expires time.Time, tag, nonce string) (input, value string, err error) {
 	p := covered.Params
 	p.Add("created", created.Unix())

@@ -18,8 +18,7 @@ const (
 // nonceSize is the number of random bytes in a nonce.
 const nonceSize = 32
 
-// Signer signs the requests of a robot by Web Bot Auth. It is safe for
-// concurrent use.
+// Signer signs the requests of a robot with Web Bot Auth. It is safe for concurrent use.
 type Signer struct {
 	key      *Key
 	agent    string
@@ -27,9 +26,9 @@ type Signer struct {
 	now      func() time.Time
 }
 
-// NewSigner returns a signer that names the directory at a URL, where the key
-// has to be found: a URL, which is sent as it is given. One of http is accepted
-// by sites of one's own network only. An error wraps [millrace.ErrInvalid].
+// NewSigner returns a signer that names the directory at a URL, which must list the key. The
+// URL is sent unchanged. Only sites of the same private network accept an http URL. Errors are
+// [millrace.ErrInvalid].
 func NewSigner(key *Key, directory string) (*Signer, error) {
 	if _, err := parseAgent(directory, true); err != nil {
 		return nil, err
@@ -40,11 +39,10 @@ func NewSigner(key *Key, directory string) (*Signer, error) {
 	return &Signer{key: key, agent: directory, lifetime: time.Minute, now: time.Now}, nil
 }
 
-// Sign adds the fields of a signature to a request that is about to be sent,
-// for its host, method and path.
+// Sign adds a signature of host, method and path to a request just before it is sent.
 func (s *Signer) Sign(r *http.Request) error {
 	nonce := make([]byte, nonceSize)
-	_, _ = rand.Read(nonce) // it never fails
+	_, _ = rand.Read(nonce) // never fails
 	agents := httpsfv.NewDictionary()
 	agents.Add(botLabel, httpsfv.NewItem(s.agent))
 	field, err := httpsfv.Marshal(agents)

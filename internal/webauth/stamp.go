@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// What a signature of content is called. Its tag tells it from those that
-// others may make of the same response.
+// Label and tag of a signature of content. The tag distinguishes it from other signatures of
+// the same response.
 const (
 	stampTag   = "millrace"
 	stampLabel = "content"
 )
 
-// stamped names what a signature of content covers at least: the status, the
-// bytes by their digest, and what they are. Path and query of the request are
-// covered too, so that the document of one page is not taken for that of another.
+// stamped lists the components that a signature of content must cover: the status, the digest
+// of the bytes, and their media type. It also covers path and query of the request, so that
+// the document of one page cannot replace that of another.
 var stamped = []string{"@status", "content-digest", "content-type"}
 
 // Stamp signs the responses of a site. It is safe for concurrent use.
@@ -24,13 +24,13 @@ type Stamp struct {
 	now    func() time.Time
 }
 
-// NewStamp returns a stamp. prefix is the path that requests have before the
-// targets that are passed to [Stamp.Sign], without a "/" at its end.
+// NewStamp returns a stamp. prefix is the part of the request path before the targets that are
+// passed to [Stamp.Sign], without a "/" at its end.
 func NewStamp(key *Key, prefix string) *Stamp { return &Stamp{key: key, prefix: prefix, now: time.Now} }
 
-// Sign returns the fields Signature-Input and Signature of a response with a
-// header to a GET of a target, which is path and query as they are on the wire.
-// Until again they may be given to others who ask for the same.
+// Sign returns the fields Signature-Input and Signature for a response with header h to a GET
+// of target, the path and query as sent. Other responses to the same request may use them
+// until again.
 func (s *Stamp) Sign(target string, status int, h http.Header) (input, value string, again time.Time, err error) {
 	now := s.now()
 	m := &message{status: status, field: h, req: &message{method: http.MethodGet, target: s.prefix + target}}

@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// VerifierOptions configure a [Verifier].
+// VerifierOptions configures a [Verifier].
 type VerifierOptions struct {
-	// Client asks for key directories at addresses that strangers name: it must
-	// be guarded. nil = nothing can be verified.
+	// Client fetches key directories at URLs that senders choose. It must be guarded. If nil,
+	// nothing can be verified.
 	Client *http.Client
-	// Bases are scheme and authority of the URLs that the site is reached at,
-	// such as "https://example.com". A signature for another authority is of
-	// another site. Without any, the Host field is believed, and http.
+	// Bases are the schemes and authorities of the site's URLs, such as "https://example.com".
+	// A signature for another authority is not valid here. If empty, the base is http and the
+	// Host field.
 	Bases []string
-	// AllowHTTP takes directories at http URLs too.
+	// AllowHTTP also accepts directories at http URLs.
 	AllowHTTP bool
 }
 
@@ -40,8 +40,8 @@ func NewVerifier(o *VerifierOptions) *Verifier {
 	return v.At(o.Bases...)
 }
 
-// At returns a verifier for a site that is reached at other bases, which has
-// the memory of this one: the nonces that were used, and the directories.
+// At returns a verifier for a site with other bases. It shares the used nonces and the cached
+// directories of v.
 func (v *Verifier) At(bases ...string) *Verifier {
 	next := *v
 	next.bases = nil
@@ -51,7 +51,7 @@ func (v *Verifier) At(bases ...string) *Verifier {
 	return &next
 }
 
-// offline is a network without anybody.
+// offline is a transport that fails every request.
 type offline struct{}
 
 // RoundTrip implements [http.RoundTripper].
@@ -59,17 +59,16 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: key directories are not asked for", millrace.Coded("no-directories", millrace.ErrUnavailable))
 }
 
-// Verify returns the signer of a request: a host, such as "bot.example.com", if
-// its keys are those of the host, else the URL of a directory, which contains
-// "://" and does not identify the owner of the host. It returns "" if the
-// request has no signature by Web Bot Auth. It may take seconds, if it has to
-// fetch a directory.
+// Verify returns the signer of a request. It is a host, such as "bot.example.com", if the
+// directory is that of the host. Otherwise it is the URL of a directory, which contains "://"
+// and does not identify the owner of the host. It is "" if the request has no Web Bot Auth
+// signature. Verify may take seconds, if it has to fetch a directory.
 //
-// Errors are [millrace.ErrInvalid] for a signature that is wrong, out of time or
-// used before, [millrace.ErrNotFound] for a key that the directory does not
-// have, [millrace.ErrUnavailable] when the directory cannot be had, or the end of
-// the context. Treat the sender of such a request as unidentified. Call Verify
-// once per request: a second call would find the nonce used.
+// Errors are [millrace.ErrInvalid] for a signature that is wrong, expired or reused,
+// [millrace.ErrNotFound] for a key that the directory does not have, [millrace.ErrUnavailable]
+// if the directory cannot be fetched, or the error of the context. Treat the sender of such a
+// request as unidentified. Call Verify once per request: a second call fails because of the
+// used nonce.
 func (v *Verifier) Verify(ctx context.Context, r *http.Request) (name string, err error) {
 	all, err := signatures(r.Header, botTag)
 	if err != nil {
@@ -104,7 +103,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 	if len(bases) == 0 {
 		bases = []string{"http://" + r.Host}
 	}
-	// A base that cannot be computed needs no key, so no directory is fetched.
+	// If no base can be computed, no directory needs to be fetched.
 	for _, base := range bases {
 		if _, err := requestMessage(r, base).signatureBase(s.covered); err != nil {
 			return "", err
@@ -128,7 +127,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 	return a.name, nil
 }
 
-// inTime checks when a signature was made and until when it holds.
+// inTime checks the creation and expiry time of a signature.
 func (v *Verifier) inTime(s *signature) error {
 	now := v.now()
 	switch {

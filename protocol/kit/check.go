@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// Rule returns the function that makes the rules of a protocol. What they share of a
-// site is seen once.
+// Rule returns the function that builds the rules of a protocol. see runs once per site, and
+// the rules share its result.
 func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S, error)) func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
 	shared := check.Shared[S]{Name: name, SiteContext: see}
 	return func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
@@ -26,7 +26,7 @@ func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S,
 	}
 }
 
-// On runs f on what a site has once, unless it is nil.
+// On returns a check that runs f on one part of a site, unless it is nil.
 func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[S] {
 	return func(_ context.Context, s S, fail check.Fail) error {
 		t := of(s)
@@ -41,7 +41,7 @@ func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[
 // SiteContext is what the rules of all protocols share of a site.
 type SiteContext struct {
 	*check.Target
-	Hosts []string // that the site is known to live on
+	Hosts []string // known hosts of the site
 }
 
 // NewSiteContext returns the site of a target, which is on the hosts of its root, of the
@@ -59,11 +59,11 @@ func (s *SiteContext) AddHosts(urls ...string) {
 	}
 }
 
-// Near reports whether a URL is on a host of the site. The checker asks no other,
-// whatever a list says.
+// Near reports whether a URL is on a host of the site. The checker sends requests to no other
+// host, whatever a list names.
 func (s *SiteContext) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
 
-// Loopback reports whether a URL is of this machine. It needs no https, because the
+// Loopback reports whether the host of a URL is this machine. It needs no https, because the
 // connection does not leave the machine.
 func Loopback(u string) bool {
 	p, err := url.Parse(u)
@@ -78,8 +78,8 @@ func Loopback(u string) bool {
 // At returns the URL of a path of the site, such as "/robots.txt".
 func (s *SiteContext) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
 
-// Document fetches a document that the site may have. If it is absent, resp is nil
-// and why says what the site answered. An error says nothing about the site.
+// Document fetches an optional document of the site. If it is absent, resp is nil and why
+// describes the response. An error shows nothing about the site.
 func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
 	resp, err = s.Get(ctx, u)
 	switch {
@@ -95,7 +95,7 @@ func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Respo
 	return resp, "", nil
 }
 
-// Robots returns the robots.txt of the site, nil if it is absent.
+// Robots returns the robots.txt of the site, or nil if it is absent.
 func (s *SiteContext) Robots(ctx context.Context) (*check.Response, *fetch.Robots, error) {
 	resp, _, err := s.Document(ctx, s.At("/robots.txt"))
 	if resp == nil || LooksHTML(resp.Body) {
@@ -104,7 +104,7 @@ func (s *SiteContext) Robots(ctx context.Context) (*check.Response, *fetch.Robot
 	return resp, fetch.ParseRobots(resp.Body, "millrace"), nil
 }
 
-// LooksHTML reports whether a body is a page, whatever it is called.
+// LooksHTML reports whether a body looks like HTML, whatever its media type.
 func LooksHTML(body []byte) bool {
 	head := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 256)])))
 	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
@@ -130,8 +130,7 @@ func MediaType(u string, r *check.Response, want string, fail check.Fail) {
 	}
 }
 
-// Links returns the links of a response of status 2xx: of its Link fields, then of
-// its HTML.
+// Links returns the links of a 2xx response: those of its Link fields, then those of its HTML.
 func Links(r *check.Response) []weblink.Link {
 	if r.Status < 200 || r.Status > 299 {
 		return nil
@@ -139,13 +138,12 @@ func Links(r *check.Response) []weblink.Link {
 	return HeadOf(r).Links
 }
 
-// FieldLinks returns those of [Links] that are of Link fields.
+// FieldLinks returns the links of the Link fields only.
 func FieldLinks(r *check.Response) []weblink.Link {
 	return Links(&check.Response{URL: r.URL, Status: r.Status, Header: http.Header{"Link": r.Header["Link"]}})
 }
 
-// Directives returns the directives of Cache-Control in lower case, nil if there are
-// none.
+// Directives returns the directives of Cache-Control in lower case, or nil if there are none.
 func Directives(r *check.Response) (all map[string]string) {
 	for d := range strings.SplitSeq(strings.ToLower(r.Field("Cache-Control")), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
@@ -159,7 +157,7 @@ func Directives(r *check.Response) (all map[string]string) {
 	return all
 }
 
-// Short cuts the text of a remote site to what fits in a message.
+// Short shortens a received text for a message.
 func Short(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) > 100 {
@@ -168,7 +166,7 @@ func Short(s string) string {
 	return s
 }
 
-// Shown returns a JSON value for a message.
+// Shown formats a JSON value for a message.
 func Shown(raw json.RawMessage) string {
 	if raw == nil {
 		return "nothing"
@@ -176,7 +174,7 @@ func Shown(raw json.RawMessage) string {
 	return Short(string(raw))
 }
 
-// Object returns the members of one JSON object, nil for anything else.
+// Object returns the members of a JSON object, or nil for anything else.
 func Object(raw []byte) (m map[string]json.RawMessage) {
 	if json.Unmarshal(raw, &m) != nil {
 		return nil
@@ -184,16 +182,16 @@ func Object(raw []byte) (m map[string]json.RawMessage) {
 	return m
 }
 
-// Text returns a JSON string, "" for anything else.
+// Text returns the value of a JSON string, or "" for anything else.
 func Text(raw json.RawMessage) string {
 	s, _ := check.JSONText(raw)
 	return s
 }
 
-// TrimBOM returns JSON without the byte order mark that it must not have.
+// TrimBOM returns JSON without a byte order mark.
 func TrimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
 
-// Array returns the elements of a JSON array, nil for anything else.
+// Array returns the elements of a JSON array, or nil for anything else.
 func Array(raw []byte) (a []json.RawMessage) {
 	if json.Unmarshal(raw, &a) != nil {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Kind is what a member of a JSON object should be.
+// Kind is the required type of a member of a JSON object.
 type Kind struct {
 	Want string
-	OK   func(raw json.RawMessage) bool // raw is nil for a member that is not there
+	OK   func(raw json.RawMessage) bool // raw is nil if the member is absent
 }
 
-// TextKind returns a kind of strings.
+// TextKind returns the kind of strings that ok accepts.
 func TextKind(want string, ok func(s string) bool) Kind {
 	return Kind{want, func(raw json.RawMessage) bool {
 		var s *string
@@ -21,12 +21,12 @@ func TextKind(want string, ok func(s string) bool) Kind {
 	}}
 }
 
-// OneOf returns the kind of some strings.
+// OneOf returns the kind of the given strings.
 func OneOf(values ...string) Kind {
 	return TextKind(strings.Join(values, " or "), func(s string) bool { return slices.Contains(values, s) })
 }
 
-// NumberKind returns a kind of numbers.
+// NumberKind returns the kind of numbers that ok accepts.
 func NumberKind(want string, ok func(f float64) bool) Kind {
 	return Kind{want, func(raw json.RawMessage) bool {
 		f, is := Number(raw)
@@ -34,7 +34,7 @@ func NumberKind(want string, ok func(f float64) bool) Kind {
 	}}
 }
 
-// Number returns a JSON number, false for anything else.
+// Number returns the value of a JSON number, or false for anything else.
 func Number(raw json.RawMessage) (float64, bool) {
 	var f *float64
 	if json.Unmarshal(raw, &f) != nil || f == nil {
@@ -43,17 +43,17 @@ func Number(raw json.RawMessage) (float64, bool) {
 	return *f, true
 }
 
-// OrNull returns the kind that null is of as well.
+// OrNull returns the kind that also allows null.
 func (k Kind) OrNull() Kind {
 	return Kind{k.Want + " or null", func(raw json.RawMessage) bool { return string(raw) == "null" || k.OK(raw) }}
 }
 
-// Optional returns the kind of what is not there or null as well.
+// Optional returns the kind that also allows null and an absent member.
 func (k Kind) Optional() Kind {
 	return Kind{k.Want + ", or nothing", func(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" || k.OK(raw) }}
 }
 
-// The kinds that several protocols have.
+// Kinds that several protocols use.
 var (
 	IsText   = TextKind("a string", func(string) bool { return true })
 	IsNumber = NumberKind("a whole number", func(f float64) bool { return f >= 0 && f == math.Trunc(f) })

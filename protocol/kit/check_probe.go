@@ -11,20 +11,20 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// Probe is a document that rules request under conditions (RFC 9110, section 13).
+// Probe is a document that rules request conditionally (RFC 9110, section 13).
 type Probe struct {
 	*check.Target
 	URL    string
-	Header http.Header     // of all requests
-	Was    *check.Response // to the first request
-	What   string          // the document for findings, such as "list"
-	Tag    string          // its ETag; "" = none
-	Other  string          // an ETag that it does not have
+	Header http.Header     // header of all requests
+	Was    *check.Response // response to the first request
+	What   string          // name of the document in findings, such as "list"
+	Tag    string          // ETag of the document; may be empty
+	Other  string          // an ETag that the document does not have
 }
 
-// Condition is the check of one sentence on conditional requests. It reports whether
-// the sentence is about the document. All but [IfNoneMatch] and [IfModifiedSince] are
-// about those that answer 304 to their tag, so that one fault is one finding.
+// Condition is the check of one sentence on conditional requests. It reports whether the
+// sentence applies to the document. All except [IfNoneMatch] and [IfModifiedSince] apply only
+// to documents that answer 304 to their tag, so that one fault causes one finding.
 type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
 
 // Probes returns the check of a condition on documents.
@@ -32,13 +32,13 @@ func Probes[S any](of func(S) []*Probe, f Condition) check.SiteCheck[S] {
 	return check.Each(of, func(ctx context.Context, _ S, p *Probe, fail check.Fail) (bool, error) { return f(ctx, p, fail) })
 }
 
-// The fields of conditions.
+// Fields of conditional requests.
 const (
 	noneMatch     = "If-None-Match"
 	modifiedSince = "If-Modified-Since"
 )
 
-// longAgo is before the last change of any document.
+// longAgo is a date before the last change of any document.
 const longAgo = "Sun, 06 Nov 1994 08:49:37 GMT"
 
 // Opaque returns the ETag of a response without W/ and quotes.
@@ -49,8 +49,8 @@ func Opaque(r *check.Response) string {
 // Modified returns the Last-Modified of the document.
 func (p *Probe) Modified() string { return p.Was.Header.Get("Last-Modified") }
 
-// ask requests the document with fields, which are names and values. The response is
-// nil if a value is "".
+// ask requests the document with the names and values in fields. The response is nil if a
+// value is "".
 func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, error) {
 	h := http.Header{}
 	maps.Copy(h, p.Header)
@@ -63,7 +63,7 @@ func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, err
 	return p.Do(ctx, http.MethodGet, p.URL, h)
 }
 
-// Holds returns the 304 to the fields, nil if the server sends another status.
+// Holds returns the 304 to the fields, or nil if the server sends another status.
 func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, error) {
 	resp, err := p.ask(ctx, fields...)
 	if resp == nil || resp.Status != http.StatusNotModified {
@@ -72,7 +72,7 @@ func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, e
 	return resp, nil
 }
 
-// unchanged checks that fields are answered with 304, unless the document has changed.
+// unchanged checks that the response to the fields is 304, unless the document has changed.
 func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string) (bool, error) {
 	resp, err := p.ask(ctx, fields...)
 	switch {
@@ -91,7 +91,7 @@ func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string
 	return true, nil
 }
 
-// changed checks that a condition which does not hold is answered with 200.
+// changed checks that the response to a false condition is 200.
 func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string) (bool, error) {
 	resp, err := p.ask(ctx, name, value)
 	if err != nil {
@@ -104,18 +104,18 @@ func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string
 	return true, nil
 }
 
-// IfNoneMatch checks that the tag is answered with 304.
+// IfNoneMatch checks that the response to the tag is 304.
 func IfNoneMatch(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.unchanged(ctx, fail, noneMatch, p.Tag)
 }
 
-// IfModifiedSince checks that the date is answered with 304.
+// IfModifiedSince checks that the response to the date is 304.
 func IfModifiedSince(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.unchanged(ctx, fail, modifiedSince, p.Modified())
 }
 
-// BothConditions checks that the tag and the date together are answered with 304, as
-// each alone is.
+// BothConditions checks that the response to the tag and the date together is 304, as it is to
+// each alone.
 func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
@@ -126,7 +126,7 @@ func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error
 	return p.unchanged(ctx, fail, noneMatch, p.Tag, modifiedSince, p.Modified())
 }
 
-// TagForms checks that forms of If-None-Match that match the tag are answered with 304.
+// TagForms checks that the response to If-None-Match forms that match the tag is 304.
 func TagForms(forms ...func(p *Probe) string) Condition {
 	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 		if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
@@ -141,26 +141,26 @@ func TagForms(forms ...func(p *Probe) string) Condition {
 	}
 }
 
-// TagList is a list of tags.
+// TagList returns a list of two tags, one of which matches.
 func TagList(p *Probe) string { return p.Other + ", " + p.Tag }
 
-// AnyTag matches any tag.
+// AnyTag returns "*", which matches any tag.
 func AnyTag(*Probe) string { return "*" }
 
-// WeakTag is the tag as a weak one.
+// WeakTag returns the tag as a weak one.
 func WeakTag(p *Probe) string {
 	if p.Tag[0] != '"' {
-		return p.Tag // it is weak
+		return p.Tag // already weak
 	}
 	return "W/" + p.Tag
 }
 
-// OtherTag checks that another tag is answered with 200.
+// OtherTag checks that the response to another tag is 200.
 func OtherTag(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.changed(ctx, fail, noneMatch, p.Other)
 }
 
-// OtherDate checks that an earlier date is answered with 200.
+// OtherDate checks that the response to an earlier date is 200.
 func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if p.Modified() == "" {
 		return false, nil
@@ -168,13 +168,13 @@ func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.changed(ctx, fail, modifiedSince, longAgo)
 }
 
-// Precedence checks that the tag decides, whatever If-Modified-Since says.
+// Precedence checks that the tag decides, whatever If-Modified-Since is.
 func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
 	}
 	if resp, err := p.ask(ctx, noneMatch, p.Other); err != nil || resp.Status != http.StatusOK {
-		return false, err // OtherTag
+		return false, err // OtherTag reports it
 	}
 	since := p.Modified()
 	if since == "" {
@@ -199,8 +199,8 @@ func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return true, nil
 }
 
-// NotModifiedFields checks that a 304 has the tag, and fields: those that the 200 has,
-// or all.
+// NotModifiedFields checks that a 304 has the tag and the named fields: all of them if all is
+// set, otherwise those that the 200 has.
 func NotModifiedFields(all bool, names ...string) Condition {
 	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 		resp, err := p.Holds(ctx, noneMatch, p.Tag)

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// Resource is a URL with the validators of the state that was read, verbatim. It is
-// part of cursors.
+// Resource is a URL with the verbatim validators of the state that was read. It is part of
+// cursors.
 type Resource struct {
 	URL string `json:"url"`
 	fetch.Validators
@@ -38,8 +38,8 @@ func (r *Reader) Open(ctx context.Context, what, target, accept string, v fetch.
 	return nil, fmt.Errorf("%s: %s: %w", r.Name, what, err)
 }
 
-// Read is [Reader.Open] with the content, of at most limit bytes. The body of the
-// response is closed.
+// Read is [Reader.Open] and also reads the content, at most limit bytes. It closes the body of
+// the response.
 func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.Validators, limit int64) ([]byte, *http.Response, error) {
 	resp, err := r.Open(ctx, what, target, accept, v)
 	if err != nil {
@@ -53,8 +53,8 @@ func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.
 	return body, resp, nil
 }
 
-// Extent returns how many times as much a document has as its beginning. If that is
-// not known, it is 1, and unending is set.
+// Extent returns the ratio of the size of a document to its beginning. If it is unknown, the
+// ratio is 1 and unending is true.
 func Extent(b *fetch.Beginning) (times float64, unending bool) {
 	switch {
 	case b.Complete:
@@ -74,17 +74,17 @@ func Few[T any](list []T) []T {
 	return nil
 }
 
-// Download returns a context for a list of all pages, which may have limit bytes and
-// take more time than other documents.
+// Download returns a context for fetching a list of all pages, which may have limit bytes and
+// take longer than other documents.
 func Download(ctx context.Context, limit int64) context.Context {
 	return fetch.Download(ctx, limit, 15*time.Minute)
 }
 
-// HTMLTypes are the media types by which a reader asks for a page.
+// HTMLTypes is the Accept field of a request for a page.
 const HTMLTypes = "text/html, */*;q=0.1"
 
-// ReadHead returns what a response says of other documents: the links of its Link
-// fields, then those of its HTML, and the rest of the HTML's head.
+// ReadHead returns the links of a response, first those of its Link fields, then those of its
+// HTML, and the rest of the HTML's head.
 func ReadHead(resp *http.Response) (weblink.Head, error) {
 	var body io.ReadCloser
 	if weblink.IsHTML(resp.Header) {
@@ -97,7 +97,7 @@ func ReadHead(resp *http.Response) (weblink.Head, error) {
 	return headOf(resp.Header, resp.Request.URL, body), nil
 }
 
-// headOf reads the Link fields and the HTML; nil = it is no HTML.
+// headOf parses the Link fields and the HTML. body is nil if there is no HTML.
 func headOf(h http.Header, base *url.URL, body io.Reader) weblink.Head {
 	out := weblink.Head{Base: base}
 	if body != nil {
@@ -107,8 +107,8 @@ func headOf(h http.Header, base *url.URL, body io.Reader) weblink.Head {
 	return out
 }
 
-// Sitemaps returns the canonical URLs of the sitemaps that a robots.txt names, each
-// once: those that are kept.
+// Sitemaps returns the distinct canonical URLs of the sitemaps that a robots.txt names, if
+// keep accepts them.
 func Sitemaps(robots *fetch.Robots, root string, keep func(u string) bool) (urls []string) {
 	base, err := url.Parse(root)
 	if err != nil {
@@ -122,7 +122,7 @@ func Sitemaps(robots *fetch.Robots, root string, keep func(u string) bool) (urls
 	return urls
 }
 
-// Varies reports whether a response varies by a field, as its Vary says.
+// Varies reports whether Vary includes a field.
 func Varies(h http.Header, field string) bool {
 	for name := range strings.SplitSeq(strings.Join(h.Values("Vary"), ","), ",") {
 		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, field) {
@@ -132,7 +132,7 @@ func Varies(h http.Header, field string) bool {
 	return false
 }
 
-// Downgrade reports whether a step from one canonical URL to another leaves https.
+// Downgrade reports whether a redirect between two canonical URLs leaves https.
 func Downgrade(from, to string) bool {
 	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
 }

@@ -1,4 +1,4 @@
-// Package kit holds what the packages of several protocols share: requests, cursors,
+// Package kit holds code that the packages of several protocols share: requests, cursors,
 // policies, titles and times.
 package kit
 
@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Get sends a request without a body and returns the response, whose URL is that
-// after redirects. Errors are those of [fetch.Do], and [millrace.ErrInvalid].
+// Get sends a request without a body and returns the response, whose URL is the one after
+// redirects. Errors are those of [fetch.Do], and [millrace.ErrInvalid].
 func Get(ctx context.Context, client *http.Client, method, target string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -36,8 +36,8 @@ func Get(ctx context.Context, client *http.Client, method, target string, header
 	return resp, nil
 }
 
-// Accept returns the header of a request for media types, conditional if there
-// are validators.
+// Accept returns the header of a request for media types. The request is conditional if v has
+// validators.
 func Accept(types string, v fetch.Validators) http.Header {
 	h := http.Header{"Accept": {types}}
 	v.Set(h)
@@ -68,7 +68,7 @@ func Title(p *millrace.Page, u string) string {
 	return LastSegment(rest)
 }
 
-// LastSegment returns the last segment of a path, unescaped if that is readable.
+// LastSegment returns the last segment of a path, unescaped if the result is valid.
 func LastSegment(path string) string {
 	path = strings.TrimRight(path, "/")
 	segment := path[strings.LastIndexByte(path, '/')+1:]
@@ -79,8 +79,8 @@ func LastSegment(path string) string {
 	return t
 }
 
-// Second returns a time in UTC and whole seconds, the zero time for one that RFC
-// 3339 cannot say.
+// Second returns a time in UTC and whole seconds. It returns the zero time for one that RFC
+// 3339 cannot represent.
 func Second(t time.Time) time.Time {
 	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
@@ -88,8 +88,8 @@ func Second(t time.Time) time.Time {
 	return t
 }
 
-// FormatTime returns a time as documents have it (RFC 3339), "" for one that
-// [Second] makes zero.
+// FormatTime returns a time in the form of documents (RFC 3339), or "" for one that [Second]
+// makes zero.
 func FormatTime(t time.Time) string {
 	if t = Second(t); t.IsZero() {
 		return ""

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Names are the pages that a list has named, with 8 bytes of memory for each. A list
-// is read twice: before anything of it counts, and for its pages.
+// Names stores the pages that a list has named, in 8 bytes each. A list is read twice: first
+// to validate it, then for its pages.
 type Names struct {
 	seed  maphash.Seed
 	seen  []uint64
-	twice []uint64 // of those, ascending
+	twice []uint64 // hashes that occur twice, ascending
 }
 
-// Add adds a page, when the list is read for the first time.
+// Add adds a page during the first reading.
 func (n *Names) Add(url string) {
 	if n.seen == nil {
 		n.seed = maphash.MakeSeed()
@@ -32,10 +32,10 @@ func (n *Names) End() {
 	n.seen = nil
 }
 
-// Again returns a function for the second reading, which reports whether the list has
-// named a page before.
+// Again returns a function for the second reading, which reports whether the list has already
+// named a page.
 func (n *Names) Again() func(url string) bool {
-	named := map[string]bool{} // of those in twice
+	named := map[string]bool{} // URLs whose hash is in twice
 	return func(url string) bool {
 		if len(n.twice) == 0 {
 			return false

@@ -14,24 +14,25 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Policy is the document in which a site says what its content may be used for. It
-// keeps what that says for [DiscoveryAge]. It is safe for concurrent use.
+// Policy is the document with a site's terms of use for its content. It caches the result for
+// [DiscoveryAge]. It is safe for concurrent use.
 type Policy struct {
 	*Reader
-	Places []string // URLs where it may be
-	Types  string   // media types
-	Limit  int64    // most bytes
+	Places []string // possible URLs of the document
+	Types  string   // Accept field of the request
+	Limit  int64    // size limit in bytes
 	Names  protocol.MemberNames
-	// Decode decodes the document at a URL. ErrNotFound: it is another document.
+	// Decode decodes the document at a URL. It returns ErrNotFound for another kind of
+	// document.
 	Decode func(resp *http.Response, body []byte, at string) (*millrace.Policy, error)
 
 	mu   sync.Mutex
-	read time.Time // zero = not yet
+	read time.Time // time of the last reading; zero if none
 	says *millrace.Policy
 }
 
-// Get returns what the document says. ErrNotFound: the site has none, or none for this
-// reader ([fetch.Absent]).
+// Get returns the decoded document. The error is ErrNotFound if the site has none, or none for
+// this reader ([fetch.Absent]).
 func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
 	if p.Err != nil {
 		return nil, p.Err
@@ -53,7 +54,7 @@ func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
 	return says, nil
 }
 
-// At reads the document at a URL, and keeps what it says. HTML in its place is none.
+// At reads the document at a URL and caches the result. It treats HTML as absent.
 func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
 	body, resp, err := p.Read(ctx, "policy", at, p.Types, fetch.Validators{}, p.Limit) //nolint:bodyclose // Read has closed it
 	switch {
@@ -77,8 +78,8 @@ func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
 	return says, nil
 }
 
-// Known returns what the document says, nil if the site has none, and whether that is
-// known.
+// Known returns the cached document, nil if the site has none, and whether the cache is
+// filled.
 func (p *Policy) Known() (*millrace.Policy, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,9 +95,9 @@ func (p *Policy) keep(says *millrace.Policy) {
 	p.read, p.says = p.Options.Now(), says
 }
 
-// Heed returns an error of the document at a URL if it ends the stream: the caller has
-// refused the policy, or would have to judge one that cannot be read. Otherwise it
-// notes the error, unless there is no document.
+// Heed returns err if it ends the stream: the caller has refused the policy, or checks
+// policies and this one cannot be parsed. Otherwise Heed notes the error, unless the document
+// is absent.
 func (p *Policy) Heed(ctx context.Context, at string, err error) error {
 	_, refused := errors.AsType[RefusedError](err)
 	unclear := p.Options.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
@@ -113,5 +114,5 @@ func (p *Policy) Heed(ctx context.Context, at string, err error) error {
 // RefusedError is an error of ReaderOptions.Policy. It ends the stream.
 type RefusedError struct{ error }
 
-// Unwrap returns the error of the caller.
+// Unwrap returns the caller's error.
 func (e RefusedError) Unwrap() error { return e.error }

@@ -15,16 +15,16 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// DiscoveryAge is how long a reader remembers what discovery has found of a site.
+// DiscoveryAge is how long a reader caches the results of discovery.
 const DiscoveryAge = 24 * time.Hour
 
-// Reader is what the readers of all protocols have in common. They embed it. It is
-// safe for concurrent use.
+// Reader is the common part of the readers of all protocols, which embed it. It is safe for
+// concurrent use.
 type Reader struct {
-	Name           string       // of the protocol
-	Client         *http.Client // sends the keys
+	Name           string       // name of the protocol
+	Client         *http.Client // client that sends the API keys
 	Endpoint, Root string       // canonical URLs of the endpoint, and of the root of its origin
-	Err            error        // of the endpoint; nothing is read from it
+	Err            error        // error of the endpoint, which makes reading impossible
 	Options        *protocol.ReaderOptions
 }
 
@@ -49,7 +49,7 @@ func NewReader(name string, client *http.Client, endpoint string, o *protocol.Re
 	return r
 }
 
-// Value returns what p points to, the zero value if p is nil.
+// Value returns the value that p points to, or the zero value if p is nil.
 func Value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -57,34 +57,33 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// Now returns the present time in UTC and whole seconds.
+// Now returns the current time in UTC and whole seconds.
 func (r *Reader) Now() time.Time { return r.Options.Now().UTC().Truncate(time.Second) }
 
-// Remembers reports whether what was found at a time still counts.
+// Remembers reports whether a result of discovery from a time is still valid.
 func (r *Reader) Remembers(found time.Time) bool {
 	age := r.Now().Sub(found)
 	return !found.IsZero() && age >= 0 && age < DiscoveryAge
 }
 
-// Note reports something odd. rule has no protocol, such as "4.2/strong-etag".
+// Note reports a deviation. rule lacks the protocol, such as "4.2/strong-etag".
 func (r *Reader) Note(rule, url, text string) {
 	r.Options.Note(protocol.Note{Rule: r.Name + "/" + rule, URL: url, Text: text})
 }
 
-// Bad returns a [*millrace.FormatError]. Of rule only the section counts; err may be
-// nil.
+// Bad returns a [*millrace.FormatError]. It uses only the section of rule. err may be nil.
 func (r *Reader) Bad(url, rule, reason string, err error) error {
 	section, _, _ := strings.Cut(rule, "/")
 	return &millrace.FormatError{Protocol: r.Name, URL: url, Section: section, Reason: reason, Err: err}
 }
 
-// Get sends a GET for media types, conditional if there are validators. The URL of
-// the response is that after redirects.
+// Get sends a GET for media types, conditional if v has validators. The URL of the response is
+// the one after redirects.
 func (r *Reader) Get(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
 	return Get(ctx, r.Client, http.MethodGet, target, Accept(accept, v))
 }
 
-// Head is [Reader.Get] with HEAD. The response needs no closing.
+// Head is [Reader.Get] with HEAD. The caller need not close the response.
 func (r *Reader) Head(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
 	resp, err := Get(ctx, r.Client, http.MethodHead, target, Accept(accept, v))
 	if err == nil {
@@ -93,8 +92,8 @@ func (r *Reader) Head(ctx context.Context, target, accept string, v fetch.Valida
 	return resp, err
 }
 
-// Resume decodes a cursor, unless it is "". valid reports whether what was decoded is
-// a cursor of the site.
+// Resume decodes a cursor, unless it is "". valid reports whether the decoded state is a
+// cursor of the site.
 func (r *Reader) Resume(since millrace.Cursor, state any, valid func() bool) error {
 	if r.Err != nil || since == "" {
 		return r.Err

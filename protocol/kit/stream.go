@@ -9,14 +9,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ErrStop is the error of a consumer that wants no more changes.
+// ErrStop is the error of a consumer that stops the stream.
 var ErrStop = errors.New("stopped")
 
 // Yield is the consumer of the changes of a source.
 type Yield func(millrace.Change, error) bool
 
-// Stream returns the changes that f yields, and its error as the last of them, unless
-// that is [ErrStop].
+// Stream returns the changes that f yields, then its error unless it is [ErrStop].
 func Stream(f func(y Yield) error) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		if err := f(yield); err != nil && !errors.Is(err, ErrStop) {
@@ -25,8 +24,8 @@ func Stream(f func(y Yield) error) iter.Seq2[millrace.Change, error] {
 	}
 }
 
-// Give yields a change, or the error in its place. It returns [ErrStop] if the
-// consumer wants no more.
+// Give yields a change or, if err is not nil, the error. It returns [ErrStop] if the consumer
+// stops.
 func (y Yield) Give(c millrace.Change, err error) error {
 	if !y(c, err) {
 		return ErrStop
@@ -45,8 +44,8 @@ func Checkpoint(state any, complete bool, section string) millrace.Change {
 	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}
 }
 
-// Cursor encodes the state of a reader, which is made of strings, numbers and times.
-// The zero value is the cursor of the start, "".
+// Cursor encodes the state of a reader, which consists of strings, numbers and times. The zero
+// value is the cursor of the start, "".
 func Cursor(state any) millrace.Cursor {
 	if reflect.ValueOf(state).IsZero() {
 		return ""
