@@ -41,12 +41,12 @@ func decode(data []byte, contentType string) ([]byte, error) {
 			return transcode(unicode.UTF16(order, unicode.IgnoreBOM), data)
 		}
 		if !beginsWithTag(head) { // a zero that slipped into HTML is left to the parser, which leaves it out
-			return nil, fmt.Errorf("%w: the document is binary, no HTML", millrace.Coded("binary", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 		}
 	}
 	if bytes.HasPrefix(data, []byte("%PDF-")) || bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
 		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) || hasControls(data) {
-		return nil, fmt.Errorf("%w: the document is binary, no HTML", millrace.Coded("binary", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}
 	if utf8.Valid(data) && (!isASCII(data) || bytes.IndexByte(data, 0x1B) < 0) {
 		// No other character set gives valid sequences of several bytes by

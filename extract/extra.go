@@ -116,7 +116,7 @@ func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil && value != nil && !json.Valid(value):
-			err = fmt.Errorf("%w: it is no JSON", millrace.ErrInvalid)
+			err = fmt.Errorf("%w: the result is not JSON", millrace.ErrInvalid)
 			fallthrough
 		case err != nil:
 			if res != nil {
@@ -183,4 +183,4 @@ func hasPrefix(n *html.Node, prefix string) bool {
 	return false
 }
 
-var errNoMake = errors.New("it does not say how it is made")
+var errNoMake = errors.New("Make is nil")

@@ -45,7 +45,7 @@ func (o *Options) fits(data []byte) error {
 		limit = defaultMaxBytes
 	}
 	if len(data) > limit {
-		return fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), limit)
+		return fmt.Errorf("%w: %d bytes, limit %d", millrace.ErrTooLarge, len(data), limit)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if len(res.Page.Blocks) == 0 {
 		res.Reason = l.emptyReason()
 		if res.Refresh != "" && l.why == nil {
-			res.Reason = millrace.Coded("leads-on", errors.New("the page only leads on to "+res.Refresh))
+			res.Reason = millrace.Coded("leads-on", errors.New("the page only redirects to "+res.Refresh))
 		}
 	}
 	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l, wanted: m.wanted}, res); err != nil {
@@ -212,7 +212,7 @@ func pageBase(pageURL, site string) (*url.URL, error) {
 	abs := pageURL
 	if strings.HasPrefix(pageURL, "/") && !strings.HasPrefix(pageURL, "//") {
 		if site == "" {
-			return nil, fmt.Errorf("%w: a page URL that is a path needs a base", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: the page URL is a path and the base is missing; set Base", millrace.ErrInvalid)
 		}
 		abs = canon.Absolute(site, pageURL)
 	}

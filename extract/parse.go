@@ -22,7 +22,7 @@ const (
 func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 	s := survey(text)
 	if s.tags > maxNodes {
-		return nil, fmt.Errorf("%w: %d tags, the limit is %d", millrace.ErrTooLarge, s.tags, maxNodes)
+		return nil, fmt.Errorf("%w: %d tags, limit %d", millrace.ErrTooLarge, s.tags, maxNodes)
 	}
 	text = withEnds(text, s.unclosed)
 	var doc *html.Node

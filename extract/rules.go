@@ -67,7 +67,7 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 			if ru.keep {
 				name = "keep"
 			}
-			return nil, millrace.Coded("bad-selector", fmt.Errorf("extract: %w: %s %.200q is no CSS selector that is supported: %w", millrace.ErrInvalid, name, text, err))
+			return nil, millrace.Coded("bad-selector", fmt.Errorf("extract: %w: %s %.200q is not a supported CSS selector: %w", millrace.ErrInvalid, name, text, err))
 		}
 		r.list = append(r.list, ru)
 	}

@@ -62,7 +62,7 @@ func (p *selectorParser) compounds(inner string, each func(sub *selectorParser) 
 		case ',':
 			sub.at++
 		default:
-			return fmt.Errorf("%q must be one element's", inner)
+			return fmt.Errorf("%q must select one element", inner)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (p *selectorParser) having(inner string) (test, error) {
 		}
 		tests, _, err := sub.tests()
 		if err == nil && len(p.s.has) == maxHas {
-			err = errors.New("there are too many :has")
+			err = errors.New("too many :has")
 		}
 		list = append(list, len(p.s.has))
 		p.s.has = append(p.s.has, hasTest{tests, child})
@@ -167,7 +167,7 @@ func parseNth(s string) (a, b int, err error) {
 		b, err = strconv.Atoi(rest)
 	}
 	if err != nil || max(a, -a, b, -b) > 1_000_000 {
-		return 0, 0, fmt.Errorf("%q is no place among siblings", s)
+		return 0, 0, fmt.Errorf("%q is not a position among siblings", s)
 	}
 	return a, b, nil
 }

@@ -73,7 +73,7 @@ type hasTest struct {
 // add parses a group of selectors, each of which completes a rule.
 func (s *selection) add(text string, rule int) error {
 	if len(text) > maxSelector {
-		return fmt.Errorf("it is longer than %d bytes", maxSelector)
+		return fmt.Errorf("the selector is longer than %d bytes", maxSelector)
 	}
 	p := &selectorParser{s: s, text: text}
 	for {
@@ -89,7 +89,7 @@ func (s *selection) add(text string, rule int) error {
 
 func (s *selection) addCompound(st compound, key string) error {
 	if len(s.compounds) == maxCompounds || s.joins > maxJoins {
-		return errors.New("there are too many selectors")
+		return errors.New("too many selectors")
 	}
 	by, name := &s.tags, key
 	if key != "" && key[0] == '.' {
@@ -144,7 +144,7 @@ func (p *selectorParser) complex(rule int) error {
 		switch {
 		case c == 0 || c == ',':
 			if c == ',' && p.at == len(p.text)-1 {
-				return errors.New("it ends with a comma")
+				return errors.New("the selector ends with a comma")
 			}
 			return p.s.addCompound(st, key)
 		case c == '>' || c == '+' || c == '~':
@@ -152,7 +152,7 @@ func (p *selectorParser) complex(rule int) error {
 			p.at++
 			p.space()
 		case !spaced:
-			return fmt.Errorf("%q is not expected", p.text[p.at:])
+			return fmt.Errorf("unexpected %q", p.text[p.at:])
 		}
 		st.bit = p.s.joins
 		p.s.joins++
@@ -191,7 +191,7 @@ func (p *selectorParser) tests() (tests []test, key string, err error) {
 			p.name()
 		default:
 			if p.at == from {
-				return nil, "", fmt.Errorf("%q is not expected", p.text[p.at:])
+				return nil, "", fmt.Errorf("unexpected %q", p.text[p.at:])
 			}
 			return tests, key, nil
 		}
@@ -208,7 +208,7 @@ func (p *selectorParser) tests() (tests []test, key string, err error) {
 		}
 	}
 	if p.at == from {
-		return nil, "", errors.New("there is no selector")
+		return nil, "", errors.New("the selector is empty")
 	}
 	return tests, key, nil
 }
@@ -273,7 +273,7 @@ func (p *selectorParser) bracketed(end byte) error {
 		}
 	}
 	p.at = len(p.text)
-	return fmt.Errorf("there is no %q", string(end))
+	return fmt.Errorf("missing %q", string(end))
 }
 
 // walk matches the elements below n, in document order. visit is called for

@@ -15,11 +15,11 @@ import (
 var (
 	errNoText  = millrace.Coded("no-content", errors.New("the document has no text"))
 	errNoWords = millrace.Coded("no-content", errors.New("the document has no content"))
-	errFrames  = millrace.Coded("frames", errors.New("the document only lays out frames"))
-	errLogin   = millrace.Coded("login", errors.New("the page is there to log in"))
+	errFrames  = millrace.Coded("frames", errors.New("the document is only a frameset"))
+	errLogin   = millrace.Coded("login", errors.New("the page is a login page"))
 	errConsent = millrace.Coded("consent-wall", errors.New("the page only asks for consent"))
-	errRobots  = millrace.Coded("robot-wall", errors.New("the page checks whether a robot asks for it, or turns it away"))
-	errScripts = millrace.Coded("script-wall", errors.New("the page shows nothing without scripts"))
+	errRobots  = millrace.Coded("robot-wall", errors.New("the page is a bot check, or blocks bots"))
+	errScripts = millrace.Coded("script-wall", errors.New("the page requires scripts"))
 )
 
 // wall says what stands in place of the content; nil if nothing does.

@@ -120,7 +120,7 @@ type rslUsage struct {
 func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	var d rslDocument
 	if err := xml.Unmarshal(body, &d); err != nil {
-		return nil, &millrace.FormatError{Protocol: "rsl", Reason: "it is no licence document", Err: err}
+		return nil, &millrace.FormatError{Protocol: "rsl", Reason: "not a license document", Err: err}
 	}
 	for _, c := range d.Content {
 		if c.URL != path {
@@ -140,7 +140,7 @@ func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 		}
 		return validated(p, "rsl", "")
 	}
-	return nil, fmt.Errorf("rsl: no licence for %s: %w", path, millrace.ErrNotFound)
+	return nil, fmt.Errorf("rsl: no license for %s: %w", path, millrace.ErrNotFound)
 }
 
 // usageOf returns the preferences for the purposes that elements name.

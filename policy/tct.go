@@ -84,7 +84,7 @@ func ReadTCT(body []byte) (*millrace.Policy, error) {
 		return nil, err
 	}
 	if d.Profile != "" && !strings.HasPrefix(d.Profile, "tct-policy") {
-		return nil, &millrace.FormatError{Protocol: "tct-00", Position: "/profile", Section: "7.2", Reason: fmt.Sprintf("it is %.100s, no policy of TCT", d.Profile)}
+		return nil, &millrace.FormatError{Protocol: "tct-00", Position: "/profile", Section: "7.2", Reason: fmt.Sprintf("%.100s is not the profile of a TCT policy", d.Profile)}
 	}
 	p := &millrace.Policy{
 		Terms: d.PolicyURLs.Terms, Payment: d.PolicyURLs.Payment, Contact: d.PolicyURLs.Contact,

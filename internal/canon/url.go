@@ -26,13 +26,13 @@ func (r *reason) ErrorCode() string { return r.code }
 
 var (
 	errScheme      = error(&reason{"bad-scheme", "the scheme is not http or https"})
-	errHost        = error(&reason{"bad-host", "there is no valid host"})
-	errCredentials = error(&reason{"url-credentials", "it carries credentials"})
+	errHost        = error(&reason{"bad-host", "the host is invalid or missing"})
+	errCredentials = error(&reason{"url-credentials", "the URL contains credentials"})
 	errPort        = error(&reason{"bad-port", "the port is not a number from 1 to 65535"})
-	errControl     = error(&reason{"url-control", "it has a control character"})
-	errUTF8        = error(&reason{"utf-8", "it is not valid UTF-8"})
-	errLength      = error(&reason{"url-size", fmt.Sprintf("it is longer than %d bytes", MaxURL)})
-	errSpace       = error(&reason{"url-space", "white space surrounds it"})
+	errControl     = error(&reason{"url-control", "the URL contains a control character"})
+	errUTF8        = error(&reason{"utf-8", "the URL is not valid UTF-8"})
+	errLength      = error(&reason{"url-size", fmt.Sprintf("the URL is longer than %d bytes", MaxURL)})
+	errSpace       = error(&reason{"url-space", "the URL has leading or trailing white space"})
 )
 
 // urlHost converts a host name of any script to ASCII like browsers (UTS 46, not

@@ -21,7 +21,7 @@ const MaxDepth = 40
 // lines. Error: [millrace.ErrTooLarge], if there are too many lines.
 func Containers(lines int) (int, error) {
 	if lines > maxLines {
-		return 0, fmt.Errorf("%w: %d lines, the limit is %d", millrace.ErrTooLarge, lines, maxLines)
+		return 0, fmt.Errorf("%w: %d lines, limit %d", millrace.ErrTooLarge, lines, maxLines)
 	}
 	return min(maxContainers, max(4, maxCost/max(lines, 1))), nil
 }

@@ -102,7 +102,7 @@ func (c *Config) read(data []byte) error {
 		}
 		m, ok := doc.Body.(ast.MapNode)
 		if !ok {
-			return fmt.Errorf("%s: want lines of the form \"key: value\"", c.place(doc.Body))
+			return fmt.Errorf("%s: not a mapping; write lines of the form \"key: value\"", c.place(doc.Body))
 		}
 		for it := m.MapRange(); it.Next(); {
 			if err := c.set(it.KeyValue()); err != nil {
@@ -133,16 +133,16 @@ func (c *Config) set(kv *ast.MappingValueNode) error {
 	case nil:
 		return fmt.Errorf("%s: key %q has no value", place, key)
 	case map[string]any:
-		return fmt.Errorf("%s: key %q wants a value or a list, not keys below it", place, key)
+		return fmt.Errorf("%s: key %q requires a value or a list; it has nested keys", place, key)
 	case []any:
 		if !flag.List {
-			return fmt.Errorf("%s: key %q wants one value, not a list", place, key)
+			return fmt.Errorf("%s: key %q requires a single value; it has a list", place, key)
 		}
 		parts := make([]any, len(v))
 		for i, e := range v {
 			switch e.(type) {
 			case nil, []any, map[string]any:
-				return fmt.Errorf("%s: key %q wants a list of plain values", place, key)
+				return fmt.Errorf("%s: key %q requires a list of plain values", place, key)
 			}
 			parts[i] = fmt.Sprint(e)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // errForm is the error for a YAML form that setList does not support.
-var errForm = errors.New("it is written in a way that cannot be changed safely")
+var errForm = errors.New("the YAML form of the value cannot be edited")
 
 // extent is the position of a key and its value in a file.
 type extent struct {
@@ -143,7 +143,7 @@ func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	for _, item := range items {
 		text, err := Quote(item)
 		if err != nil {
-			panic("config: a string is not written as JSON: " + err.Error())
+			panic("config: encode string as JSON: " + err.Error())
 		}
 		b.WriteString(indent + "- " + text + eol)
 	}

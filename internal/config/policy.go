@@ -44,7 +44,7 @@ func (c *Config) block(kv *ast.MappingValueNode, name string, members map[string
 	}
 	m, ok := kv.Value.(ast.MapNode)
 	if !ok {
-		return fmt.Errorf("%s: %s: want keys below it: %s", c.place(kv.Value), name, keysOf(members))
+		return fmt.Errorf("%s: %s: not a block; the keys below it are %s", c.place(kv.Value), name, keysOf(members))
 	}
 	n := 0
 	for it := m.MapRange(); it.Next(); {
@@ -74,7 +74,7 @@ func (c *Config) block(kv *ast.MappingValueNode, name string, members map[string
 		n++
 	}
 	if n == 0 {
-		return fmt.Errorf("%s: %s says nothing: leave it out", c.place(kv.Key), name)
+		return fmt.Errorf("%s: %s is empty; remove it", c.place(kv.Key), name)
 	}
 	return nil
 }
@@ -153,10 +153,10 @@ func textValue(n ast.Node) (string, error) {
 	case *ast.LiteralNode:
 		s = strings.TrimSuffix(n.Value.Value, "\n")
 	default:
-		return "", errors.New("want text; put it in quotes")
+		return "", errors.New("not a text; put it in quotes")
 	}
 	if strings.TrimSpace(s) == "" {
-		return "", errors.New("it is empty: leave it out")
+		return "", errors.New("the text is empty; remove the key")
 	}
 	return s, nil
 }
@@ -173,7 +173,7 @@ func contactValue(n ast.Node) (string, error) {
 func listValue(n ast.Node) ([]string, error) {
 	list, ok := n.(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
-		return nil, errors.New("want a list, such as [ExampleBot]")
+		return nil, errors.New("not a list; write one, such as [ExampleBot]")
 	}
 	var out []string
 	for _, v := range list.Values {
@@ -182,7 +182,7 @@ func listValue(n ast.Node) ([]string, error) {
 			return nil, err
 		}
 		if slices.Contains(out, s) {
-			return nil, fmt.Errorf("%q is there twice", s)
+			return nil, fmt.Errorf("duplicate value %q", s)
 		}
 		out = append(out, s)
 	}
@@ -193,7 +193,7 @@ func boolValue(n ast.Node) (bool, error) {
 	if n, ok := n.(*ast.BoolNode); ok {
 		return n.Value, nil
 	}
-	return false, errors.New("want true or false")
+	return false, errors.New("not true or false")
 }
 
 // countValue reads a whole number from 1 on.
@@ -203,7 +203,7 @@ func countValue(n ast.Node) (int, error) {
 			return int(v), nil
 		}
 	}
-	return 0, errors.New("want a whole number from 1 to 2147483647; to say nothing, leave it out")
+	return 0, errors.New("not a whole number from 1 to 2147483647; for no limit, remove the key")
 }
 
 // rateValue reads a positive number.
@@ -216,7 +216,7 @@ func rateValue(n ast.Node) (float64, error) {
 		v = n.Value
 	}
 	if v < leastRate || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("want a number from %v on, such as 0.5; to say nothing, leave it out", leastRate)
+		return 0, fmt.Errorf("not a number of at least %v, such as 0.5; for no limit, remove the key", leastRate)
 	}
 	return v, nil
 }
@@ -234,21 +234,21 @@ func timeValue(n ast.Node) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, errors.New("want a day, such as 2026-01-31, or a time, such as 2026-01-31T12:00:00Z")
+	return time.Time{}, errors.New("not a day or a time; write 2026-01-31 or 2026-01-31T12:00:00Z")
 }
 
 // pastValue reads a time that is not in the future.
 func pastValue(n ast.Node) (time.Time, error) {
 	t, err := timeValue(n)
 	if err == nil && t.After(time.Now()) {
-		return t, fmt.Errorf("%s is in the future; without this key it is when the block was changed", t.Format(time.RFC3339))
+		return t, fmt.Errorf("%s is in the future; without this key, it is the time when the block was changed", t.Format(time.RFC3339))
 	}
 	return t, err
 }
 
 // spanValue reads a duration.
 func spanValue(n ast.Node) (time.Duration, error) {
-	wrong := errors.New("want how long, such as 30d or 12h")
+	wrong := errors.New("not a duration; write one such as 30d or 12h")
 	s, err := textValue(n)
 	if err != nil {
 		return 0, wrong

@@ -30,7 +30,7 @@ func (c *Config) Save(lists map[string][]string, use func() error) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	if sha256.Sum256(was) != c.sum {
-		return fmt.Errorf("%s: %w: it is not as the service at work has read it; have it read again first, by SIGHUP", c.Path, millrace.ErrConflict)
+		return fmt.Errorf("%s: %w: the file has changed since the service read it; send SIGHUP to reload it first", c.Path, millrace.ErrConflict)
 	}
 	is, err := c.edit(was, lists)
 	if err != nil || bytes.Equal(is, was) {
@@ -40,7 +40,7 @@ func (c *Config) Save(lists map[string][]string, use func() error) error {
 		return err
 	}
 	if err := use(); err != nil {
-		return errors.Join(fmt.Errorf("the rules cannot be used: %w", err), c.put(path, is, was))
+		return errors.Join(fmt.Errorf("use new rules: %w", err), c.put(path, is, was))
 	}
 	return nil
 }
@@ -52,10 +52,10 @@ func (c *Config) put(path string, was, is []byte) error {
 	case err != nil:
 		return fmt.Errorf("configuration: %w", err)
 	case !bytes.Equal(now, was):
-		return fmt.Errorf("%s: %w: another process writes to it", c.Path, millrace.ErrConflict)
+		return fmt.Errorf("%s: %w: another process is writing the file", c.Path, millrace.ErrConflict)
 	}
 	if err := replace.File(path, func(w io.Writer) error { _, err := w.Write(is); return err }); err != nil {
-		return fmt.Errorf("%s: %w: it cannot be written: %w", c.Path, millrace.ErrForbidden, err)
+		return fmt.Errorf("%s: %w: write failed: %w", c.Path, millrace.ErrForbidden, err)
 	}
 	return nil
 }
@@ -124,10 +124,10 @@ func (c *Config) elsewhere(key string) bool { return c.decides(key) != nil }
 // nil = none.
 func (c *Config) decides(key string) error {
 	if v, ok := c.lookup(variable(key)); ok && v != "" {
-		return fmt.Errorf("%w: the environment variable %s decides, and not %s", millrace.ErrForbidden, variable(key), c.Path)
+		return fmt.Errorf("%w: the environment variable %s overrides %s", millrace.ErrForbidden, variable(key), c.Path)
 	}
 	if !c.asked[key] {
-		return fmt.Errorf("%w: the command line has --%s, which decides, and not %s", millrace.ErrForbidden, key, c.Path)
+		return fmt.Errorf("%w: the flag --%s on the command line overrides %s", millrace.ErrForbidden, key, c.Path)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func Unmarshal(data []byte, limits *Limits, v any) error {
 
 func unmarshal(base place, data []byte, depth int, v any) error {
 	if at := tooDeep(data, depth); at >= 0 {
-		return limitError(base.in(data, int64(at), ""), "json-depth", "it nests deeper than %d levels", depth)
+		return limitError(base.in(data, int64(at), ""), "json-depth", "nesting is deeper than %d levels", depth)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return decodeError(base, data, err)

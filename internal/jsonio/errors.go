@@ -18,8 +18,8 @@ var (
 	errSize  = errors.New("the input is too long")
 	errValue = errors.New("a value is too long")
 
-	errBOM   = millrace.Coded("json-bom", errors.New("it starts with a byte order mark"))
-	errCut   = millrace.Coded("json-cut", errors.New("it ends too early"))
+	errBOM   = millrace.Coded("json-bom", errors.New("the input starts with a byte order mark"))
+	errCut   = millrace.Coded("json-cut", errors.New("the input ends too early"))
 	errTwice = millrace.Coded("json-duplicate", errors.New("the name is there twice"))
 )
 
@@ -77,7 +77,7 @@ func decodeError(base place, data []byte, err error) error {
 		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", "", syntaxCause(e, data))
 	}
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		reason := "the value does not fit"
+		reason := "the value has the wrong type"
 		if e.GoType != nil && e.JSONKind != 0 {
 			reason = fmt.Sprintf("want %s, have %s", kindOf(e.GoType), kindNames[e.JSONKind])
 		}

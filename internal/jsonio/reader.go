@@ -181,7 +181,7 @@ func (r *Reader) value() ([]byte, error) {
 		return data, limitError(r.start(data), "json-value", "the value is longer than %d bytes", r.limits.Value)
 	}
 	if i := tooDeep(data, r.limits.Depth-depth); i >= 0 {
-		return nil, r.limit(r.start(data).in(data, int64(i), ""), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
+		return nil, r.limit(r.start(data).in(data, int64(i), ""), "json-depth", "nesting is deeper than %d levels", r.limits.Depth)
 	}
 	return data, nil
 }
@@ -189,7 +189,7 @@ func (r *Reader) value() ([]byte, error) {
 // take checks that there is a current value.
 func (r *Reader) take() error {
 	if r.err == nil && !r.waiting {
-		return errors.New("jsonio: no value waits to be read here")
+		return errors.New("jsonio: no current value to read")
 	}
 	r.waiting = false
 	return r.err
@@ -210,7 +210,7 @@ func (r *Reader) open(want jsontext.Kind) error {
 		return err
 	}
 	if r.dec.StackDepth() > r.limits.Depth {
-		return r.limit(r.last(), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
+		return r.limit(r.last(), "json-depth", "nesting is deeper than %d levels", r.limits.Depth)
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (r *Reader) skip(depth int) error {
 		}
 		open := r.dec.StackDepth()
 		if open > r.limits.Depth {
-			return r.limit(r.last(), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
+			return r.limit(r.last(), "json-depth", "nesting is deeper than %d levels", r.limits.Depth)
 		}
 		if open <= depth {
 			break
@@ -303,7 +303,7 @@ func (r *Reader) close() error {
 	}
 	r.budget()
 	if r.dec.PeekKind() != 0 {
-		r.err = formatError(r.next(), "json-trailing", "there is data after the value", nil)
+		r.err = formatError(r.next(), "json-trailing", "data follows the value", nil)
 	} else if _, err := r.dec.ReadToken(); err != io.EOF {
 		return r.fail(err)
 	}

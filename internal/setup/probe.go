@@ -65,7 +65,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		return nil, err
 	}
 	if site.Moved != "" {
-		return nil, millrace.Coded("site-moved", fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved))
+		return nil, millrace.Coded("site-moved", fmt.Errorf("%s redirects to %s; run init for that address", at, site.Moved))
 	}
 	r := &Report{
 		Site: at, File: o.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
@@ -99,14 +99,14 @@ func (r *Report) look(ctx context.Context, client *http.Client, site *discover.S
 	}
 	if way := origins.ByName(r.As); way.Detect == nil {
 		if web := site.Way(discover.Web); web == nil || !web.Open() {
-			why, code := "there is nothing at its address", "not-found"
+			why, code := "nothing was found at the address", "not-found"
 			if web != nil && web.Reason != "" {
 				why, code = web.Reason, web.Code
 			}
 			if code == "robots-disallow" {
-				why += "; a group of its own lets millrace read the site: the lines \"User-agent: millrace\" and \"Allow: /\" in robots.txt"
+				why += "; to allow millrace, add the lines \"User-agent: millrace\" and \"Allow: /\" to robots.txt"
 			}
-			return millrace.Coded(code, fmt.Errorf("%s could not be read, so nothing is written: %s", r.Site, why))
+			return millrace.Coded(code, fmt.Errorf("probe %s: %s; no configuration was written", r.Site, why))
 		}
 	}
 	u, err := url.Parse(r.Site)
@@ -191,7 +191,7 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	case page, errors.Is(err, millrace.ErrNotFound):
 		r.unlisted = true
 	case err == nil:
-		r.Serves[i].Note = "in front of the site alone: beside it, its own sitemap.xml stays"
+		r.Serves[i].Note = "only with millrace in front of the site; otherwise the site's own sitemap.xml is used"
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (r *Report) said(site *discover.SiteReport, text []byte) error {
 			continue
 		}
 		r.Purposes[purpose] = false
-		r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt turns %s away", purpose, strings.Join(away, ", ")))
+		r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt blocks %s", purpose, strings.Join(away, ", ")))
 	}
 	return nil
 }

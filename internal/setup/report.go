@@ -61,23 +61,23 @@ const shownHidden = 10
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
+	fmt.Fprintf(&b, "%s: probed with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
 	if r.Generator != "" {
-		fmt.Fprintf(&b, "made by %s\n", humanize.Printable(r.Generator))
+		fmt.Fprintf(&b, "generator: %s\n", humanize.Printable(r.Generator))
 	}
 	if r.Server != "" {
-		fmt.Fprintf(&b, "sent by %s\n", humanize.Printable(r.Server))
+		fmt.Fprintf(&b, "server: %s\n", humanize.Printable(r.Server))
 	}
-	fmt.Fprintf(&b, "millrace reads it by %s", origins.ByName(r.As).Title)
+	fmt.Fprintf(&b, "millrace will read it by %s", origins.ByName(r.As).Title)
 	if r.Pages >= 0 {
 		fmt.Fprintf(&b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
 	}
 	b.WriteByte('\n')
 	if len(r.Has) > 0 {
-		fmt.Fprintf(&b, "it has %s already\n", strings.Join(r.Has, ", "))
+		fmt.Fprintf(&b, "it already has %s\n", strings.Join(r.Has, ", "))
 	}
 	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\naccounts, carts, logins and administration. ")
-	fmt.Fprintf(&b, "Of %d addresses that were seen, that is %d.\n", r.Seen, len(r.Hides))
+	fmt.Fprintf(&b, "Of %d addresses seen, %d will be hidden.\n", r.Seen, len(r.Hides))
 	for i, h := range r.Hides {
 		if i == shownHidden {
 			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)

@@ -51,7 +51,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.RawQuery != "" {
-		return "", errors.New("base-url: a base has no query")
+		return "", errors.New("base-url: the URL has a query; remove it")
 	}
 	if s.Path = strings.TrimSuffix(u.EscapedPath(), "/"); strings.ContainsFunc(s.Path, special) {
 		return "", errors.New("base-url: its path has characters that mean something in the snippet: write it by hand: " + s.Path)
@@ -59,7 +59,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 	s.Pattern = regexp.QuoteMeta(s.Path)
 	if at := strings.TrimRight(o.Dashboard, "/"); at != "" {
 		if !strings.HasPrefix(at, "/") || strings.ContainsFunc(at, special) {
-			return "", fmt.Errorf("dashboard %q: name a path without special characters, such as /dashboard", o.Dashboard)
+			return "", fmt.Errorf("dashboard %q: the path has special characters; use one such as /dashboard", o.Dashboard)
 		}
 		s.Dashboard = regexp.QuoteMeta(at)
 	}

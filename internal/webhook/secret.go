@@ -49,9 +49,9 @@ func ParseSecrets(text string) ([]Secret, error) {
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("line %d: what follows %s is no base64: %w", n, prefix, millrace.Coded("secret-base64", millrace.ErrInvalid))
+			return nil, fmt.Errorf("line %d: the text after %s is not base64: %w", n, prefix, millrace.Coded("secret-base64", millrace.ErrInvalid))
 		case len(key) < minSecret || len(key) > maxSecret:
-			return nil, fmt.Errorf("line %d: a secret of %d bytes: want %d to %d: %w", n, len(key), minSecret, maxSecret, millrace.Coded("secret-length", millrace.ErrInvalid))
+			return nil, fmt.Errorf("line %d: the secret has %d bytes, must have %d to %d: %w", n, len(key), minSecret, maxSecret, millrace.Coded("secret-length", millrace.ErrInvalid))
 		case len(out) == maxSecrets:
 			return nil, fmt.Errorf("line %d: more than %d secrets: %w", n, maxSecrets, millrace.Coded("secret-count", millrace.ErrInvalid))
 		}

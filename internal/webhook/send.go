@@ -91,9 +91,9 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case answered && status.Code == http.StatusGone:
-			return fmt.Errorf("webhook %s wants no more messages (410 Gone): %w", s.name, millrace.ErrNotFound)
+			return fmt.Errorf("webhook %s accepts no more messages (410 Gone): %w", s.name, millrace.ErrNotFound)
 		case answered && status.Code == http.StatusRequestEntityTooLarge:
-			return fmt.Errorf("webhook %s takes no message of %d bytes (413): %w", s.name, len(body), millrace.ErrTooLarge)
+			return fmt.Errorf("webhook %s rejects a message of %d bytes (413): %w", s.name, len(body), millrace.ErrTooLarge)
 		case !answered && errors.Is(err, millrace.ErrForbidden):
 			return err
 		}
