@@ -9,18 +9,18 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// evidence is how much speaks for a page being a list of other pages.
+// evidence is how strongly a page appears to be a list of other pages.
 type evidence uint8
 
 const (
 	noList   evidence = iota
-	pageOf            // the address is that of a further page of something
-	likeList          // the address or the body is that of a list, if the content does not contradict
-	isList            // the program that made the page says so
+	pageOf            // the address has a page number: a further page of a list or an article
+	likeList          // the address or the body looks like a list, unless the content contradicts it
+	isList            // the program that generated the page marks it as a list
 )
 
-// listEvidence judges a page by what programs say of its body, and by the
-// addresses that they give to lists.
+// listEvidence judges a page by the body classes that programs set, and by the addresses that
+// they give to lists.
 func listEvidence(body *html.Node, u *url.URL) evidence {
 	seen := bodyEvidence(attr(body, "class"))
 	if seen == isList {
@@ -29,8 +29,8 @@ func listEvidence(body *html.Node, u *url.URL) evidence {
 	return max(seen, pathEvidence(u.Path), queryEvidence(u))
 }
 
-// bodyEvidence reads the classes that WordPress, MediaWiki, Ghost and Drupal
-// give to the body of a page.
+// bodyEvidence reads the classes that WordPress, MediaWiki, Ghost and Drupal set on the body
+// element.
 func bodyEvidence(class string) evidence {
 	if class == "" {
 		return noList
@@ -63,8 +63,8 @@ func bodyEvidence(class string) evidence {
 	return noList
 }
 
-// pathEvidence knows the lists by tag, category, author and date, the results
-// of searches, and the further pages of lists.
+// pathEvidence recognizes the paths of lists by tag, category, author and date, of search
+// results, and of further pages of lists.
 func pathEvidence(path string) evidence {
 	segments := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
 	last := len(segments) - 1
@@ -111,9 +111,9 @@ func pathEvidence(path string) evidence {
 	return found
 }
 
-// isDate reports whether a path ends in a month or a day of a month: 2024/05
-// or 2024/05/06. A year alone counts below the name of a list only, and
-// nothing counts below the name of an article: the-title/2024/05.
+// isDate reports whether a path ends in a month or a day of a month: 2024/05 or 2024/05/06. A
+// year alone counts only below the name of a list. Nothing counts below the name of an
+// article: the-title/2024/05.
 func isDate(segments []string) bool {
 	at := len(segments)
 	for at > 0 && isDigits(segments[at-1]) {
@@ -144,8 +144,8 @@ func between(s string, low, high int) bool {
 	return err == nil && n >= low && n <= high
 }
 
-// queryEvidence knows the lists that WordPress and MediaWiki have without
-// pretty addresses, and the numbers of further pages.
+// queryEvidence recognizes the query parameters that WordPress and MediaWiki use for lists
+// without pretty addresses, and page numbers.
 func queryEvidence(u *url.URL) evidence {
 	if u.RawQuery == "" {
 		return noList
@@ -170,8 +170,8 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// listsPosts reports whether most headings of the content are links to other
-// pages: a list that shows each post whole.
+// listsPosts reports whether most headings of the content are links to other pages, as in a
+// list that shows each post in full.
 func listsPosts(c *collected, root *html.Node) bool {
 	links, all := 0, 0
 	for _, h := range c.headings {

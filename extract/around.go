@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// around leaves out what the programs that make manuals, and others, put
-// around a text inside the same element: links to the page in other versions
-// and languages, and what asks its reader about the page.
+// around leaves out what documentation generators and other programs put around a text inside
+// the same element: links to other versions and languages of the page, and questions about the
+// page.
 func (l *located) around(page *url.URL) {
 	l.editions(page)
 	l.columns()
@@ -24,14 +24,14 @@ func (l *located) around(page *url.URL) {
 	}
 }
 
-// editions leaves out the boxes whose links all lead to the same page in other
-// versions or languages.
+// editions leaves out boxes whose links all lead to the same page in other versions or
+// languages.
 func (l *located) editions(page *url.URL) {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
 	own := strings.Split(page.Path, "/")
 	if own[len(own)-1] == "" {
-		return // the first page of a folder: others are other pages
+		return // the first page of a folder: neighbors are different pages
 	}
 	for i := l.at + 1; i < root.end; {
 		b := &boxes[i]
@@ -68,8 +68,7 @@ func (l *located) columns() {
 	}
 }
 
-// buttons leaves out the lines that hold nothing but links that look like
-// buttons: what they ask to do is no text. A file to load is content.
+// columns leaves out menu columns next to the text column of a layout table.
 func (l *located) buttons() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -110,7 +109,7 @@ func isButtonClass(n *html.Node) bool {
 	return false
 }
 
-// isFile reports whether a link leads to a file that is no page.
+// isFile reports whether a link leads to a file that is not a page.ge.
 func isFile(n *html.Node) bool {
 	href, _, _ := strings.Cut(attr(n, "href"), "#")
 	href, _, _ = strings.Cut(href, "?")
@@ -131,7 +130,7 @@ func isFile(n *html.Node) bool {
 	return true
 }
 
-// tableOf returns the table of a row.
+// tableOf returns the table that contains a row.
 func tableOf(n *html.Node) *html.Node {
 	for n != nil && n.DataAtom != atom.Table {
 		n = n.Parent
@@ -139,7 +138,8 @@ func tableOf(n *html.Node) *html.Node {
 	return n
 }
 
-// isEditions looks at the first links of an element.
+// isEditions reports whether the first links of an element all lead to the same page in other
+// versions or languages.
 func (l *located) isEditions(n *html.Node, page *url.URL, own []string) bool {
 	links, same, others, steps := 0, 0, 0, 0
 	find(n, func(e *html.Node) bool {
@@ -158,10 +158,9 @@ func (l *located) isEditions(n *html.Node, page *url.URL, own []string) bool {
 	return others >= 2 && same*4 >= links*3
 }
 
-// isEdition reports whether an address is that of the page itself, or differs
-// from it in one segment before the last, or in a first one that only one of
-// them has: "/docs/17/tables.html" for "/docs/18/tables.html", "/de/tables" for
-// "/tables".
+// isEdition reports whether an address is that of the page itself, or differs from it in one
+// segment before the last, or in a first segment that only one of them has:
+// "/docs/17/tables.html" for "/docs/18/tables.html", "/de/tables" for "/tables".
 func isEdition(u, page *url.URL, own []string) bool {
 	if u.Host != page.Host || u.RawQuery != page.RawQuery {
 		return false
@@ -188,12 +187,11 @@ func isEdition(u, page *url.URL, own []string) bool {
 	return false
 }
 
-// maxTail is the most words that a part of the tail has.
+// maxTail is the maximum number of words of one part of the tail.
 const maxTail = 16
 
-// tail leaves out, from the end of the root backwards, what is about the page
-// and not about its subject: whether it helped, where it may be mended, when
-// it was made. The first text of another kind ends it.
+// tail leaves out text about the page itself, from the end of the root backwards: whether it
+// helped, where to edit it, when it was generated. It stops at the first text of another kind.
 func (l *located) tail() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -213,7 +211,7 @@ func (l *located) tail() {
 	}
 }
 
-// isDropped reports whether a box or one around it is left out.
+// isDropped reports whether a box or one of its ancestors is left out.
 func (l *located) isDropped(i int32) bool {
 	for ; i > l.at; i = l.c.boxes[i].parent {
 		if l.c.boxes[i].drop != "" {
@@ -229,7 +227,7 @@ func isAboutPage(text string) bool {
 	return slices.ContainsFunc(pageWords, func(start string) bool { return strings.HasPrefix(text, start) })
 }
 
-// pageWords are beginnings of what pages say about themselves.
+// pageWords are the beginnings of phrases that pages use about themselves.
 var pageWords = []string{
 	"was this page helpful", "was this helpful", "was this article helpful", "was this page useful", "is this page useful", "is this page helpful",
 	"did this page help", "did this article help", "did you find this page", "did you find this article", "how helpful was this", "rate this page", "yes no",

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// author takes the names that the page declares. A byline on the page wins over
-// the site or a firm, and over a meta element, which many sites fill with the
-// name of the editor who uploaded the page.
+// author sets the authors that the page declares. A byline on the page takes precedence over
+// the site or a company, and over a meta element, which many sites fill with the name of the
+// editor who uploaded the page.
 func (m *meta) author() {
 	names, source := m.declaredAuthor()
 	firm := len(names) > 0 && m.isFirm(names)
@@ -35,7 +35,7 @@ func (m *meta) author() {
 	}
 }
 
-// declaredAuthor returns the names that the page's data have.
+// declaredAuthor returns the authors that the page's metadata declares.
 func (m *meta) declaredAuthor() (names []string, source string) {
 	add := func(from string, list ...string) {
 		for _, s := range list {
@@ -53,7 +53,7 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 		}
 	}
 	for _, v := range m.named["citation_author"] {
-		// Journals write the family name first.
+		// Journals write the last name first.
 		if last, first, ok := strings.Cut(v, ", "); ok && !strings.Contains(first, ",") {
 			v = first + " " + last
 		}
@@ -92,8 +92,8 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 	return names, source
 }
 
-// isFirm reports whether the declared author is the site itself, or declared
-// to be a firm.
+// isFirm reports whether the declared author is the site itself or is declared to be a
+// company.
 func (m *meta) isFirm(names []string) bool {
 	if len(names) > 1 {
 		return false
@@ -124,8 +124,8 @@ func firstText(v any) string {
 	return ""
 }
 
-// labelledMeta returns the author that the pair of elements for a link's
-// preview has: twitter:label1 says what twitter:data1 is.
+// labelledMeta returns the author from the pair of meta elements for link previews:
+// twitter:label1 names the meaning of twitter:data1.
 func (m *meta) labelledMeta() string {
 	if _, rest := cutLabel(m.firstNamed("twitter:label1") + " "); rest == "" && m.firstNamed("twitter:label1") != "" {
 		return personName(m.firstNamed("twitter:data1"))
@@ -133,7 +133,7 @@ func (m *meta) labelledMeta() string {
 	return ""
 }
 
-// personName cleans a name; an address or a URL is none.
+// personName cleans a name. It returns "" for an e-mail address or a URL.
 func personName(s string) string {
 	s = oneLine(s)
 	for range 2 {

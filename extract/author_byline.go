@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// bylineLabels are what stands before the name of an author, in lower case.
-// The long forms come first.
+// bylineLabels are the labels before an author's name, in lower case. The long forms come
+// first.
 var bylineLabels = []string{
 	"article written by", "written by", "posted by", "published by", "authored by", "created by", "contributed by", "submitted by", "words by", "text by", "story by", "article by", "post by", "reported by", "by",
 	"authors", "author", "about the author", "verfasst von", "geschrieben von", "veröffentlicht von", "von", "autoren", "autorin", "autor", "écrit par", "rédigé par", "publié par", "par", "auteurs", "auteur", //nolint:misspell // German, French
@@ -18,7 +18,7 @@ var bylineLabels = []string{
 	"napisane przez", "napisał", "автор", "作者", "文", "著者", "撰文",
 }
 
-// cutLabel takes the label off a byline: "By Ann" gives "By" and "Ann".
+// cutLabel splits a byline into its label and the rest: "By Ann" into "By" and "Ann".
 func cutLabel(s string) (label, rest string) {
 	if s == "" {
 		return "", s
@@ -40,8 +40,8 @@ func cutLabel(s string) (label, rest string) {
 	return "", s
 }
 
-// byline returns whom the page shows it is by, near its title: the names after
-// a label such as "By", in one line or in the next.
+// byline returns the authors that the page shows near its title: the names after a label such
+// as "By", on the same line or the next.
 func (m *meta) byline() string {
 	lines := m.near()
 	for pass := range 2 { // after the title first
@@ -71,11 +71,10 @@ func (m *meta) byline() string {
 	return ""
 }
 
-// bylineName reads a line with a label. alone says that there is nothing after
-// the label.
+// bylineName reads a line with a label. It sets alone if nothing follows the label.
 func bylineName(l *nearLine) (name string, alone bool) {
 	for from := 0; from < len(l.text); {
-		// Parts of a line are set off by signs, or by being elements.
+		// Signs or element boundaries separate the parts of a line.
 		label, rest := cutLabel(l.text[from:])
 		if label != "" && (from > 0 || strings.ToLower(label) != "di" || len(l.text) < 60) {
 			if rest == "" {
@@ -107,8 +106,8 @@ func bylineName(l *nearLine) (name string, alone bool) {
 	return "", false
 }
 
-// linkedNames returns the names that are links or buttons of their own from an
-// offset of a line on, with what joins them: "Ann Bee and Carl Dee".
+// linkedNames returns the names in a line, from an offset on, that are links or buttons, with
+// the words that join them: "Ann Bee and Carl Dee".
 func linkedNames(l *nearLine, at int) string {
 	from, to := -1, -1
 	for _, p := range l.parts {
@@ -151,7 +150,7 @@ func isJoin(s string) bool {
 	return false
 }
 
-// leadingName returns the name or the names that a text begins with.
+// leadingName returns the name or names at the beginning of a text.
 func leadingName(s string, handle bool) string {
 	for i, r := range s {
 		if strings.ContainsRune("•|·●—–/⋅∙(;!?:{[\"“", r) || unicode.IsDigit(r) && !handle {
@@ -192,10 +191,9 @@ func leadingName(s string, handle bool) string {
 	return name
 }
 
-// upToVerb cuts a text where it goes on after the names: with a date, a
-// section, or a job.
+// upToVerb cuts a text after the names, where a date, a section or a job title follows.
 func upToVerb(s string) string {
-	if len(s) > 300 { // no name is so long
+	if len(s) > 300 { // too long for a name
 		s = strings.ToValidUTF8(s[:300], "")
 	}
 	words := strings.Fields(s)
@@ -229,9 +227,9 @@ func isCredential(s string) bool {
 	return upper >= 2 && lower <= 2 && len(s) <= 8 || s == "Jr." || s == "Sr." || s == "Esq." || s == "Jr" || s == "Sr"
 }
 
-// isName reports whether a text has the form of a name: up to seven words of
-// which all but particles begin with a capital or are in a script without
-// them. One word is a name only of a linked author.
+// isName reports whether a text has the form of a name: up to seven words that all begin with
+// a capital or are in a script without capitals. Particles may be in lower case. A single word
+// is a name only if it links to an author.
 func isName(s string, linked bool) bool {
 	words := strings.Fields(s)
 	if len(words) == 0 || len(words) > 7 || len(s) > 70 || strings.ContainsAny(s, "@{}<>?!:;=_#") && !linked || strings.Contains(s, "://") {
@@ -273,8 +271,8 @@ func isParticle(w string) bool {
 	return false
 }
 
-// authorClass returns the name that stands near the title in an element whose
-// class says that it names the author, or as a link to an author's page.
+// authorClass returns the name near the title in an element whose class marks an author, or in
+// a link to an author's page.
 func (m *meta) authorClass() string {
 	for i := range m.near() {
 		l := &m.lines[i]
@@ -300,8 +298,7 @@ func (m *meta) authorClass() string {
 	return ""
 }
 
-// namesAuthor reports whether the elements around a text say that it is the
-// author.
+// namesAuthor reports whether one of the elements around a text marks it as the author.
 func namesAuthor(n *html.Node) bool {
 	steps := 0
 	for p := n.Parent; p != nil && steps < 4; p, steps = p.Parent, steps+1 {

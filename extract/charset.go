@@ -16,10 +16,10 @@ import (
 // markup are the media types that are parsed as HTML.
 var markup = map[string]bool{
 	"": true, "text/html": true, "application/xhtml+xml": true, "application/xml": true, "text/xml": true,
-	"text/plain": true, "application/octet-stream": true, // what servers say when they do not know
+	"text/plain": true, "application/octet-stream": true, // sent by servers that do not know the type
 }
 
-// decode returns the document as UTF-8. It refuses what is no text at all.
+// decode returns the document as UTF-8. It rejects data that is not text.
 func decode(data []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -40,7 +40,7 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		if order, ok := utf16Order(head); ok {
 			return transcode(unicode.UTF16(order, unicode.IgnoreBOM), data)
 		}
-		if !beginsWithTag(head) { // a zero that slipped into HTML is left to the parser, which leaves it out
+		if !beginsWithTag(head) { // the parser drops a stray zero byte in HTML
 			return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 		}
 	}
@@ -49,12 +49,12 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}
 	if utf8.Valid(data) && (!isASCII(data) || bytes.IndexByte(data, 0x1B) < 0) {
-		// No other character set gives valid sequences of several bytes by
-		// chance; plain ASCII is the same in all but ISO-2022.
+		// No other character set yields valid multi-byte sequences by chance. Plain ASCII is
+		// the same in all of them except ISO-2022.
 		return data, nil
 	}
 	e, name, certain := charset.DetermineEncoding(head, contentType)
-	if !certain && name == "windows-1252" { // which is also what it says when it knows nothing
+	if !certain && name == "windows-1252" { // windows-1252 is also the result if nothing is known
 		switch name = lateCharset(data); {
 		case name != "":
 			e, _ = charset.Lookup(name)
@@ -74,8 +74,8 @@ func decode(data []byte, contentType string) ([]byte, error) {
 	return transcode(e, data)
 }
 
-// utf16Order tells the byte order of UTF-16 without a mark: that in which the
-// beginning has a tag and no character is zero, as in programs many are.
+// utf16Order detects the byte order of UTF-16 without a byte order mark. It is the order in
+// which the beginning has a tag and no zero character, unlike most binary files.
 func utf16Order(head []byte) (order unicode.Endianness, ok bool) {
 	head = head[:len(head)&^1]
 	little, big := false, false
@@ -95,24 +95,23 @@ func utf16Order(head []byte) (order unicode.Endianness, ok bool) {
 	return unicode.LittleEndian, little
 }
 
-// opensTag reports whether a tag may have a character after its first.
+// opensTag reports whether c may follow the "<" of a tag.
 func opensTag(c byte) bool {
 	return c == '!' || c == '?' || c == '/' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// beginsWithTag reports whether the first characters of a document are those of
-// a tag.
+// beginsWithTag reports whether a document begins with a tag.
 func beginsWithTag(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n\f")
 	return len(head) > 1 && head[0] == '<' && opensTag(head[1])
 }
 
-// hasControls reports whether a document has more control characters than
-// slips into a text: more than one byte in 50 of its beginning.
+// hasControls reports whether a document has too many control characters for a text: more than
+// one byte in 50 at its beginning.
 func hasControls(data []byte) bool {
 	head, n := data[:min(len(data), 1<<16)], 0
 	for _, c := range head {
-		// Those from tab to carriage return are white space, 0x1B is of ISO-2022.
+		// Tab to carriage return is white space; 0x1B belongs to ISO-2022.
 		if c < '\t' || c > '\r' && c < ' ' && c != 0x1B {
 			n++
 		}
@@ -129,7 +128,7 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// broken reports whether most of the bytes above ASCII are no UTF-8.
+// broken reports whether most of the non-ASCII bytes are invalid UTF-8.
 func broken(data []byte) bool {
 	good, bad := 0, 0
 	for len(data) > 0 {

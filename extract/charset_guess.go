@@ -14,8 +14,9 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// lateCharset finds a declaration that HTML's own search, of the first 1,024
-// bytes, misses: a meta element further down, or that of XML. "" = none.
+// lateCharset finds a declaration outside the first 1,024 bytes that HTML's own algorithm
+// searches: a meta element further down, or an XML declaration. It returns "" if it finds
+// none.
 func lateCharset(data []byte) string {
 	head := data[:min(len(data), 1<<16)]
 	if bytes.HasPrefix(head, []byte("<?xml")) {
@@ -40,8 +41,8 @@ func lateCharset(data []byte) string {
 	}
 }
 
-// named returns the character set that a word is followed by. What could be
-// read as ASCII until here is not UTF-16.
+// named returns the name of the character set that follows a word. A document that is readable
+// as ASCII up to here is not UTF-16.
 func named(s []byte, word string) string {
 	_, label, ok := bytes.Cut(bytes.ToLower(s), []byte(word))
 	if !ok {
@@ -58,8 +59,8 @@ func named(s []byte, word string) string {
 	return name
 }
 
-// candidate is a character set that a page may have without saying so, and
-// the characters that half of a text in it is made of, beside ASCII.
+// candidate is a character set that a page may use without declaring it, and the characters
+// that make up half of the non-ASCII part of a text in it.
 type candidate struct {
 	encoding encoding.Encoding
 	usual    string
@@ -83,8 +84,8 @@ func candidates() []candidate {
 	}
 }
 
-// latin are the sets of letters that stand between others of ASCII. What both
-// have at the same place is of no use here.
+// latin returns the character sets whose letters appear among ASCII letters. Characters that
+// two sets have at the same code are left out.
 func latin() []candidate {
 	return []candidate{
 		{encoding: charmap.Windows1252, usual: "àâæãåçèêëìîïñòôõøùûœ¿¡«»"},
@@ -92,11 +93,11 @@ func latin() []candidate {
 	}
 }
 
-// guessCharset tells a character set by the text: of all that a page may be in,
-// the one in which most of it are characters that such texts are made of.
+// guessCharset detects a character set by the text. It chooses the set in which the largest
+// share of the text consists of frequent characters.
 func guessCharset(data []byte) encoding.Encoding {
 	sample := highRuns(data)
-	high, alone := 0, 0 // bytes above ASCII, and those with none beside them
+	high, alone := 0, 0 // bytes above ASCII, and those of them without a neighbor above ASCII
 	for i, c := range sample {
 		if c >= utf8.RuneSelf {
 			high++
@@ -121,7 +122,7 @@ func guessCharset(data []byte) encoding.Encoding {
 			case r < utf8.RuneSelf, r == '\u00a0':
 				continue
 			case r == utf8.RuneError:
-				all += 10 // no text has such, but where it is cut
+				all += 10 // never in a text, except where it is cut
 			case c.kana && r >= 0x3041 && r <= 0x30FF, c.hangul && r >= 0xAC00 && r <= 0xD7A3, strings.ContainsRune(c.usual, r):
 				usual++
 			case c.kana && r >= 0x4E00 && r <= 0x9FFF:
@@ -140,8 +141,8 @@ func guessCharset(data []byte) encoding.Encoding {
 	return best
 }
 
-// highRuns returns the words of a document that are not all ASCII, about 20,000
-// bytes of them.
+// highRuns returns the words of a document that contain non-ASCII bytes, up to about 20,000
+// bytes in total.
 func highRuns(data []byte) []byte {
 	var out []byte
 	for len(data) > 0 && len(out) < 20_000 {
@@ -149,8 +150,7 @@ func highRuns(data []byte) []byte {
 		if i < 0 {
 			break
 		}
-		// The second byte of a character may be ASCII, but no sign of markup
-		// or white space is.
+		// The second byte of a character may be ASCII, but never markup or white space.
 		end := i
 		for end < len(data) && end-i < 2000 && data[end] != '<' && data[end] != '>' && data[end] != '\n' {
 			end++

@@ -9,33 +9,33 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// box is one block element with its weight. Boxes are in document order; the
-// boxes of a subtree follow its own, up to end.
+// box is one block element with its word counts. Boxes are in document order. The boxes of a
+// subtree follow their root, up to end.
 type box struct {
 	n           *html.Node
 	parent, end int32
 	words       int32 // in the subtree
-	links       int32 // of words, those inside links
+	links       int32 // words inside links
 	own         int32 // words outside of inner boxes
 	ownLinks    int32
 	anchors     int32 // links in the subtree
 	ownAnchors  int32
 	prose       int32     // words of paragraphs outside of links, in the subtree
-	ownSign     uint64    // of the text outside of inner boxes: equal for equal texts
-	sign        uint64    // of the text in the subtree
-	tag         atom.Atom // of n: to look there costs more, on a large page
+	ownSign     uint64    // signature of the text outside of inner boxes; equal for equal texts
+	sign        uint64    // signature of the text in the subtree
+	tag         atom.Atom // copy of n.DataAtom, which is slower to read on a large page
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
-	kept        bool   // a rule says that it is content
-	bare        bool   // n has no attributes; as tag
-	drop        string // why the subtree is left out; "" = it is not
+	kept        bool   // a rule marks it as content
+	bare        bool   // n has no attributes; copied like tag
+	drop        string // why the subtree is left out; "" = it is content
 }
 
-// notice is an element for browsers without scripts that only says so.
+// notice is an element that only asks to enable scripts.
 type notice struct {
 	n      *html.Node
-	in     int32 // the box that it stands in
-	before int32 // the box that was opened next
+	in     int32 // the box that contains it
+	before int32 // the box that was opened next after it
 }
 
 // plain is the number of words outside of links.
@@ -44,31 +44,31 @@ func (b *box) plain() int32 { return b.words - b.links }
 type flags uint8
 
 const (
-	hasPager   flags = 1 << iota // links to the pages before and after
+	hasPager   flags = 1 << iota // links to the previous and next pages
 	hasHeading                   // a heading below the first level
 	hasTop                       // a heading of the first level
 	hasBlock                     // code, a quote, a definition list
 	inContent                    // inside main or article
 	hasMain                      // main, article or their roles
 	hasTable
-	saysPager // like hasPager, by its text alone
+	saysPager // like hasPager, but detected by text alone
 )
 
-// collected is what one pass over the tree has noted.
+// collected is the result of one pass over the tree.
 type collected struct {
 	ctx       context.Context
 	html      *html.Node
 	body      *html.Node
 	base      *html.Node
-	title     string       // of the title element
+	title     string       // text of the title element
 	titleNode *html.Node   // the heading that is the page's title; set by meta
 	heads     []*html.Node // meta and link elements
 	jsons     []*html.Node // JSON-LD scripts, and meta elements that hold the same
-	passwords []*html.Node // the first fields for one
-	notices   []notice     // that the page wants scripts
+	passwords []*html.Node // the first password fields
+	notices   []notice     // elements that ask to enable scripts
 
-	references []reference    // what the document leads to, in document order
-	referred   map[string]int // the place of each
+	references []reference    // targets of links, in document order
+	referred   map[string]int // index of each in references
 
 	boxes      []box
 	headings   []*html.Node    // h1 and h2
@@ -76,16 +76,16 @@ type collected struct {
 	props      []*html.Node    // elements with an itemprop or a rel=author
 	tags       []*html.Node    // links with rel=tag
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
-	controlled map[string]bool // ids of what controls on the page show and hide
+	controlled map[string]bool // ids of elements that controls on the page show and hide
 	forms      []int32         // the boxes of the first forms
-	rules      *correction     // what rules have changed; nil = nothing
-	cuts       []cutting       // what they have taken out
-	keeping    int             // how many of the elements that are open they keep
+	rules      *correction     // changes that rules made; nil = none
+	cuts       []cutting       // subtrees that rules removed
+	keeping    int             // how many of the open elements rules keep
 	steps      int
 	err        error
 }
 
-// collect takes a document after rules were applied to it; nil = no rules.
+// collect visits a document after rules were applied to it; nil = no rules.
 func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
 	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {
@@ -142,7 +142,7 @@ func (c *collected) headElement(e *html.Node) {
 	case atom.Meta, atom.Link:
 		c.heads = append(c.heads, e)
 		if e.DataAtom == atom.Meta && strings.Contains(attr(e, "name"), "ld+json") {
-			c.jsons = append(c.jsons, e) // what was to be a script, as frameworks write every field
+			c.jsons = append(c.jsons, e) // a JSON-LD script that a framework wrote as a meta element
 		}
 		if rel := attr(e, "rel"); hasToken(rel, "next") || hasToken(rel, "prev") {
 			c.refer(e, "href")
@@ -158,8 +158,7 @@ func (c *collected) headElement(e *html.Node) {
 	}
 }
 
-// visit opens a box for a block element and adds the text of everything
-// inside to the boxes.
+// visit opens a box for a block element and adds all text inside n to the boxes.
 func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	if c.steps++; c.steps&0xFFF == 0 && c.err == nil {
 		c.err = c.ctx.Err()
@@ -266,7 +265,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	}
 }
 
-// wantsScripts reports whether an element only says that scripts are off.
+// wantsScripts reports whether an element is only a notice that scripts are off.
 func wantsScripts(n *html.Node) bool {
 	text := plainText(n)
 	if len(text) > 800 {
@@ -276,14 +275,14 @@ func wantsScripts(n *html.Node) bool {
 	return strings.Contains(text, "javascript") || strings.Contains(text, "java script")
 }
 
-// addHeading notes a heading that may be the page's title: one of the first.
+// addHeading records one of the first headings, which may be the page's title.
 func (c *collected) addHeading(n *html.Node) {
 	if len(c.headings) < 300 {
 		c.headings = append(c.headings, n)
 	}
 }
 
-// control notes what an element shows and hides.
+// control records the elements that n shows and hides.
 func (c *collected) control(n *html.Node) {
 	if id := attr(n, "aria-controls"); id != "" {
 		if c.controlled == nil {
@@ -324,8 +323,8 @@ func (c *collected) anchor(n *html.Node, at int32) {
 	}
 }
 
-// isPagerText reports whether a link says that it leads to the page before or
-// after, and nothing else. A piece of code that is called so is another thing.
+// isPagerText reports whether the text of a link is only "next", "previous" or the like. A
+// code identifier with such a name does not count.
 func isPagerText(n *html.Node) bool {
 	e := n.FirstChild
 	for e != nil && (e.Type == html.ElementNode || e.Type == html.TextNode && strings.TrimSpace(e.Data) == "") {
@@ -347,8 +346,7 @@ func isPagerText(n *html.Node) bool {
 	return false
 }
 
-// shortText returns the text of a link if that is no longer than a footnote's
-// mark.
+// shortText returns the text of a link if it is no longer than a footnote mark.
 func shortText(n *html.Node) string {
 	var first string
 	for e := n; e != nil; e = e.FirstChild {
@@ -370,7 +368,7 @@ func shortText(n *html.Node) string {
 	return t
 }
 
-// sum carries the weights from the inside out.
+// sum adds the counts of inner boxes to the outer ones.
 func (c *collected) sum() {
 	for i := range c.boxes {
 		b := &c.boxes[i]
@@ -402,7 +400,7 @@ func (c *collected) sum() {
 	}
 }
 
-// maxSigned is how many bytes of a text are in its signature.
+// maxSigned is the number of bytes of a text that count for its signature.
 const maxSigned = 12
 
 // sign adds a text to a signature: its length and its first letters.

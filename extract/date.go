@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The names of meta elements that give a date, the surest first.
+// Names of meta elements with dates, the most reliable first.
 var (
 	publishedNames = []string{
 		"article:published_time", "og:article:published_time", "og:published_time", "article:published", "datepublished", "published-date", "published_date", "published",
@@ -18,11 +18,11 @@ var (
 		"article:modified_time", "og:updated_time", "og:article:modified_time", "article:modified", "datemodified", "dcterms.modified", "dc.date.modified",
 		"modified-time", "modified_time", "last-modified", "lastmod", "updated", "last-updated", "revised",
 	}
-	// unclearNames do not say of what they are the date.
+	// unclearNames do not specify what their date means.
 	unclearNames = []string{"date", "dc.date", "dcterms.date"}
 )
 
-// maxTries is how many elements that say the same of themselves are looked at.
+// maxTries is the maximum number of candidate elements that are examined.
 const maxTries = 100
 
 // claim is a date with its source.
@@ -31,10 +31,9 @@ type claim struct {
 	source string
 }
 
-// dates reads when the page was published and when it was last changed. What
-// the page declares of itself comes first, then what it shows by its title.
-// The two differ in earnest where the declaration is made by a machine that
-// does not know: then what is shown counts. A date of change is never one of
+// dates sets when the page was published and last changed. Declared dates take precedence over
+// dates shown near the title. If the two differ clearly and a machine wrote the declaration
+// without knowing better, the shown date counts. A date of change is never used as the date of
 // publication.
 func (m *meta) dates() {
 	declared, weak := m.declaredDate("datePublished", publishedNames)
@@ -59,8 +58,8 @@ func (m *meta) dates() {
 	}
 	switch {
 	case !declared.IsZero() && sameDay(declared.Time, modified.Time) && isBefore(published, declared):
-		// A publication that equals the last change while the page shows
-		// an earlier day is the time of the site's own making.
+		// If the publication date equals the last change and the page shows an earlier day, it
+		// is the time when the site was built.
 		declared = published
 	case declared.IsZero() && !published.IsZero():
 		declared = published
@@ -72,7 +71,7 @@ func (m *meta) dates() {
 	case declared.IsZero() && sameDay(weak.Time, changed.Time):
 		if declared = weak; modified.IsZero() || sameDay(modified.Time, changed.Time) {
 			declared, weak = claim{}, claim{}
-		} // else the last change was another day: some themes call every date "updated"
+		} // otherwise the last change was on another day: some themes label every date "updated"
 	default:
 		declared = m.agreed(declared, published)
 	}
@@ -96,16 +95,16 @@ func (m *meta) dates() {
 	}
 }
 
-// sameDay reports whether two times can be the same day somewhere.
+// sameDay reports whether two times can be the same day in some time zone.
 func sameDay(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && a.Sub(b).Abs() < 36*time.Hour
 }
 
-// isBefore reports whether a day lies plainly before another.
+// isBefore reports whether a is set and b is at least 36 hours later.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
 
-// agreed returns the date of publication that was declared: of several that are
-// apart by no more than a zone, the one whose day the page shows.
+// agreed returns the declared date of publication. If declared dates differ by no more than a
+// time zone, it returns the one whose day the page shows.
 func (m *meta) agreed(declared, shown claim) claim {
 	if !sameDay(declared.Time, shown.Time) || onDay(declared, shown) {
 		return declared
@@ -124,15 +123,15 @@ func onDay(a, b claim) bool {
 	return a.Truncate(day).Equal(b.Truncate(day))
 }
 
-// mayBeDated reports whether a date that stands far from the title may be the
-// page's: manuals, threads, goods and lists have others.
+// mayBeDated reports whether a date far from the title may be the page's own. It is false for
+// manuals, threads, products and lists.
 func (m *meta) mayBeDated() bool {
 	return (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") && !m.isHome()
 }
 
-// datesCount reports whether a date that the page does not show may be its
-// own: that of a text which is published once. Of other pages it tells when
-// somebody made the page in a system.
+// datesCount reports whether a declared date that the page does not show may be its own: true
+// for a text that is published once. On other pages it is the time when somebody created the
+// page in a CMS.
 func (m *meta) datesCount() bool {
 	if m.guess != millrace.Article && m.guess != millrace.Forum && m.guess != "" {
 		return false
@@ -145,9 +144,9 @@ func (m *meta) datesCount() bool {
 	return false
 }
 
-// declaredDate returns the date that the page's data declare: a sure one and
-// one that says little, because it is of no article, of a home page or of
-// documentation, which systems date by the time they were built.
+// declaredDate returns the dates that the page's metadata declares: a sure one and a weak one.
+// A date is weak if it does not belong to an article, or if it is of a home page or of
+// documentation, which generators date by build time.
 func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
 	for i := range m.things {
 		t := &m.things[i]
@@ -197,8 +196,8 @@ func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
 	return claim{}, weak
 }
 
-// publishedMeta returns the first date of a meta element whose own name, which
-// no vocabulary has, says that it is of publication.
+// publishedMeta returns the first date of a meta element with a nonstandard name that means
+// publication.
 func (m *meta) publishedMeta() claim {
 	for _, e := range m.c.heads {
 		name := strings.ToLower(attr(e, "name"))
@@ -221,7 +220,7 @@ func (m *meta) namedTime(name string) time.Time {
 	return time.Time{}
 }
 
-// urlDate returns the day that the address names as blogs and newspapers do,
+// urlDate returns the day in the address, in the form that blogs and newspapers use:
 // /2006/01/02/name or /2006/jan/02/name.
 func (m *meta) urlDate() claim {
 	parts := strings.Split(strings.Trim(m.url.Path, "/"), "/")
@@ -241,6 +240,6 @@ func (m *meta) urlDate() claim {
 	return claim{}
 }
 
-// isHome reports whether the page is the front of a site: the dates that it
-// shows are of what it leads to.
+// isHome reports whether the page is the front page of a site. The dates that it shows belong
+// to the pages that it links to.
 func (m *meta) isHome() bool { return m.url.Path == "/" && m.guess != millrace.Article }

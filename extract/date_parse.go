@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// layouts are the forms of a time that a machine wrote.
+// layouts are the machine-written formats of a time.
 var layouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST",
 	"2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC1123, time.RFC1123Z, "20060102",
 }
 
-// parseTime reads a date as pages declare it. A year alone is none. A date
-// without a time of day is that day at 00:00 UTC, and so is one whose time of
-// day has no zone; with a zone it is an instant.
+// parseTime parses a date as pages declare it. It rejects a year alone. A date without a time
+// of day, or with a time but no zone, is that day at 00:00 UTC. With a zone it is an instant.
 func parseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < 8 || len(s) > 60 {
 		return time.Time{}, false
 	}
 	for _, l := range layouts {
-		// Every layout begins with a digit or a weekday: others need no try.
+		// Every layout begins with a digit or a weekday, so others are skipped.
 		if isDigit(l[0]) != isDigit(s[0]) {
 			continue
 		}
@@ -34,7 +33,7 @@ func parseTime(s string) (time.Time, bool) {
 	if !ok || strings.ContainsFunc(s[:d.start], unicode.IsDigit) {
 		return time.Time{}, false
 	}
-	// What follows the day may be its time, but not another date.
+	// A time may follow the day, but not another date.
 	if _, again := findDate(s, d.end, ""); again || strings.Contains(s[d.end:], " to ") {
 		return time.Time{}, false
 	}
@@ -43,20 +42,19 @@ func parseTime(s string) (time.Time, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// plausibleYear tells the years that the web can speak of from placeholders.
+// plausibleYear reports whether a year may be the date of a web page and not a placeholder.
 func plausibleYear(y int) bool { return y >= 1980 && y < 2200 }
 
-// foundDate is a date in a text: the day at 00:00 UTC, and where it stands.
+// foundDate is a date in a text: the day at 00:00 UTC, and its offsets.
 type foundDate struct {
 	day        time.Time
 	start, end int
 }
 
-// findDate returns the first date of a text from an offset on: with the name of
-// its month, in the order of ISO 8601, or with points or the characters of
-// Chinese, Japanese and Korean between its numbers. 3/4/2020 is a date only in
-// a language that is known to write the day first, or where one number can be
-// no month. A date needs its year.
+// findDate returns the first date of a text from an offset on. It reads dates with the name of
+// a month, in the order of ISO 8601, with dots, or with the characters of Chinese, Japanese
+// and Korean between the numbers. 3/4/2020 is a date only in a language that writes the day
+// first, or if one number cannot be a month. A date needs its year.
 func findDate(s string, from int, lang string) (foundDate, bool) {
 	if !hasYear(s[from:]) {
 		return foundDate{}, false
@@ -78,8 +76,8 @@ func findDate(s string, from int, lang string) (foundDate, bool) {
 	return foundDate{}, false
 }
 
-// hasYear reports whether a text has a number of four digits: most have none,
-// and need no closer look.
+// hasYear reports whether a text has a number of four digits. Most texts have none and need no
+// further check.
 func hasYear(s string) bool {
 	n := 0
 	for i := range len(s) {
@@ -95,15 +93,15 @@ func hasYear(s string) bool {
 	return n == 4
 }
 
-// token is a run of digits or of letters, with what stands before it.
+// token is a run of digits or of letters, and the text before it.
 type token struct {
 	start, end int
-	num, width int    // of digits: the value, how many there are; width 0 = letters
+	num, width int    // of digits: value and number of digits; width 0 = letters
 	word       string // of letters: in lower case
-	gap        string // what stands between it and the token before
+	gap        string // the text between this token and the previous one
 }
 
-// tokens cuts the first 300 bytes of a text from an offset on.
+// tokens splits the first 300 bytes of a text from an offset on.
 func tokens(s string, from int) []token {
 	var out []token
 	last := from
@@ -140,7 +138,7 @@ func tokens(s string, from int) []token {
 	return out
 }
 
-// isWide reports whether a letter is of the scripts that write no spaces.
+// isWide reports whether a letter belongs to a script that is written without spaces.
 func isWide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
@@ -148,7 +146,7 @@ func isWide(r rune) bool {
 func isYear(t token) bool { return t.width == 4 }
 func isDay(t token) bool  { return t.width == 1 || t.width == 2 }
 
-// isoForm is 2006-01-02, 2006/01/02 or 2006.01.02.
+// isoForm parses 2006-01-02, 2006/01/02 or 2006.01.02.
 func isoForm(t []token, _ string) (y, m, d, n int) {
 	if len(t) < 3 || !isYear(t[0]) || !isDay(t[1]) || !isDay(t[2]) || t[1].gap != t[2].gap {
 		return
@@ -160,7 +158,7 @@ func isoForm(t []token, _ string) (y, m, d, n int) {
 	return
 }
 
-// numericForm is 2.1.2006, and 2/1/2006 or 1/2/2006 where it is plain which.
+// numericForm parses 2.1.2006, and 2/1/2006 or 1/2/2006 if the order is clear.
 func numericForm(t []token, lang string) (y, m, d, n int) {
 	if len(t) < 3 || !isDay(t[0]) || !isDay(t[1]) || !isYear(t[2]) || t[1].gap != t[2].gap || strings.HasSuffix(t[0].gap, t[1].gap) && t[0].gap != "" && t[1].gap != " " && len(t[0].gap) == 1 {
 		return
@@ -180,8 +178,8 @@ func numericForm(t []token, lang string) (y, m, d, n int) {
 	return
 }
 
-// dayFirst reports whether who writes a language puts the day before the
-// month. English alone does both; en and en-US stand on pages of all of it.
+// dayFirst reports whether a language writes the day before the month. English does both, and
+// sites of all English-speaking countries use en and en-US.
 func dayFirst(lang string) bool {
 	switch base, region, _ := strings.Cut(lang, "-"); base {
 	case "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk", "cs", "sk", "da", "nb", "no", "fi", "tr", "el", "ro", "bg", "ca", "id", "vi":
@@ -192,8 +190,8 @@ func dayFirst(lang string) bool {
 	return false
 }
 
-// dayFirstForm is 2 January 2006, 2nd of January, 2006, 2. Januar 2006,
-// 2 de enero de 2006 or 02-Jan-2006.
+// dayFirstForm parses 2 January 2006, 2nd of January, 2006, 2. Januar 2006, 2 de enero de 2006
+// or 02-Jan-2006.
 func dayFirstForm(t []token, lang string) (y, m, d, n int) {
 	if len(t) < 3 || !isDay(t[0]) {
 		return
@@ -219,7 +217,7 @@ func dayFirstForm(t []token, lang string) (y, m, d, n int) {
 	return t[i].num, m, t[0].num, i + 1
 }
 
-// monthFirstForm is January 2, 2006, Jan. 2nd 2006 or Jan-02-2006.
+// monthFirstForm parses January 2, 2006, Jan. 2nd 2006 or Jan-02-2006.
 func monthFirstForm(t []token, lang string) (y, m, d, n int) {
 	if len(t) < 3 || t[0].width > 0 || !isDay(t[1]) || !isGap(t[1].gap) {
 		return
@@ -237,7 +235,7 @@ func monthFirstForm(t []token, lang string) (y, m, d, n int) {
 	return t[i].num, m, t[1].num, i + 1
 }
 
-// wideForm is 2006年1月2日, or the same in Korean.
+// wideForm parses 2006年1月2日, or the same in Korean.
 func wideForm(t []token, _ string) (y, m, d, n int) {
 	if len(t) < 6 || !isYear(t[0]) || !isDay(t[2]) || !isDay(t[4]) {
 		return
@@ -264,7 +262,7 @@ func isOrdinal(s string) bool {
 	return false
 }
 
-// isGap reports whether a text may stand between the parts of a date.
+// isGap reports whether a text may separate the parts of a date.
 func isGap(s string) bool {
 	switch strings.TrimSpace(s) {
 	case "", ",", ".", "-", ".,", "/", "\u2013":
@@ -273,9 +271,9 @@ func isGap(s string) bool {
 	return false
 }
 
-// month returns the number of a month by its name or the short form of it, 0
-// for what is none. Croatian calls October what Polish calls November, and out
-// is October in Portuguese alone.
+// month returns the number of a month by its name or its short form, or 0 if s is not a month.
+// The Croatian name of October is the Polish name of November, and "out" is October only in
+// Portuguese.
 func month(s, lang string) int {
 	if len(s) < 3 || len(s) > 20 || strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
 		return 0
@@ -292,10 +290,9 @@ func month(s, lang string) int {
 	return 0
 }
 
-// monthNames are those of English, German, French, Spanish, Italian,
-// Portuguese, Dutch, Polish, Russian and the languages of Scandinavia, with
-// their short forms and, where a language has them, the forms that follow a
-// day.
+// monthNames are the names in English, German, French, Spanish, Italian, Portuguese, Dutch,
+// Polish, Russian and the Scandinavian languages, with their short forms and, if a language
+// has them, the forms after a day.
 var monthNames = [12]string{
 	"january jan januar jänner janvier janv enero ene gennaio gen janeiro januari stycznia styczeń sty января январь янв",
 	"february feb februar februari février févr fév febrero febbraio fevereiro fev lutego luty lut февраля февраль фев",

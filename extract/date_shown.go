@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// loneDates returns the date that has an element for itself, wherever that is
-// after the title, if the page has no second: the only one which is called the
-// date of publication, and the only one at all.
+// loneDates returns the date in an element of its own, anywhere after the title, if the page
+// has no second one: labelled is the only date labelled as the date of publication, and lone
+// the only date at all.
 func (m *meta) loneDates() (labelled, lone claim) {
 	top, tries := m.topNode(), 0
 	var many [2]bool
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
 		if b.n == top {
-			top = nil // from here on it is the page, and not the head of the site
+			top = nil // the page begins here; the site's header is over
 		}
 		if top != nil || b.own < 1 || b.words > 8 || headingLevel(b.n) > 0 {
 			continue
@@ -65,8 +65,8 @@ func (m *meta) loneDates() (labelled, lone claim) {
 	return labelled, lone
 }
 
-// isSentence reports whether a text after a date goes on with words: not with a
-// time of day, the minutes that reading takes, or a byline.
+// isSentence reports whether a text after a date continues with words. A time of day, a
+// reading time and a byline do not count.
 func isSentence(s string) bool {
 	if label, name := cutLabel(strings.TrimLeft(s, " ,|·•-–—")); label != "" && isName(name, false) {
 		return false
@@ -74,9 +74,8 @@ func isSentence(s string) bool {
 	return len(strings.Fields(s)) > 1 && !strings.ContainsFunc(s, unicode.IsDigit)
 }
 
-// inSentence reports whether a date stands in a sentence of the text, between
-// the words before and after it: words that are no names, no byline, and
-// nothing that sets the date apart.
+// inSentence reports whether a date is part of a sentence: the words before and after it are
+// neither names nor a byline, and nothing separates the date from them.
 func inSentence(before, after string) bool {
 	if i := strings.LastIndexAny(before, "|·•–—/:"); i >= 0 {
 		before = before[i:]
@@ -95,7 +94,7 @@ func inSentence(before, after string) bool {
 	return n > 1 || n == 1 && ends || ends && commonWords(after) > 1
 }
 
-// commonWords counts the words in small letters that a byline would not have.
+// commonWords counts the lower-case words that do not occur in a byline.
 func commonWords(s string) int {
 	n := 0
 	for w := range strings.FieldsSeq(s) {
@@ -110,8 +109,8 @@ func commonWords(s string) int {
 	return n
 }
 
-// offSide reports whether an element lies in a part of the page where no date
-// is the page's own.
+// offSide reports whether an element lies in a part of the page whose dates are never the
+// page's own.
 func (m *meta) offSide(n *html.Node) bool {
 	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
 		if isAside(n) || n.DataAtom == atom.Aside || n.DataAtom == atom.Li {
@@ -121,8 +120,8 @@ func (m *meta) offSide(n *html.Node) bool {
 	return false
 }
 
-// shownDates returns the dates of publication and of the last change that the
-// page shows by its title.
+// shownDates returns the dates of publication and of the last change that the page shows near
+// its title.
 func (m *meta) shownDates() (published, changed claim) {
 	type choice struct {
 		claim
@@ -153,8 +152,7 @@ func (m *meta) shownDates() (published, changed claim) {
 	return published, best[changedDate].claim
 }
 
-// titleDate returns the date that stands in the title's heading, in an element
-// of its own.
+// titleDate returns the date in an element of its own inside the title's heading.
 func (m *meta) titleDate() claim {
 	var found claim
 	if top := m.topNode(); top != nil {
@@ -169,11 +167,11 @@ func (m *meta) titleDate() claim {
 	return found
 }
 
-// role is what a date that is shown is the date of.
+// role is the meaning of a shown date.
 type role uint8
 
 const (
-	plainDate     role = iota // the page does not say
+	plainDate     role = iota // no label
 	publishedDate             // of publication
 	changedDate               // of the last change
 	otherDate                 // of something else
@@ -183,11 +181,11 @@ const (
 type shownDate struct {
 	foundDate
 	role   role
-	unsaid bool // the line does not say what it is the date of
+	unsaid bool // the line does not label it
 	source string
 }
 
-// The words by which a line says what its date is the date of.
+// Words that label a date.
 var (
 	publishedWords = []string{
 		"publish", "posted", "submitted", "released", "written on", "veröffentlicht", "erschienen", "erstellt", "publié", "mis en ligne", "publicad", "pubblicat", "gepubliceerd",
@@ -204,8 +202,8 @@ var (
 	}
 )
 
-// lineDates returns the dates of a line near the title that may be the page's:
-// the line says little else.
+// lineDates returns the dates of a line near the title that may be the page's. The line must
+// contain little else.
 func (m *meta) lineDates(at int) []shownDate {
 	l := &m.lines[at]
 	if len(l.text) > 300 {
@@ -225,7 +223,7 @@ func (m *meta) lineDates(at int) []shownDate {
 		words += len(strings.Fields(before))
 		d.role = labelRole(before)
 		if d.role == plainDate && strings.TrimSpace(strings.Trim(before, " :|·•-–—,")) == "" && i == 0 && at > 0 {
-			// A label has the line above for itself.
+			// A label may have the previous line for itself.
 			if above := m.lines[at-1].text; len(above) < 30 && (strings.HasSuffix(above, ":") || len(strings.Fields(above)) <= 2) {
 				d.role = labelRole(strings.ToLower(above))
 			}
@@ -244,7 +242,7 @@ func (m *meta) lineDates(at int) []shownDate {
 	words += len(strings.Fields(l.text[last:]))
 	out := found[:0]
 	for _, d := range found {
-		// Two dates that are not told apart are a span of time.
+		// Two dates without distinct labels are a span of time.
 		if d.role == otherDate || words > 20 || d.unsaid && words > 12 || d.role == plainDate && (plain > 1 || !m.leadsIn(l)) {
 			continue
 		}
@@ -253,9 +251,9 @@ func (m *meta) lineDates(at int) []shownDate {
 	return out
 }
 
-// leadsIn reports whether a line is near enough for a date without a label. One
-// before the title must belong to it and not to the head of the site: the two
-// are near each other in the document as well. Documentation has other dates.
+// leadsIn reports whether a line is near enough to the title for a date without a label. A
+// line before the title must belong to the title and not to the site's header: both are near
+// each other in the document as well. Documentation shows other dates there.
 func (m *meta) leadsIn(l *nearLine) bool {
 	if m.guess == millrace.Documentation && (l.at < 0 || l.at > 4) || l.at < -4 {
 		return false
@@ -272,8 +270,7 @@ func (m *meta) leadsIn(l *nearLine) bool {
 	return false
 }
 
-// findDates returns the dates of a line, those of time elements by what their
-// attribute says.
+// findDates returns the dates of a line. It reads time elements by their attribute.
 func (m *meta) findDates(l *nearLine) []shownDate {
 	var out []shownDate
 	from := 0
@@ -309,7 +306,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 			}
 			if d, ok := findDate(l.text[:end], p.start, m.page.Language); ok {
 				if _, two := findDate(l.text[:end], d.end, m.page.Language); two {
-					continue // its text tells them apart
+					continue // the text of the element is what distinguishes the datesd for both dates of the text
 				}
 			}
 			out, from = append(out, shownDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
@@ -319,7 +316,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 	return out
 }
 
-// timeElement returns the time element that a text node is in, nil for none.
+// timeElement returns the time element that contains a text node, or nil.
 func timeElement(n *html.Node) *html.Node {
 	for p, steps := n.Parent, 0; p != nil && steps < 3; p, steps = p.Parent, steps+1 {
 		if p.Data == "time" {
@@ -329,7 +326,7 @@ func timeElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// labelRole reads the words before a date. The last of them count.
+// labelRole returns the role that the words before a date name. The last of them counts.
 func labelRole(s string) role {
 	if isTerm(s) {
 		return otherDate
@@ -345,8 +342,8 @@ func labelRole(s string) role {
 	return as
 }
 
-// isTerm reports whether a text ends with a word that makes the day after it the
-// beginning or the end of a time.
+// isTerm reports whether a text ends with a word such as "from" or "until", which makes the
+// next day the beginning or the end of a period.
 func isTerm(s string) bool {
 	s = strings.TrimRight(s, " :")
 	switch s[strings.LastIndexAny(s, " :(")+1:] {
@@ -356,8 +353,8 @@ func isTerm(s string) bool {
 	return false
 }
 
-// classRole reads the names that the elements around a date have, n the
-// innermost of them and block the one that its line is the text of.
+// classRole returns the role that the classes of the elements around a date name. n is the
+// innermost element, and block the one whose text is the line.
 func classRole(block, n *html.Node) role {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop") + " " + attr(n, "id"))

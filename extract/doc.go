@@ -1,38 +1,38 @@
-// Package extract turns the HTML of one page into a [millrace.Page]: what the
-// page says, without its menus, banners and footers. It is pure: no I/O, no
-// state, and the same input gives the same page.
+// Package extract turns the HTML of one page into a [millrace.Page]: its content without
+// menus, banners and footers. It is pure: no I/O, no state, and the same input always yields
+// the same page.
 //
 // [HTML] works in these steps, each in files of its own:
 //
 //   - charset.go and parse.go: bytes to a tree. The character set comes from
 //     the byte order mark, the HTTP header, the document and its bytes. Input
-//     that nests deeper than the parser allows is flattened, not refused.
-//   - stream.go: parts that came late, put where they belong.
-//   - collect.go: one pass over the tree, which weighs every block element and
-//     notes what the later steps look for.
-//   - locate.go, furniture.go, sections.go, repeats.go, around.go, forum.go: the root of the
-//     content and the subtrees to leave out, by tag, role, position and share of
-//     links. Names of classes break ties. Ids and classes count by themselves
-//     only where a tool's own elements are known by them, such as a consent
-//     dialogue's.
-//   - rules*.go: what the owner of a site says of elements, by selectors. What
-//     is dropped is taken out of the tree before anything is weighed; what is
-//     kept stays, wherever it stands.
-//   - wall.go: pages that stand in place of content.
-//   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
-//   - links.go, login.go: what a crawler needs beside the page.
+//     that nests deeper than the parser allows is flattened, not rejected.
+//   - stream.go: moves parts that were streamed late to their places.
+//   - collect.go: one pass over the tree, which counts the words of every block
+//     element and records what the later steps need.
+//   - locate.go, furniture.go, sections.go, repeats.go, around.go, forum.go: find
+//     the root of the content and the subtrees to leave out, by tag, role,
+//     position and share of links. Class names break ties. An id or a class
+//     alone decides only if it identifies the elements of a known tool, such as
+//     a consent dialog.
+//   - rules*.go: the site owner's rules, given as selectors. Dropped elements are
+//     removed from the tree before any counting; kept elements stay wherever
+//     they are.
+//   - wall.go: pages shown in place of content.
+//   - walk.go, walk_*.go, inline.go: one walk over the rest, to blocks.
+//   - links.go, login.go: what a crawler needs in addition to the page.
 //   - meta*.go, title.go, author*.go, date*.go, schema*.go, kind.go: the other
 //     fields, each with its source.
-//   - extra.go: what single protocols want of a document, by functions of theirs.
+//   - extra.go: data of single protocols, computed by functions they register.
 //
-// [Fragment] does the walk alone, for HTML that is content from end to end.
+// [Fragment] does the walk alone, for HTML that consists only of content.
 //
-// [Rules] correct all pages of a site, by selectors of its owner. [Result] lists
-// what they change.
+// [Rules] correct all pages of a site, by selectors of its owner. [Result] lists what they
+// change.
 //
-// Time and memory grow linearly with the input, with rules as well.
+// Time and memory grow linearly with the input, also with rules.
 package extract
 
-// Version is the version of the extractor. It rises whenever the same HTML
-// may give another page, and is a part of fingerprints.
+// Version is the version of the extractor. It increases whenever the same HTML may yield a
+// different page, and is part of fingerprints.
 const Version = 5

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// attr returns an attribute's value, or "" if none. n may be nil.
+// attr returns an attribute's value, or "" if it is absent. n may be nil.
 func attr(n *html.Node, key string) string {
 	v, _ := lookupAttr(n, key)
 	return v
@@ -32,8 +32,8 @@ func hasAttr(n *html.Node, key string) bool {
 	return ok
 }
 
-// hasToken reports whether a list of words separated by white space, such as
-// a class or a rel, has a word, whatever its case.
+// hasToken reports whether a list of words separated by white space, such as a class or a rel,
+// contains a word, ignoring case.
 func hasToken(list, word string) bool {
 	for i := 0; i+len(word) <= len(list); i++ {
 		start := i
@@ -60,8 +60,7 @@ func hasClass(n *html.Node, words ...string) bool {
 	return false
 }
 
-// isInline reports whether an element is part of a line of text. Elements of
-// unknown names are.
+// isInline reports whether an element is part of a line of text. Unknown elements are inline.
 func isInline(a atom.Atom) bool {
 	switch a {
 	case 0, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Br, atom.Cite, atom.Code, atom.Data,
@@ -94,8 +93,8 @@ func isNothing(n *html.Node) bool {
 	return false
 }
 
-// inControlText reports whether a button carries the text of a heading or a
-// term, as those of accordions do. One beside the text only does something.
+// inControlText reports whether a button contains the text of a heading or a term, as
+// accordions do. A button next to the text is a mere control.
 func inControlText(n *html.Node) bool {
 	for p, steps := n.Parent, 3; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		switch p.DataAtom {
@@ -106,8 +105,8 @@ func inControlText(n *html.Node) bool {
 	return false
 }
 
-// hasTextBeside reports whether an element has letters outside of a part, not
-// looking endlessly far.
+// hasTextBeside reports whether an element has letters outside of a part. It examines a
+// limited number of nodes.
 func hasTextBeside(n, part *html.Node) bool {
 	steps := 0
 	var has func(*html.Node) bool
@@ -125,7 +124,7 @@ func hasTextBeside(n, part *html.Node) bool {
 	return has(n)
 }
 
-// within reports whether one of the nearest ancestors is one of some elements.
+// within reports whether one of the nearest ancestors has one of the given tags.
 func within(n *html.Node, steps int, of ...atom.Atom) bool {
 	for p := n.Parent; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		for _, a := range of {
@@ -137,7 +136,7 @@ func within(n *html.Node, steps int, of ...atom.Atom) bool {
 	return false
 }
 
-// isHidden reports whether an element says that it is not shown, and how.
+// isHidden returns how an element is marked as hidden, or "" if it is not.
 func isHidden(n *html.Node) string {
 	for i := range n.Attr {
 		switch v := n.Attr[i].Val; n.Attr[i].Key {
@@ -161,7 +160,7 @@ func isHidden(n *html.Node) string {
 
 func headingLevel(n *html.Node) int { return tagLevel(n.DataAtom) }
 
-// tagLevel returns the rank of a heading's tag, 0 for others.
+// tagLevel returns the rank of a heading tag, or 0 for other tags.
 func tagLevel(a atom.Atom) int {
 	switch a {
 	case atom.H1:
@@ -203,14 +202,14 @@ func weigh(s string) int32 {
 	return n + (wide+1)/2
 }
 
-// isWideByte reports whether a character begins of the scripts without spaces.
+// isWideByte reports whether c is the first byte of a character of a script without spaces.
 func isWideByte(c byte) bool { return c >= 0xE3 && c <= 0xED }
 
-// plainText returns the text of a subtree in one line, without what is never
-// text. It stops after about 4,000 bytes.
+// plainText returns the text of a subtree on one line, without elements that never hold text.
+// It stops after about 4,000 bytes.
 func plainText(n *html.Node) string {
 	if n.Type == html.ElementNode && !isNothing(n) {
-		// Most elements hold one text, and need no second copy of it.
+		// Most elements contain a single text, which needs no copy.
 		if c := n.FirstChild; c == nil {
 			return ""
 		} else if c.NextSibling == nil && c.Type == html.TextNode && len(c.Data) <= 4000 {
@@ -221,7 +220,7 @@ func plainText(n *html.Node) string {
 	return folded(string(bytes.TrimSpace(appendPlain(room[:0], n))))
 }
 
-// folded returns a text with its white space folded.
+// folded returns a text with its white space collapsed.
 func folded(s string) string {
 	s = strings.TrimSpace(s)
 	before := byte('x')
@@ -235,9 +234,9 @@ func folded(s string) string {
 	return s
 }
 
-// appendFolded appends a text, its white space folded.
+// appendFolded appends a text with its white space collapsed.
 func appendFolded(b []byte, s string) []byte {
-	word, space := -1, false // where the word begins; one has ended
+	word, space := -1, false // start of the current word; whether a word has ended
 	for i := 0; i < len(s); {
 		n := 0
 		if s[i]-'!' >= utf8.RuneSelf-'!' {
@@ -259,8 +258,7 @@ func appendFolded(b []byte, s string) []byte {
 	return b
 }
 
-// spaceLen returns the length of the white space character that a text begins
-// with, 0 if it begins with another.
+// spaceLen returns the length of the white space character at the beginning of a text, or 0.
 func spaceLen(s string) int {
 	switch c := s[0]; {
 	case isSpace(c), c == '\v':
@@ -308,7 +306,7 @@ func children(n *html.Node) func(func(*html.Node) bool) {
 	}
 }
 
-// find returns the first descendant, in document order, that a test accepts.
+// find returns the first descendant, in document order, for which ok is true.
 func find(n *html.Node, ok func(*html.Node) bool) *html.Node {
 	for c := range children(n) {
 		if ok(c) {
@@ -325,7 +323,7 @@ func findTag(n *html.Node, a atom.Atom) *html.Node {
 	return find(n, func(c *html.Node) bool { return c.DataAtom == a })
 }
 
-// plainName reports whether a text is a name in any language of the web.
+// plainName reports whether a text is a plain name in any language.
 func plainName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

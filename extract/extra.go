@@ -15,64 +15,60 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Extra computes the data of one protocol from a document, beside the fields
-// that every page has: an element of [millrace.Page.Extra]. There is no HTML
-// left once a page is made, so whatever a protocol wants of it is made here.
+// Extra computes the data of one protocol from a document, in addition to the fields of every
+// page: an element of [millrace.Page.Extra]. Pages do not keep their HTML, so a protocol
+// computes here whatever it needs from it.
 type Extra struct {
-	// Version rises whenever the same document may give another value: it is a
-	// part of [Rules.Fingerprint], so that pages are made again.
+	// Version increases whenever the same document may yield another value. It is part of
+	// [Rules.Fingerprint], so that pages are extracted again.
 	Version int
-	// Prefix is what the names of the attributes begin with that Make reads,
-	// in lower case, such as "data-ai-"; "" = it reads all. To find out costs
-	// next to nothing: a document that has none is none for Make, unless Forms
-	// says so.
+	// Prefix is the common prefix of the attribute names that Make reads, in lower case, such
+	// as "data-ai-"; "" = it reads every document. Make is not called for a document without
+	// such an attribute, unless Forms applies. The check costs almost nothing.
 	Prefix string
-	// Forms: documents with forms in their content are for Make, too.
+	// Forms makes Make run also for documents with forms in their content.
 	Forms bool
-	// Prepare changes a tree that is for Make by its Prefix before anything is
-	// read of it, so that what it takes out is in no field of the page; nil =
-	// nothing. It may be called concurrently.
+	// Prepare changes a tree that has attributes with Prefix before anything is read from it.
+	// What it removes appears in no field of the page. nil = no change. It may be called
+	// concurrently.
 	Prepare func(tree *html.Node)
-	// Make returns valid JSON, or nil for nothing. It neither changes the
-	// document nor keeps it, and may be called concurrently. An error leaves
-	// the page without a value, and [Result.Failed] reports it; only an error
-	// of the context ends the extraction.
+	// Make returns valid JSON, or nil for nothing. It neither changes nor retains the
+	// document, and may be called concurrently. After an error the page has no value, and
+	// [Result.Failed] reports the error; only an error of the context ends the extraction.
 	Make func(ctx context.Context, d *Document) (json.RawMessage, error)
 }
 
-// Document is what an [Extra] is made of.
+// Document is the input of an [Extra].
 type Document struct {
-	// Tree is the whole document, without what rules drop. Of a fragment it is
-	// a document whose body holds that and nothing else.
+	// Tree is the whole document, without what rules drop. For a fragment it is a document
+	// whose body contains only the fragment.
 	Tree *html.Node
-	// Content is where the content is, with furniture that may be in it; nil if
+	// Content is the root of the content, which may include furniture; nil if the document has
 	// none.
 	Content *html.Node
-	// Forms are those of the content in document order, 100 at most: not those
-	// that search, nor those of menus, footers and comments. Hidden ones are
-	// not among them.
+	// Forms are the visible forms of the content in document order, at most 100. Search forms
+	// and the forms of menus, footers and comments are left out.
 	Forms []*html.Node
-	Page  *millrace.Page // done but for its Extra; of a fragment only URL, Blocks and Detail
-	Base  *url.URL       // which references are resolved against
+	Page  *millrace.Page // complete except for its Extra; for a fragment only URL, Blocks and Detail
+	Base  *url.URL       // base URL of references
 
 	l      *located
-	wanted []bool // by whom, for its attributes
+	wanted []bool // by index of the extras: the document has attributes with its Prefix
 }
 
-// Skipped reports whether an element of the content is left out with all that it
-// holds.
+// Skipped reports whether an element of the content is left out with its whole subtree.
 func (d *Document) Skipped(n *html.Node) bool { return d.l != nil && d.l.skip[n] }
 
 // maxForms is the maximum length of [Document.Forms].
 const maxForms = 100
 
-// extra is an Extra and the protocol that it is for.
+// extra is an Extra and the protocol that it belongs to.
 type extra struct {
 	Extra
 	proto string
 }
 
-// extras puts what is to be made into an order.
+// extras returns the extras in a fixed order.
 func extras(of map[string]Extra) []extra {
 	list := make([]extra, 0, len(of))
 	for _, proto := range slices.Sorted(maps.Keys(of)) {
@@ -81,8 +77,7 @@ func extras(of map[string]Extra) []extra {
 	return list
 }
 
-// prepare says which extras a tree is for by its attributes, and lets these
-// change it.
+// prepare reports which extras want a tree because of its attributes, and runs their Prepare.
 func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	if r == nil || len(r.extras) == 0 {
 		return nil
@@ -98,8 +93,8 @@ func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	return wanted
 }
 
-// extra makes all that the rules ask for of a document. It speaks for what a page
-// has beside its fields, also if that is nothing.
+// extra computes all extras of the rules for a document. It marks Extra as known even if the
+// result is empty.
 func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 	if r == nil || len(r.extras) == 0 {
 		return nil
@@ -164,11 +159,11 @@ func (l *located) forms() (list []*html.Node) {
 	return list
 }
 
-// formTag is why a form is left out that says nothing but what to fill in.
+// formTag is the reason to leave out a form that consists only of fields.
 const formTag = "tag form"
 
-// hasPrefix reports whether an element has an attribute whose name begins in
-// some way. Names in a tree are in lower case.
+// hasPrefix reports whether an element has an attribute whose name begins with a prefix. Names
+// in a tree are in lower case.
 func hasPrefix(n *html.Node, prefix string) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		for i := range c.Attr {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// userCards are the classes that forum programs give to what they show of the
-// writer beside a post: XenForo, phpBB, vBulletin, MyBB, SMF and Invision.
+// userCards are the classes of the author's card next to a post in XenForo, phpBB, vBulletin,
+// MyBB, SMF and Invision.
 var userCards = map[string]bool{
 	"message-user": true, "postprofile": true, "userinfo": true, "post_author": true, "poster": true, "cAuthorPane": true, "user-details": true,
 }
 
-// postParts are those that they give to other furniture of posts.
+// postParts are the classes of other furniture of posts in these programs.
 var postParts = map[string]bool{
 	"signature": true, "message-signature": true, "post_signature": true, "sig_text": true, "ipsEntry__signature": true,
 	"reactionsBar": true, "message-actionBar": true, "message-attribution-opposite": true, "bbCodeBlock-expandLink": true, "blockStatus": true, "message-lastEdit": true,
@@ -23,7 +23,7 @@ var postParts = map[string]bool{
 	"topic-map": true, "post-likes": true, "crawler-linkback-list": true,
 }
 
-// post says why a box of a thread is no part of a post; "" = it may be one.
+// post returns why a box of a thread is not part of a post; "" = it may be.
 func (l *located) post(i int32) string {
 	n := l.c.boxes[i].n
 	for class := range strings.FieldsSeq(attr(n, "class")) {
@@ -53,7 +53,7 @@ func withinAnswer(n *html.Node) bool {
 	return false
 }
 
-// card leaves out of what is shown of a writer all but the name.
+// card leaves out everything on an author's card except the name.
 func (l *located) card(at int32) {
 	boxes := l.c.boxes
 	l.carded = boxes[at].end

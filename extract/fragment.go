@@ -11,17 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Fragment gives the blocks of HTML that is content from end to end, such as
-// the rendered content of a post that a REST interface gives, or an entry of a
-// feed. Nothing is located and nothing is weighed: what is left out is what
-// never is content, which is scripts, styles, forms, what is hidden, and what
-// plugins add to share a post and to recommend others. Every heading stays:
+// Fragment returns the blocks of HTML that consists only of content, such as the rendered
+// content of a post from a REST interface, or an entry of a feed. It locates and counts
+// nothing. It leaves out only what is never content: scripts, styles, forms, hidden elements,
+// and what plugins add to share a post and to recommend others. Every heading stays, because
 // the title of the post is elsewhere.
 //
-// data is UTF-8; [Options.ContentType] and [Options.Robots] do not count.
-// References are resolved against pageURL, which is absolute or a path under
-// [Options.Base]. Errors are those of [HTML]. A fragment without content has
-// no blocks.
+// data is UTF-8; [Options.ContentType] and [Options.Robots] are ignored. References are
+// resolved against pageURL, which is absolute or a path under [Options.Base]. Errors are those
+// of [HTML]. A fragment without content has no blocks.
 func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
 	f, err := newPiece(ctx, data, pageURL, o)
 	if err == nil {
@@ -30,8 +28,8 @@ func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]m
 	return nil, fmt.Errorf("extract %s: %w", pageURL, err)
 }
 
-// Content is [Fragment] for HTML that is all the content of a page: the page has
-// its URL, its blocks, and what [Extra] makes of it, and speaks for these alone.
+// Content is [Fragment] for HTML that is the complete content of a page. The page has its URL,
+// its blocks and its [Extra], and only these are known.
 func Content(ctx context.Context, data []byte, pageURL string, o *Options) (*millrace.Page, error) {
 	f, err := newPiece(ctx, data, pageURL, o)
 	if err != nil {
@@ -47,7 +45,7 @@ func Content(ctx context.Context, data []byte, pageURL string, o *Options) (*mil
 	return p, nil
 }
 
-// piece is a fragment that was taken apart.
+// piece is a parsed fragment.
 type piece struct {
 	Document
 	blocks []millrace.Block
@@ -64,8 +62,8 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	if err := o.fits(data); err != nil {
 		return nil, err
 	}
-	// In a body of its own, what comes first does not become a part of the
-	// head, and a frameset is nothing.
+	// Inside a body element, the parser does not move the first elements to the head, and
+	// ignores a frameset.
 	text := append([]byte("<!DOCTYPE html><body>"), bytes.ToValidUTF8(data, []byte("\uFFFD"))...)
 	doc, err := parse(ctx, text, o.nodes())
 	if err != nil {
@@ -99,7 +97,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l, wanted: wanted}, blocks}, nil
 }
 
-// foreign says why a box is no content wherever it stands; "" = it may be.
+// foreign returns why a box is not content wherever it is; "" = it may be.
 func (l *located) foreign(b *box) string {
 	n := b.n
 	if why := isHidden(n); why != "" {
@@ -127,8 +125,8 @@ func (l *located) foreign(b *box) string {
 	return ""
 }
 
-// pluginClasses are those of the elements that common plugins add to the
-// content of a post: buttons to share it, lists of others, counts.
+// pluginClasses are the classes of elements that common plugins add to the content of a post:
+// share buttons, lists of other posts, counters.
 var pluginClasses = []string{
 	"sharedaddy", "jp-relatedposts", "addtoany_share_save_container", "addtoany_content", "heateor_sss_sharing_container", "essb_links",
 	"ssba", "shareaholic-canvas", "social-share", "share-buttons", "post-views", "yarpp", "yarpp-related", "rp4wp-related-posts", "crp_related",

@@ -14,7 +14,7 @@ func (l *located) furniture(b *box) string {
 		switch b.tag {
 		case atom.Nav, atom.Header, atom.Footer, atom.Aside, atom.Form, atom.Dialog, atom.Menu:
 		default:
-			return "" // nothing says so
+			return "" // not marked as furniture
 		}
 	}
 	n := b.n
@@ -84,9 +84,9 @@ func (l *located) furniture(b *box) string {
 		rest := l.total.plain() - b.plain()
 		switch {
 		case l.kind == "" && rest*3 < b.plain():
-			l.kind = millrace.Forum // the comments are what the page is for
+			l.kind = millrace.Forum // comments are the content of the page
 		case rest < 100 && rest < b.plain():
-			l.thread = true // and so are those inside them
+			l.thread = true // so are the comments inside them
 		default:
 			return "comments"
 		}
@@ -100,8 +100,8 @@ func (l *located) furniture(b *box) string {
 	return ""
 }
 
-// onStage reports whether an element takes turns with others: the panels of
-// tabs, the slides of a show. One of them is shown, and all are content.
+// onStage reports whether an element alternates with its siblings: a panel of tabs or a slide.
+// One of them is shown, and all are content.
 func (l *located) onStage(n *html.Node) bool {
 	on, known := l.stages[n.Parent]
 	if !known {
@@ -114,8 +114,8 @@ func (l *located) onStage(n *html.Node) bool {
 	return on
 }
 
-// isStage reports whether all that an element holds looks the same, but is
-// only shown in part.
+// isStage reports whether all children of an element look the same and only some of them are
+// shown.
 func isStage(n *html.Node) bool {
 	var first *html.Node
 	hidden, count := 0, 0
@@ -151,15 +151,15 @@ var consentTools = map[string]bool{
 	"cliSettingsPopup": true, "termsfeed-com---nb": true, "hs-eu-cookie-confirmation": true, "tarteaucitronRoot": true,
 }
 
-// maxAdvert is the number of words of the longest advertisement: what is longer
-// is a text that some theme calls so.
+// maxAdvert is the number of words of the longest advertisement. A longer element with such a
+// class is a text.
 const maxAdvert = 60
 
-// isAdvert reports whether an element is a place for advertisements: its class is
-// one that themes give those, or an ad server has marked it.
+// isAdvert reports whether an element is a slot for advertisements: its class is one that
+// themes use for slots, or an ad server has marked it.
 func isAdvert(n *html.Node) bool {
 	class := strings.ToLower(attr(n, "class"))
-	if class == "ad" || class == "ads" { // beside others they are words of programs, too
+	if class == "ad" || class == "ads" { // among other classes they also have other meanings
 		return true
 	}
 	for t := range strings.FieldsSeq(class) {
@@ -173,8 +173,8 @@ func isAdvert(n *html.Node) bool {
 	return strings.HasPrefix(id, "google_ads_") || strings.HasPrefix(id, "div-gpt-ad") || hasAttr(n, "data-ad-slot") || hasAttr(n, "data-google-query-id")
 }
 
-// isComments reports whether an element holds the comments of readers: its
-// class says so, or its id does and so do the classes of what it holds.
+// isComments reports whether an element contains readers' comments: its class is one for
+// comments, or its id and the classes of its children are.
 func isComments(n *html.Node) bool {
 	for t := range strings.FieldsSeq(attr(n, "class")) {
 		switch strings.ToLower(t) {
@@ -196,8 +196,8 @@ func isComments(n *html.Node) bool {
 	return false
 }
 
-// isFurnitureHeader reports whether a header belongs to the page or to its
-// title, not to a part of the text.
+// isFurnitureHeader reports whether a header belongs to the page or its title, and not to a
+// part of the text.
 func (l *located) isFurnitureHeader(b *box) bool {
 	if b.flags&inContent == 0 {
 		return b.prose < 60
@@ -208,7 +208,7 @@ func (l *located) isFurnitureHeader(b *box) bool {
 	return l.c.titleNode != nil && isAncestor(b.n, l.c.titleNode)
 }
 
-// isCallout reports whether a box is an insertion into the text.
+// isCallout reports whether a box is a callout inside the text.
 func (l *located) isCallout(b *box) bool {
 	if calloutKind(b.n) != "" {
 		return true
@@ -228,7 +228,7 @@ func isProse(n *html.Node) bool {
 	return headingLevel(n) > 1
 }
 
-// holdsNotes reports whether a subtree holds the footnotes of the text.
+// holdsNotes reports whether a subtree contains footnotes of the text.
 func (l *located) holdsNotes(n *html.Node) bool {
 	if hasClass(n, "footnotes", "footnote", "endnotes", "footnotes-list") {
 		return true
@@ -247,8 +247,8 @@ func (l *located) holdsNotes(n *html.Node) bool {
 	}) != nil
 }
 
-// isContinued reports whether an element is a numbered list and nothing else,
-// one that says with which number it begins: notes beside their paragraph.
+// isContinued reports whether an element is only a numbered list that sets its first number,
+// as a note next to its paragraph does.
 func isContinued(n *html.Node) bool {
 	found := false
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -262,9 +262,9 @@ func isContinued(n *html.Node) bool {
 	return found
 }
 
-// furnitureWords are parts of class names that furniture has. They only break
-// ties: the form of the subtree must speak for it as well. True are the names
-// of regions of a page, false those of small things, which must stay small.
+// furnitureWords are parts of class names that mark furniture. They only break ties: the
+// structure of the subtree must support them. True marks regions of a page; false marks small
+// elements, which count only if they are small.
 var furnitureWords = map[string]bool{
 	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
 	"breadcrumb": true, "breadcrumbs": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
@@ -301,7 +301,7 @@ func isFurniture(word string) bool {
 	return ok
 }
 
-// isReviews reports whether an element holds what buyers say of goods.
+// isReviews reports whether an element contains customer reviews.
 func isReviews(n *html.Node) bool {
 	if strings.HasSuffix(attr(n, "itemtype"), "/Review") {
 		return true

@@ -13,32 +13,32 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Options are what [HTML] and [Fragment] may be told. The zero value works.
+// Options configures [HTML] and [Fragment]. The zero value is valid.
 type Options struct {
-	// ContentType is the value of the HTTP header, for the character set and
-	// to refuse what is no HTML; "" = unknown.
+	// ContentType is the value of the Content-Type header. It sets the character set, and HTML
+	// rejects a type that is not HTML; "" = unknown.
 	ContentType string
-	// Robots are the values of the HTTP header X-Robots-Tag, which say the
-	// same as the robots meta elements of a document.
+	// Robots are the values of the X-Robots-Tag header, which add to the robots meta elements
+	// of a document.
 	Robots []string
-	// Base is the absolute URL of the site, against which a page URL that is
-	// a path is resolved; "" = page URLs are absolute.
+	// Base is the absolute URL of the site. Page URLs that are paths are resolved against it;
+	// "" = page URLs are absolute.
 	Base string
 	// Rules correct the extraction on the site of the page; nil = none.
 	Rules *Rules
-	// MaxBytes is the most bytes that a document may have; 0 = 50 MB.
+	// MaxBytes is the maximum size of a document in bytes; 0 = 50 MB.
 	MaxBytes int
-	// MaxNodes is the most tags that a document may have; 0 = 5,000,000.
+	// MaxNodes is the maximum number of tags of a document; 0 = 5,000,000.
 	MaxNodes int
 }
 
-// The limits that the zero value of Options stands for.
+// Defaults of Options.
 const (
 	defaultMaxBytes = 50 << 20
 	defaultMaxNodes = 5_000_000
 )
 
-// fits says whether a document is within the limit of bytes.
+// fits returns an error if a document is larger than MaxBytes.
 func (o *Options) fits(data []byte) error {
 	limit := o.MaxBytes
 	if limit <= 0 {
@@ -57,60 +57,58 @@ func (o *Options) nodes() int {
 	return o.MaxNodes
 }
 
-// Result is what a document gave, and why.
+// Result is the page extracted from a document, and how it was found.
 type Result struct {
 	Page      *millrace.Page
 	Canonical string            // the page's rel=canonical, absolute; "" = none
-	Sources   map[string]string // field, by its JSON name, to where it was found, such as "meta og:title"
-	Root      string            // selector of the element that the content was taken from
-	Dropped   []Dropped         // large subtrees that were left out, and all that rules did, in document order
-	Kept      []Kept            // what only rules have kept, in document order
-	Idle      []string          // rules that no element of the page goes by, such as "drop .promo"
-	// Reason is why there is no content; nil when there is some. A page that
-	// only checks for robots, wants scripts, consent or a log-in has none.
-	// [millrace.ErrorCode] tells the reasons apart.
+	Sources   map[string]string // JSON name of a field to its source, such as "meta og:title"
+	Root      string            // selector of the root of the content
+	Dropped   []Dropped         // large subtrees that were left out, and all changes by rules, in document order
+	Kept      []Kept            // subtrees that are kept only because of rules, in document order
+	Idle      []string          // rules that match no element of the page, such as "drop .promo"
+	// Reason is why there is no content; nil if there is some. A page that only checks for
+	// robots, or requires scripts, consent or a login, has none. [millrace.ErrorCode]
+	// distinguishes the reasons.
 	Reason error
 
-	// Failed says why a protocol has nothing of the document, by the names of
-	// [RulesOptions.Extra]; nil = nothing went wrong.
+	// Failed has the error of each protocol whose extra data could not be computed, by the
+	// names of [RulesOptions.Extra]; nil = no error.
 	Failed map[string]error
 
-	// What a crawler needs beside the page. It costs next to nothing.
+	// What a crawler needs in addition to the page. It costs almost nothing.
 
-	// Links are the distinct targets of links, image maps, frames, rel=next
-	// and rel=prev, in document order: those of menus and footers and hidden
-	// ones, too, but neither downloads nor what only scripts make. A link
-	// within the document is none. There are at most 10,000.
+	// Links are the distinct targets of links, image maps, frames, rel=next and rel=prev, in
+	// document order, at most 10,000. They include links of menus and footers and hidden
+	// links. They exclude downloads, links that only scripts create, and links within the
+	// document.
 	Links    []Link
-	Feeds    []string // RSS, Atom and JSON feeds that the document announces, absolute; those of comments, too
-	NoFollow bool     // robots directives forbid to follow any link; Page.Access.NoIndex is their other half
-	Refresh  string   // where a meta refresh leads at once, absolute: a redirect in all but name; "" = nowhere
-	// Login: the page is there to log in, or to ask for a password. It has
-	// little else to say.
+	Feeds    []string // RSS, Atom and JSON feeds that the document declares, absolute, with those of comments
+	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is their other half
+	Refresh  string   // absolute target of an immediate meta refresh, a redirect in effect; "" = none
+	// Login is set if the page is a login form or asks for a password, with little other
+	// content.
 	Login bool
 }
 
 // Dropped is a subtree that was left out of the content.
 type Dropped struct {
-	Selector string // leads to the subtree, such as "div#page > ul.menu"
+	Selector string // path to the subtree, such as "div#page > ul.menu"
 	Reason   string // such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo"
-	Words    int    // how many words it has, about
+	Words    int    // approximate number of words
 }
 
-// OutsideRoot is the Reason of what was left out because the content is
-// elsewhere.
+// OutsideRoot is the Reason of subtrees outside the root of the content.
 const OutsideRoot = "outside of the root"
 
 const noScripts = "wants scripts"
 
-// HTML extracts the page that an HTML document holds. pageURL is absolute, or
-// a path starting with "/" if the options name a base; the page gets it as its
-// URL. The page speaks for every field that HTML can declare, and for Modified
-// only if it was found.
+// HTML extracts the page of an HTML document. pageURL is absolute, or a path starting with "/"
+// if the options name a base; it becomes the page's URL. In the page, every field that HTML
+// can declare is known, and Modified is known only if it was found.
 //
-// Errors: [millrace.ErrInvalid] for what is no HTML and for a URL that cannot
-// be a page's, [millrace.ErrTooLarge] beyond a limit, and the context's own. A
-// document without content is no error: [Result.Reason] tells.
+// Errors: [millrace.ErrInvalid] for a document that is not HTML and for an invalid page URL,
+// [millrace.ErrTooLarge] above a limit, and the error of ctx. A document without content is
+// not an error; see [Result.Reason].
 func HTML(ctx context.Context, data []byte, pageURL string, o *Options) (*Result, error) {
 	res, err := extractHTML(ctx, data, pageURL, o)
 	if err != nil {
@@ -152,7 +150,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == nil {
 		res.Page.Blocks = append(res.Page.Blocks, m.product(res.Page.Blocks)...)
 	}
-	if len(res.Page.Blocks) > 0 && kind != "" { // that of the page without rules
+	if len(res.Page.Blocks) > 0 && kind != "" { // the kind of the page without rules
 		res.Page.Kind, res.Sources["kind"] = kind, from
 	}
 	if len(res.Page.Blocks) == 0 {
@@ -167,7 +165,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	return res, nil
 }
 
-// read makes a tree of a document, weighs it and reads its fields.
+// read parses a document, counts its words and reads its fields.
 func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, *html.Node, error) {
 	base, err := pageBase(pageURL, o.Base)
 	if err != nil {
@@ -204,10 +202,10 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, 
 	return m, doc, nil
 }
 
-// anything stands for content that is not there yet.
+// anything is a placeholder for content that does not exist yet.
 var anything = make([]millrace.Block, 1)
 
-// pageBase returns the URL that the references of a page are resolved against.
+// pageBase returns the base URL of a page's references.
 func pageBase(pageURL, site string) (*url.URL, error) {
 	abs := pageURL
 	if strings.HasPrefix(pageURL, "/") && !strings.HasPrefix(pageURL, "//") {

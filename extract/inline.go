@@ -9,23 +9,22 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// inline builds the text of one block with its spans. White space is folded
-// as in HTML; spans are in the order that millrace.Block asks for, because a
-// span takes its place when it is opened and its start with its first
-// character.
+// inline builds the text of one block with its spans. It collapses white space as HTML does.
+// Spans are in the order that millrace.Block requires: a span gets its place when it is
+// opened, and its start with its first character.
 type inline struct {
 	buf    []byte
 	spans  []millrace.Span
 	open   []int // spans that are open, outermost first; their Start is -1 before the first character
-	space  bool  // white space is due before the next character
-	breaks int   // line breaks are due
-	pre    bool  // white space counts
+	space  bool  // a space is pending before the next character
+	breaks int   // pending line breaks
+	pre    bool  // white space is preserved
 }
 
 func (in *inline) empty() bool { return len(in.buf) == 0 }
 
-// fork returns an inline for a text inside: what is open here is open there. It
-// builds in the room behind this one's text, which must rest until then.
+// fork returns an inline for a nested text, with the same open spans. It shares the buffer
+// behind this one's text, which must not grow until then.
 func (in *inline) fork() inline {
 	f := inline{buf: in.buf[len(in.buf):], spans: in.spans[len(in.spans):], open: in.open[len(in.open):]}
 	for i, at := range in.open {
@@ -35,7 +34,7 @@ func (in *inline) fork() inline {
 	return f
 }
 
-// lead writes what is due before the next character and starts open spans.
+// lead writes pending white space before the next character and starts open spans.
 func (in *inline) lead() {
 	if len(in.buf) > 0 {
 		if in.breaks > 0 {
@@ -50,7 +49,7 @@ func (in *inline) lead() {
 	}
 }
 
-// text adds text, its white space folded.
+// text adds text with its white space collapsed.
 func (in *inline) text(s string) {
 	if in.pre {
 		if s != "" {
@@ -69,7 +68,7 @@ func (in *inline) text(s string) {
 			s = s[i:]
 			continue
 		}
-		// Most text needs no change: words with one space between them.
+		// Most text needs no change: words separated by single spaces.
 		i := 0
 		for i < len(s) {
 			c := s[i]
@@ -87,7 +86,7 @@ func (in *inline) text(s string) {
 		if i > 0 {
 			in.lead()
 			in.buf = append(in.buf, s[:i]...)
-			if s[i-1] == ' ' { // what follows it is invisible
+			if s[i-1] == ' ' { // an invisible character follows it
 				in.buf, in.space = in.buf[:len(in.buf)-1], true
 			}
 			s = s[i:]
@@ -99,7 +98,7 @@ func (in *inline) text(s string) {
 	}
 }
 
-// isBlank reports whether a character is nothing to see at the ends of a text.
+// isBlank reports whether r is invisible at the ends of a text.
 func isBlank(r rune) bool { return r == '\u200B' || unicode.IsSpace(r) }
 
 // isInvisible reports whether a text starts with a soft hyphen, a byte order
@@ -110,8 +109,8 @@ func isInvisible(s string) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// start opens a span; end closes the one that was opened last. A span of a
-// type that is open already is not opened again; start tells.
+// start opens a span; end closes the span that was opened last. It reports false, and opens
+// nothing, if a span of this type is already open.
 func (in *inline) start(t millrace.SpanType, url string) bool {
 	for _, i := range in.open {
 		if in.spans[i].Type == t {
@@ -144,7 +143,7 @@ func (in *inline) take() (string, []millrace.Span) {
 		spans = make([]millrace.Span, 0, len(in.spans))
 		for _, s := range in.spans {
 			if s.Start < 0 {
-				continue // it never had a character
+				continue // a span without characters
 			}
 			s.Start, s.End = max(s.Start-begin, 0), min(s.End, end)-begin
 			if s.Start < s.End {

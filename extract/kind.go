@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// generators say by their name what they make.
+// generators maps names of generators to the kinds of pages that they make.
 var generators = []struct {
 	prefix string
 	kind   millrace.PageKind
@@ -49,8 +49,8 @@ var generators = []struct {
 	{"invision", millrace.Forum},
 }
 
-// guessKind returns the kind that the page declares, by its data, its generator
-// or its address; "" if it declares none.
+// guessKind returns the kind that the page declares by its metadata, its generator or its
+// address, or "".
 func (m *meta) guessKind() millrace.PageKind {
 	for i := range m.things {
 		t := &m.things[i]
@@ -116,8 +116,8 @@ func (m *meta) guessKind() millrace.PageKind {
 	return ""
 }
 
-// isManual reports whether a document without a generator is laid out as one
-// by Sphinx, mdBook, RDoc, DocBook or the tool of Node's own manual.
+// isManual reports whether a document without a generator has the layout of Sphinx, mdBook,
+// RDoc, DocBook or the tool of Node's own manual.
 func (c *collected) isManual() bool {
 	if hasClass(c.body, "apidoc") && strings.HasPrefix(attr(c.body, "id"), "api-section-") {
 		return true // Node
@@ -155,19 +155,19 @@ func (c *collected) isManual() bool {
 	return false
 }
 
-// kind returns the kind of a page once its content is known, and its source.
+// kind returns the kind of a page and its source. The content must be known.
 func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, string) {
 	root := &l.c.boxes[l.at]
 	if m.list == isList {
 		return millrace.Archive, "declared"
 	}
-	index := false // of a blog, or of news
+	index := false // index page of a blog or of news
 	if name := path.Base(strings.ToLower(m.url.Path)); m.list == noList && (m.guess == "" || m.guess == millrace.Article) {
 		index = name == "blog" || name == "news"
 	}
 	if index || m.list == likeList || m.guess == millrace.Archive {
-		// A list of links, or of texts with links; with fewer than three only
-		// if there is little else.
+		// A list of links, or of texts with links. With fewer than three links there must be
+		// little else.
 		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
 		switch {
 		case !long && (root.anchors == 0 || root.words >= 60*root.anchors) && !listsPosts(l.c, l.root):
@@ -178,7 +178,7 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		}
 	}
 	if m.list == pageOf && m.guess == millrace.Article && listsPosts(l.c, l.root) {
-		return millrace.Archive, "structure" // it declares the posts that it lists
+		return millrace.Archive, "structure" // it declares the posts of its list
 	}
 	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"

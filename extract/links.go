@@ -9,28 +9,28 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Link is something that a document leads to.
+// Link is the target of a link in a document.
 type Link struct {
-	URL string // absolute and canonical, http or https, without its fragment
-	// NoFollow: every link to it says rel=nofollow, ugc or sponsored.
+	URL string // absolute and canonical, http or https, without a fragment
+	// NoFollow is set if every link to URL has rel=nofollow, ugc or sponsored.
 	NoFollow bool
 }
 
 const (
-	maxLinks = 10_000 // of a document
+	maxLinks = 10_000 // in a document
 	maxFeeds = 100
 )
 
-// product is what robots directives call this program.
+// product is the name of this program in robots directives.
 const product = "millrace"
 
-// reference is one distinct target as the document writes it.
+// reference is one distinct link target, unresolved.
 type reference struct {
 	url      string
 	noFollow bool
 }
 
-// refer notes what an element leads to.
+// refer records the link target of an element.
 func (c *collected) refer(n *html.Node, key string) {
 	target, noFollow := "", false
 	for i := range n.Attr {
@@ -46,7 +46,7 @@ func (c *collected) refer(n *html.Node, key string) {
 	c.addReference(target, noFollow)
 }
 
-// addReference notes a target; "" is the document itself.
+// addReference records a target; "" is the document itself.
 func (c *collected) addReference(target string, noFollow bool) {
 	if target == "" {
 		return
@@ -65,8 +65,7 @@ func (c *collected) addReference(target string, noFollow bool) {
 	c.references = append(c.references, reference{target, noFollow})
 }
 
-// unseen notes the links of a subtree that has no text of the page, and a
-// field for a password.
+// unseen records the links and the password field of a subtree that has no text of the page.
 func (c *collected) unseen(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noframes, atom.Noembed, atom.Iframe, atom.Title, atom.Textarea:
@@ -85,13 +84,13 @@ func (c *collected) unseen(n *html.Node) {
 	}
 }
 
-// links resolves what was noted.
+// links resolves the recorded references.
 func (m *meta) links() {
 	seen := make(map[string]int, len(m.c.references))
 	for _, r := range m.c.references {
 		abs, err := canon.Resolve(m.base, r.url)
 		if err != nil {
-			continue // another scheme, or no URL
+			continue // another scheme, or not a URL
 		}
 		if at, ok := seen[abs]; ok {
 			m.res.Links[at].NoFollow = m.res.Links[at].NoFollow && r.noFollow
@@ -105,7 +104,7 @@ func (m *meta) links() {
 	}
 }
 
-// feed notes a link element that names a feed.
+// feed records a link element that declares a feed.
 func (m *meta) feed(e *html.Node) {
 	mediaType, _, _ := strings.Cut(attr(e, "type"), ";")
 	switch strings.ToLower(strings.TrimSpace(mediaType)) {
@@ -125,8 +124,8 @@ func (m *meta) feed(e *html.Node) {
 	m.res.Feeds = append(m.res.Feeds, abs)
 }
 
-// robots reads the directives of the document and of its HTTP header. They
-// add up: what one forbids, none allows.
+// robots reads the directives of the document and of its HTTP header. They are cumulative:
+// what one forbids, none can allow.
 func (m *meta) robots(header []string) {
 	for _, from := range []struct {
 		source string
@@ -147,9 +146,9 @@ func (m *meta) robots(header []string) {
 	}
 }
 
-// directives reads the value of a robots meta element or X-Robots-Tag header:
-// words between commas, some with a value after a colon. In front of them may
-// stand the name of the robot that they are for.
+// directives parses the value of a robots meta element or X-Robots-Tag header: words separated
+// by commas, some with a value after a colon. The name of the robot that they apply to may
+// precede them.
 func directives(value string) (noIndex, noFollow bool) {
 	ours := true
 	for part := range strings.SplitSeq(strings.ToLower(value), ",") {
@@ -171,8 +170,8 @@ func directives(value string) (noIndex, noFollow bool) {
 	return noIndex, noFollow
 }
 
-// refresh reads the target of a meta refresh within ten seconds, "" if it leads
-// nowhere else. For browsers without scripts (noscript) it does not count.
+// refresh records the target of a meta refresh within ten seconds, "" if it leads nowhere
+// else. In noscript it is ignored.
 func (m *meta) refresh(e *html.Node) {
 	if m.res.Refresh != "" || e.Parent != nil && e.Parent.DataAtom == atom.Noscript {
 		return

@@ -11,36 +11,36 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// located is where the content is: the root and what to leave out below it.
+// located is the result of locate: the root of the content and the subtrees to leave out below
+// it.
 type located struct {
 	c       *collected
-	at      int32 // box of the root
-	from    int32 // the same, if rules have the walk begin at another
+	at      int32 // index of the root's box
+	from    int32 // index of the box where the walk begins; differs from at because of rules
 	root    *html.Node
-	skip    map[*html.Node]bool // subtrees that the walk leaves out
+	skip    map[*html.Node]bool // subtrees that the walk skips
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
-	// protected: the page is a post with a password (WordPress).
+	// protected is set if the page is a post with a password (WordPress).
 	protected bool
-	consent   bool  // the page has little more than a consent tool's elements
-	why       error // there is no content; nil = there may be some
-	thread    bool  // the page lives of its comments
+	consent   bool  // the page has little more than the elements of a consent tool
+	why       error // why there is no content; nil = there may be some
+	thread    bool  // comments are the content of the page
 	stages    map[*html.Node]bool
-	own       *html.Node          // the root as it was located, if the walk begins at another
-	keeps     bool                // rules keep something
-	thin      map[*html.Node]bool // subtrees that the walk leaves out but for what a rule keeps
+	own       *html.Node          // the root that was located, if the walk begins elsewhere
+	keeps     bool                // some rule keeps elements
+	thin      map[*html.Node]bool // subtrees that the walk skips except for what a rule keeps
 	kept      []Kept
-	carded    int32 // the box behind the last card of a writer
+	carded    int32 // index of the box after the last author's card
 	total     box   // the body before anything was left out
 }
 
-// minDropped is the number of words from which a dropped subtree is reported.
+// minDropped is the minimum number of words of a dropped subtree that is reported.
 const minDropped = 10
 
-// locate finds the content. The first round leaves out what tags and roles
-// call furniture, the second descends to the root, the third leaves out lists
-// of links and the like inside it.
+// locate finds the content. The first pass leaves out furniture by tag and role, the second
+// descends to the root, and the third leaves out link lists and similar subtrees inside it.
 func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
 	if m.list >= likeList {
@@ -65,8 +65,8 @@ func locate(c *collected, m *meta) *located {
 	return l
 }
 
-// besideRoot returns the boxes with text that are left out for standing beside
-// the root or what is around that.
+// besideRoot returns the boxes with text that are left out because they are siblings of the
+// root or of its ancestors.
 func (l *located) besideRoot() map[int32]bool {
 	boxes := l.c.boxes
 	found := map[int32]bool{}
@@ -81,7 +81,7 @@ func (l *located) besideRoot() map[int32]bool {
 	return found
 }
 
-// dropNotice leaves out that the page wants scripts.
+// dropNotice leaves out a notice that the page requires scripts.f.
 func (l *located) dropNotice(w *notice) {
 	l.skip[w.n] = true
 	if words := weigh(plainText(w.n)); words >= minDropped {
@@ -193,8 +193,8 @@ func (l *located) descend() int32 {
 	}
 }
 
-// largest returns the outermost box below at that a test accepts, the one with
-// most text if there are several, or 0 if none.
+// largest returns the outermost box below at for which ok is true, the one with most text if
+// there are several, or 0.
 func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	boxes := l.c.boxes
 	best := int32(0)
@@ -216,8 +216,8 @@ func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	return best
 }
 
-// hasTwin reports whether a box has a sibling of its own form with a fair
-// share of text: posts of a thread, entries of a list.
+// hasTwin reports whether a box has a sibling of the same form with a fair share of the text,
+// as posts of a thread and entries of a list do.
 func (l *located) hasTwin(at int32) bool {
 	boxes := l.c.boxes
 	b := &boxes[at]
@@ -231,8 +231,8 @@ func (l *located) hasTwin(at int32) bool {
 	return false
 }
 
-// dominant returns the child that carries nearly all of a box's text and may
-// take its place, or -1.
+// dominant returns the child that contains nearly all of a box's text and may become the root
+// in its place, or -1.
 func (l *located) dominant(at int32) int32 {
 	boxes := l.c.boxes
 	cur := &boxes[at]
@@ -265,10 +265,10 @@ func (l *located) dominant(at int32) int32 {
 		return -1
 	}
 	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) && !l.isLeftOut(at, t) {
-		return -1 // the title opens the text, with a list of its parts perhaps
+		return -1 // the title opens the text, possibly with a table of contents
 	}
-	// What would be lost must not be of the same text: paragraphs beside the
-	// child, or a heading above all of its own.
+	// What is lost must not belong to the same text: paragraphs next to the child, or a
+	// heading that ranks above all headings in the child.
 	inner := int(b.level)
 	for i := at + 1; i < cur.end; i = boxes[i].end {
 		s := &boxes[i]
@@ -276,10 +276,10 @@ func (l *located) dominant(at int32) int32 {
 			continue
 		}
 		if l.kind == millrace.Documentation && s.anchors >= 3 && hasClass(s.n, "toc") && findTag(s.n, atom.Dl) != nil {
-			return -1 // DocBook: the contents of a book or a chapter, beside its title page
+			return -1 // DocBook: the table of contents of a book or a chapter, next to its title page
 		}
 		if l.kind == millrace.Documentation && s.plain() >= 5 && calloutKind(s.n) != "" {
-			return -1 // what a manual says above a page, of its translation perhaps
+			return -1 // a notice that a manual shows above a page, such as one about its translation
 		}
 		switch s.n.DataAtom {
 		case atom.P, atom.Pre, atom.Blockquote, atom.Dl, atom.Figure:
@@ -304,8 +304,8 @@ func (l *located) dominant(at int32) int32 {
 	return best
 }
 
-// isSection reports whether a box is a part of the text with a heading of its
-// own: it opens with that, prose follows, and few links.
+// isSection reports whether a box is a part of the text with a heading of its own: it begins
+// with the heading, and prose with few links follows.
 func (l *located) isSection(at int32) bool {
 	boxes := l.c.boxes
 	b := &boxes[at]
@@ -324,8 +324,7 @@ func (l *located) isSection(at int32) bool {
 	return false
 }
 
-// isLeftOut reports whether an element inside a box is in a part that is left
-// out.
+// isLeftOut reports whether an element inside a box is in a subtree that is left out.
 func (l *located) isLeftOut(at int32, n *html.Node) bool {
 	boxes := l.c.boxes
 	for i := at + 1; i < boxes[at].end; {
@@ -355,8 +354,8 @@ func sameForm(a, b *html.Node) bool {
 	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
-// ownLevel returns the highest rank of heading inside a box, without the page's
-// title and headings that are links; 0 for none.
+// ownLevel returns the highest rank of heading inside a box, ignoring the page's title and
+// headings that are links; 0 for none.
 func (l *located) ownLevel(at int32) int {
 	best := 0
 	for i := at; i < l.c.boxes[at].end; i++ {
@@ -368,10 +367,10 @@ func (l *located) ownLevel(at int32) int {
 	return best
 }
 
-// trim marks what is no content inside the root: groups that are all links,
-// and those whose class says so while their form does not contradict. A word
-// that would take a good part of the text is no name for furniture on this
-// page: a list whose every entry is of the class "meta".
+// trim marks furniture inside the root: groups that consist only of links, and those whose
+// class says so while their form does not contradict. A class word that would remove a large
+// part of the text does not name furniture on this page: a list whose every entry has the
+// class "meta".
 
 func (l *located) trim() {
 	root := &l.c.boxes[l.at]
@@ -398,9 +397,9 @@ type trimmer struct {
 	l       *located
 	root    *box
 	links   bool             // lists of links are content
-	classed []int32          // boxes that a class is against
-	by      map[string]int32 // words that each reason takes
-	not     []string         // words that say nothing on this page
+	classed []int32          // boxes that have a furniture word in their class
+	by      map[string]int32 // number of words that each reason leaves out
+	not     []string         // class words that are ignored on this page
 }
 
 func (t *trimmer) within(i, end int32) {
@@ -442,7 +441,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	return ""
 }
 
-// betweenProse reports whether a list stands in the midst of a text.
+// betweenProse reports whether a list is in the middle of a text.
 func betweenProse(n *html.Node) bool {
 	return (n.DataAtom == atom.Ul || n.DataAtom == atom.Ol) && isProse(sibling(n, false)) && isProse(sibling(n, true))
 }

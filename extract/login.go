@@ -7,10 +7,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// isLogin reports whether the page is there to ask for a password: it has a
-// field for one in plain view, and little text beside the form. Where title,
-// address or form say what the page is for, it may have more. A small form in
-// the header of a page that sells things is none.
+// isLogin reports whether the page is a login page: it has a visible password field, and
+// little text outside the form. If the title, the address or the form names a login, there may
+// be more text. A small form in the header of a shop page does not count.
 func (l *located) isLogin(m *meta) bool {
 	for _, field := range l.c.passwords {
 		if l.asks(field, m) {
@@ -30,10 +29,10 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 			form = p
 		}
 	}
-	var words, prose int32 // of the rest
+	var words, prose int32 // outside of the form
 	for i := int32(0); i < int32(len(l.c.boxes)); {
 		b := &l.c.boxes[i]
-		// A form around the whole page is not about the password.
+		// A form around the whole page is not a login form.
 		if b.drop != "" || i > 0 && isCorner(b.n) || b.n == form && b.words <= 100 {
 			i = b.end
 			continue
@@ -45,7 +44,7 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 		i++
 	}
 	if isPostForm(form) {
-		// The other text of a page of one post is of other posts.
+		// On a page with a single post, the other text belongs to other posts.
 		l.protected = words < 200 && prose < 60 || !m.isHome() && hasClass(l.c.body, "single", "page", "singular")
 		return l.protected
 	}
@@ -55,14 +54,14 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 	return words < 60 && prose < 25
 }
 
-// isPostForm reports whether a form is the one that WordPress shows in place of
-// the content of a post with a password.
+// isPostForm reports whether a form is the one that WordPress shows instead of the content of
+// a password-protected post.
 func isPostForm(form *html.Node) bool {
 	return form != nil && (hasClass(form, "post-password-form") || strings.HasSuffix(strings.ToLower(attr(form, "action")), "wp-login.php?action=postpass"))
 }
 
-// isCorner reports whether an element is a part of a page that has another
-// purpose.
+// isCorner reports whether an element is a part of the page with another purpose, such as a
+// header.
 func isCorner(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Header, atom.Nav, atom.Footer, atom.Aside, atom.Dialog, atom.Menu, atom.Details:
@@ -83,7 +82,7 @@ func isCorner(n *html.Node) bool {
 	return false
 }
 
-// saysLogin reports whether a title is that of a form to log in.
+// saysLogin reports whether a title is that of a login form.
 func saysLogin(title string) bool {
 	if len(title) > 100 {
 		return false
@@ -101,8 +100,7 @@ func saysLogin(title string) bool {
 	return false
 }
 
-// loginPath reports whether the last part of a path is the name that programs
-// give their form to log in.
+// loginPath reports whether the last segment of a path is a common name of a login form.
 func loginPath(path string) bool {
 	path = strings.ToLower(strings.Trim(path, "/"))
 	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")

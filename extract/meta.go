@@ -13,28 +13,28 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// meta reads the fields beside the content.
+// meta reads the fields other than the content.
 type meta struct {
 	c      *collected
-	url    *url.URL // of the page
-	base   *url.URL // which references are resolved against
-	own    string   // url as it is written, whatever a base element says
+	url    *url.URL // URL of the page
+	base   *url.URL // base URL of references
+	own    string   // the page URL as given, without regard to a base element
 	page   *millrace.Page
 	res    *Result
 	wanted []bool              // see prepare
 	named  map[string][]string // content of meta elements by name or property, lower case
-	things []thing             // the JSON-LD, what is likely about the page first
-	// foreign: the articles in the JSON-LD are not the page; see ownThings.
+	things []thing             // JSON-LD objects, those that are likely about the page first
+	// foreign is set if the articles in the JSON-LD are other pages; see ownThings.
 	foreign  bool
-	list     evidence          // that the page only lists others
-	guess    millrace.PageKind // by what the page declares, before its content is known
+	list     evidence          // that the page is only a list of others
+	guess    millrace.PageKind // kind that the page declares, before its content is known
 	lines    []nearLine        // around the title; nil = not gathered yet
 	top      *html.Node        // see topNode
 	topKnown bool
 }
 
-// known are the fields that HTML speaks for: what it does not declare, it
-// says is empty.
+// known are the fields that HTML can declare: a field that is not declared is known to be
+// empty.
 const known = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished | millrace.FieldLanguage |
 	millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldSchema | millrace.FieldAccess | millrace.FieldContent
 
@@ -81,9 +81,9 @@ func (m *meta) read() {
 	m.tags()
 }
 
-// ownThings puts the article that the page is first, where it declares several:
-// others are those that it leads to. If it has many and is none of them, they
-// say nothing about it but that it lists them.
+// ownThings moves the article that is the page itself to the front, if the page declares
+// several; the others are pages that it links to. If it declares many and is none of them,
+// they describe a list and not the page.
 func (m *meta) ownThings() []thing {
 	articles := 0
 	for articles < len(m.things) && rank(&m.things[articles]) == 0 {
@@ -122,14 +122,14 @@ func rank(t *thing) int {
 	return 3
 }
 
-// first returns the first value that one of some places has: "meta NAME" or
-// "json-ld KEY" of an object about the page.
+// first returns the first value found at the given places: "meta NAME", or "json-ld KEY" of an
+// object about the page.
 func (m *meta) first(field string, places ...string) string {
 	for _, p := range places {
 		kind, key, _ := strings.Cut(p, " ")
 		if kind == "meta" {
 			for _, v := range m.named[key] {
-				if !isTemplate(v) && v != "None" { // as MkDocs writes where there is nothing
+				if !isTemplate(v) && v != "None" { // MkDocs writes "None" for a missing value
 					m.res.Sources[field] = p
 					return v
 				}
@@ -149,7 +149,7 @@ func (m *meta) first(field string, places ...string) string {
 	return ""
 }
 
-// isTemplate reports whether a value is a placeholder that was never filled.
+// isTemplate reports whether a value is a placeholder that was not filled in.
 func isTemplate(s string) bool {
 	return strings.Contains(s, "{{") || strings.HasPrefix(s, "${") || strings.HasPrefix(s, "#") && strings.HasSuffix(s, "#") || strings.HasPrefix(s, "%%")
 }
@@ -193,8 +193,8 @@ func (m *meta) tags() {
 	}
 }
 
-// withoutTags returns the text of a value in which there is markup, as shops
-// write the descriptions of their goods.
+// withoutTags returns the text of a value that contains markup, as shops write product
+// descriptions.
 func withoutTags(s string) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "<br") {
 		return s
@@ -212,7 +212,7 @@ func withoutTags(s string) string {
 	}
 }
 
-// finish sets what only the content tells.
+// finish sets the fields that depend on the content.
 func (m *meta) finish(l *located, blocks []millrace.Block) {
 	if m.page.Language == "" {
 		if m.page.Language = detectLanguage(blocks); m.page.Language != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// language takes the language that the document declares.
+// language sets the language that the document declares.
 func (m *meta) language() {
 	for _, p := range []struct{ source, value string }{
 		{"html lang", attr(m.c.html, "lang")},
@@ -26,7 +26,7 @@ func (m *meta) language() {
 	delete(m.res.Sources, "language")
 }
 
-// languageTag returns a BCP 47 tag in the usual case, "" for what is none.
+// languageTag returns a BCP 47 tag in the usual case, or "" if s is not a tag.
 func languageTag(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(s, "_", "-")), ",")
 	parts := strings.Split(s, "-")
@@ -51,15 +51,15 @@ func languageTag(s string) string {
 	return strings.Join(parts, "-")
 }
 
-// What a language is detected by: less text is not enough to be sure, and more
-// makes it no surer.
+// Limits of language detection. Shorter texts are unreliable, and longer ones do not improve
+// the result.
 const (
 	minSample = 200
 	maxSample = 1500
 )
 
-// detectLanguage returns the language of a page that declares none by its
-// content, "" if there is too little of it, or it could be several.
+// detectLanguage detects the language of a page by its content. It returns "" if there is too
+// little text or several languages are possible.
 func detectLanguage(blocks []millrace.Block) string {
 	var b strings.Builder
 	sample(&b, blocks)
@@ -78,8 +78,8 @@ func detectLanguage(blocks []millrace.Block) string {
 	return info.Lang.Iso6391()
 }
 
-// functionWords are the words that hold sentences together, by language. A
-// third of any prose is made of such words.
+// functionWords are the most frequent function words, by language. A third of any prose
+// consists of such words.
 var functionWords = [...]struct{ tag, words string }{
 	{"en", "the of and to in is that for it with as on are be by this was or from at which not have an can if"},
 	{"de", "der die und das den von zu mit sich des auf für ist im dem nicht ein eine als auch es an werden aus wird"},
@@ -90,8 +90,7 @@ var functionWords = [...]struct{ tag, words string }{
 	{"nl", "de het een en van in is dat op te met voor niet zijn die aan er om ook door als bij of naar"},
 }
 
-// languagesOf returns the languages that each function word is one of, as bits
-// in the order of functionWords.
+// languagesOf maps each function word to its languages, as bits in the order of functionWords.
 var languagesOf = func() map[string]uint8 {
 	m := map[string]uint8{}
 	for i := range functionWords {
@@ -102,9 +101,9 @@ var languagesOf = func() map[string]uint8 {
 	return m
 }()
 
-// byFunctionWords tells the plain cases, which are most, at a hundredth of the
-// cost of comparing profiles: one language holds the text together, and no
-// other comes near.
+// byFunctionWords detects the clear cases, which are most, at a hundredth of the cost of
+// comparing profiles: the function words of one language are frequent, and those of all others
+// are rare.
 func byFunctionWords(text string) string {
 	var counts [len(functionWords)]int
 	n := 0
@@ -114,7 +113,7 @@ func byFunctionWords(text string) string {
 			continue
 		}
 		n++
-		if len(word) > 6 { // the longest of them: "werden"
+		if len(word) > 6 { // length of the longest function word: "werden"
 			continue
 		}
 		for i, set := 0, languagesOf[strings.ToLower(word)]; set != 0; i, set = i+1, set>>1 {
@@ -134,7 +133,7 @@ func byFunctionWords(text string) string {
 	}
 	share := 5
 	if best == 0 {
-		share = 7 // those of English are no other language's, so less of them will do
+		share = 7 // English function words occur in no other language, so fewer are enough
 	}
 	if n < 30 || counts[best]*share < n || second*5 > counts[best]*2 {
 		return ""
@@ -142,7 +141,7 @@ func byFunctionWords(text string) string {
 	return functionWords[best].tag
 }
 
-// sample gathers the prose of blocks: neither code nor tables.
+// sample collects the prose of blocks, without code and tables.
 func sample(b *strings.Builder, blocks []millrace.Block) {
 	for i := range blocks {
 		if b.Len() >= maxSample {

@@ -12,9 +12,9 @@ import (
 // nearLine is one line of text near the page's title.
 type nearLine struct {
 	text  string
-	block *html.Node // what the line is the text of
+	block *html.Node // the element whose text the line is
 	parts []nearPart
-	at    int // lines after the title; below 0: before it
+	at    int // number of lines after the title; negative: before it
 }
 
 // nearPart is one text node of a line.
@@ -23,8 +23,8 @@ type nearPart struct {
 	start, end int // in the line's text
 }
 
-// around returns the innermost element around a place of a line; nil if none of
-// the line's texts is there.
+// around returns the innermost element at an offset of a line, or nil if no text node of the
+// line is there.
 func (l *nearLine) around(at int) *html.Node {
 	for _, p := range l.parts {
 		if p.start <= at && at < p.end {
@@ -34,7 +34,7 @@ func (l *nearLine) around(at int) *html.Node {
 	return nil
 }
 
-// How far from the title a byline and a date are looked for.
+// Distances from the title within which a byline and a date are searched.
 const (
 	linesBefore = 6
 	linesAfter  = 30
@@ -42,9 +42,8 @@ const (
 	nodesAround = 2500
 )
 
-// near returns the lines around the page's title, those before it first. What
-// is a menu, a form, a picture's caption, a quotation or a reader's comment is
-// left out.
+// near returns the lines around the page's title, those before it first. It skips menus,
+// forms, picture captions, quotations and readers' comments.
 func (m *meta) near() []nearLine {
 	if m.lines != nil || m.topNode() == nil {
 		return m.lines
@@ -61,9 +60,8 @@ func (m *meta) near() []nearLine {
 	return m.lines
 }
 
-// topNode returns the element that the page's text begins with: the title's
-// heading, else what says the same as the title, else the first heading of the
-// first level, or nil if none.
+// topNode returns the element where the page's text begins: the title's heading, else an
+// element with the same text as the title, else the first h1, or nil.
 func (m *meta) topNode() *html.Node {
 	if m.c.titleNode != nil || m.topKnown {
 		return cmp.Or(m.c.titleNode, m.top)
@@ -90,13 +88,13 @@ func (m *meta) topNode() *html.Node {
 	return m.top
 }
 
-// gather walks away from the title and returns the lines on the way.
+// gather walks away from the title and returns the lines that it passes.
 func gather(start *html.Node, forward bool) []nearLine {
 	var lines []nearLine
 	var nodes []*html.Node // the text nodes of the line, in the order of the walk
 	var block *html.Node
-	var line []byte      // room for its text
-	var parts []nearPart // room for those of the lines
+	var line []byte      // buffer for the line's text
+	var parts []nearPart // buffer for the parts of the lines
 	size := 0
 	flush := func() {
 		if len(nodes) == 0 {
@@ -119,7 +117,7 @@ func gather(start *html.Node, forward bool) []nearLine {
 			line = appendFolded(line, n.Data[:min(len(n.Data), 2000)])
 			l.parts = append(l.parts, nearPart{n: n, start: start, end: len(line)})
 		}
-		parts = l.parts // what follows is of the same array
+		parts = l.parts // the next lines use the same array
 		l.text = string(line)
 		size += len(l.text)
 		lines, nodes = append(lines, l), nodes[:0]
@@ -152,8 +150,8 @@ func gather(start *html.Node, forward bool) []nearLine {
 	return lines
 }
 
-// step returns the next or the previous node of a walk over a document that
-// began with start and does not go into it, nil at the end of the body.
+// step returns the next or previous node of a document walk that began at start, or nil at the
+// end of the body. The walk does not enter start.
 func step(n, start *html.Node, forward bool) *html.Node {
 	next, inner := n.NextSibling, n.FirstChild
 	if !forward {
@@ -173,16 +171,16 @@ func step(n, start *html.Node, forward bool) *html.Node {
 	return next
 }
 
-// isAside reports whether an element never holds the byline of the page.
+// isAside reports whether an element never contains the byline of the page.
 func isAside(n *html.Node) bool {
 	if n.Type != html.ElementNode {
 		return false
 	}
 	switch n.DataAtom {
 	case atom.Button:
-		return false // the name of an author who has a box of his own
+		return false // the author's name in a box of its own
 	case atom.Footer:
-		// One inside the text may well be its byline: Drupal writes it so.
+		// Inside the text it may be the byline, as in Drupal.
 		return !within(n, 4, atom.Article) && (!within(n, 4, atom.Main) || len(plainText(n)) > 300)
 	case atom.Nav, atom.Form, atom.Dialog, atom.Figure, atom.Table, atom.Pre, atom.Blockquote:
 		return true
@@ -190,8 +188,8 @@ func isAside(n *html.Node) bool {
 	return isNothing(n) || isHidden(n) != "" || inComments(n, 1)
 }
 
-// inComments reports whether an element or one of its nearest ancestors holds
-// the comments of readers.
+// inComments reports whether an element or one of its nearest ancestors contains readers'
+// comments.
 func inComments(n *html.Node, steps int) bool {
 	for ; n != nil && steps > 0; n, steps = n.Parent, steps-1 {
 		if n.Type != html.ElementNode || len(n.Attr) == 0 {
@@ -207,9 +205,9 @@ func inComments(n *html.Node, steps int) bool {
 	return false
 }
 
-// inCard reports whether an element belongs to the teaser of another page: up
-// to the element that holds the title as well, there is an article, a link
-// around more than the element, or a heading that is a link.
+// inCard reports whether an element belongs to the teaser of another page. It does if, below
+// the common ancestor with the title, there is an article, a link around more than the
+// element, or a heading that is a link.
 func (m *meta) inCard(n *html.Node, line string) bool {
 	top := m.topNode()
 	for steps := 0; n != nil && steps < 12; n, steps = n.Parent, steps+1 {
@@ -219,7 +217,7 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 		switch n.DataAtom {
 		case atom.Article:
 			if len(plainText(n)) < 2000 {
-				return true // else it is the text itself, below a title of its own
+				return true // otherwise it is the text itself, below a title of its own
 			}
 		case atom.A:
 			if hasAttr(n, "href") && len(plainText(n)) > len(line)+10 && !m.leadsHere(n) {
@@ -237,7 +235,7 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 	return false
 }
 
-// leadsHere reports whether a link leads to the page that it stands in.
+// leadsHere reports whether a link leads to its own page.
 func (m *meta) leadsHere(a *html.Node) bool {
 	at := m.resolve(attr(a, "href"))
 	return at != nil && m.isHere(at.String())
@@ -246,8 +244,8 @@ func (m *meta) leadsHere(a *html.Node) bool {
 // isHere reports whether an address is the page's own.
 func (m *meta) isHere(abs string) bool { return abs == m.url.String() || abs == m.res.Canonical }
 
-// isTeaser reports whether an element has a heading that leads elsewhere. One
-// of a few words may be the author's name.
+// isTeaser reports whether an element has a heading that leads elsewhere. A heading of a few
+// words may be the author's name.
 func isTeaser(n, top *html.Node) bool {
 	steps := 0
 	return find(n, func(e *html.Node) bool {

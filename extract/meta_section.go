@@ -12,18 +12,17 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// crumb is one step of the way from the front of a site to the page.
+// crumb is one breadcrumb: a step from the front of a site to the page.
 type crumb struct{ name, ref string }
 
-// The limits of breadcrumbs.
+// Limits of breadcrumbs.
 const (
 	maxCrumbs     = 12
-	maxCrumbWords = 60 // of all of them
+	maxCrumbWords = 60 // of all crumbs together
 )
 
-// section takes the part of the site that the page says it belongs to: the one
-// that it declares, else its category, else the last step before it in its
-// breadcrumbs.
+// section returns the section of the site that the page belongs to: the one that it declares,
+// else its category, else the last breadcrumb before it.
 func (m *meta) section() string {
 	if s := m.first("section", "json-ld articleSection", "meta article:section", "meta articlesection", "meta section"); s != "" || m.url.Path == "/" {
 		return s
@@ -51,7 +50,7 @@ func (m *meta) section() string {
 	return ""
 }
 
-// inner returns an object that is the value of another one's property.
+// inner returns an object that is a property of another one.
 func inner(v any) thing {
 	values, _ := v.(map[string]any)
 	return thing{types: texts(values["@type"]), values: values}
@@ -88,7 +87,7 @@ func (t *thing) crumbs() []crumb {
 	return out
 }
 
-// shownCrumbs returns the links of the first group that is called breadcrumbs.
+// shownCrumbs returns the links of the first breadcrumb element.
 func (m *meta) shownCrumbs() []crumb {
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
@@ -107,7 +106,7 @@ func (m *meta) shownCrumbs() []crumb {
 	return nil
 }
 
-// saysCrumbs reports whether an element is called breadcrumbs.
+// saysCrumbs reports whether an element is marked as breadcrumbs.
 func saysCrumbs(n *html.Node) bool {
 	for i := range n.Attr {
 		switch a := &n.Attr[i]; a.Key {
@@ -120,8 +119,8 @@ func saysCrumbs(n *html.Node) bool {
 	return false
 }
 
-// parent returns the name of the last step before the page, "" if that is the
-// front of the site.
+// parent returns the name of the last breadcrumb before the page, "" if that is the front of
+// the site.
 func (m *meta) parent(way []crumb) string {
 	for len(way) > 0 {
 		last := way[len(way)-1]
@@ -138,7 +137,7 @@ func (m *meta) parent(way []crumb) string {
 	return ""
 }
 
-// resolve returns what a reference leads to, nil if that is no page.
+// resolve returns the URL of a reference, or nil if it is not a page.
 func (m *meta) resolve(ref string) *url.URL {
 	ref, _, _ = strings.Cut(ref, "#")
 	abs, err := canon.Resolve(m.base, ref)
@@ -152,8 +151,8 @@ func (m *meta) resolve(ref string) *url.URL {
 	return u
 }
 
-// isFront reports whether an address is that of the front of a site, or of
-// what the site has in one language.
+// isFront reports whether an address is the front page of a site, or of its part in one
+// language.
 func isFront(u *url.URL) bool {
 	path := strings.Trim(u.Path, "/")
 	if path == "" || strings.HasPrefix(path, "index.") || strings.HasPrefix(path, "home.") {
@@ -163,8 +162,8 @@ func isFront(u *url.URL) bool {
 	return len(base) == 2 && len(path) <= 5 && languageTag(path) != ""
 }
 
-// related returns the texts of the links that a rel attribute puts the page
-// itself under a tag or a category with. A cloud of all there are says nothing.
+// related returns the texts of the links whose rel attribute assigns the page to a tag or a
+// category. A cloud of all tags is ignored.
 func (m *meta) related(as string) []string {
 	var out []string
 	for _, a := range m.c.tags {
@@ -179,7 +178,7 @@ func (m *meta) related(as string) []string {
 	return out
 }
 
-// isApart reports whether an element lies where nothing is about the page.
+// isApart reports whether an element is in a part that is not about the page.
 func (m *meta) isApart(n *html.Node) bool {
 	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
 		if isAside(n) || n.DataAtom == atom.Aside {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	maxDepth      = 300 // tags open at once that flatten leaves; the parser allows 512 elements
-	maxOpen       = 480 // elements open at once that are left to the parser
-	maxFormatting = 48  // formatting tags left open; the parser opens all of them again in every paragraph
+	maxDepth      = 300 // open tags that flatten keeps; the parser allows 512 elements
+	maxOpen       = 480 // open elements that the parser gets unchanged
+	maxFormatting = 48  // open formatting tags; the parser reopens all of them in every paragraph
 )
 
-// parse returns the tree of a document, as a browser without scripts sees it.
+// parse returns the tree of a document as a browser without scripts builds it.
 func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 	s := survey(text)
 	if s.tags > maxNodes {
@@ -32,7 +32,7 @@ func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 	}
 	for _, level := range []flattening{flatFast, flatNesting, flatAll} {
 		if level == flatFast && s.formatting > maxFormatting {
-			continue // they are counted, and cost too much where they are miscounted
+			continue // too expensive if the fast scan miscounts the formatting tags
 		}
 		if err == nil || ctx.Err() != nil {
 			break
@@ -72,25 +72,25 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// surveyed is what one look over a document tells. The parser finds out late
-// that it refuses one, and the work until then would be lost.
+// surveyed is the result of one scan of a document. The parser rejects a document late, and
+// the work until then would be wasted.
 type surveyed struct {
-	tags       int // no fewer than there are
-	formatting int // formatting tags that are open at once, at most
-	depth      int // elements that are open at once, about
+	tags       int // upper bound of the number of tags
+	formatting int // maximum number of formatting tags open at once
+	depth      int // approximate number of elements open at once
 	unclosed   []unclosed
 }
 
-// unclosed is where an element that holds text only should have ended: at the
-// end of the noscript around it.
+// unclosed is the place where an unclosed text-only element should end: the end of the
+// surrounding noscript.
 type unclosed struct {
-	at   int // the offset of that
+	at   int // offset of the place
 	name atom.Atom
 }
 
-// withEnds closes elements. A browser with scripts does not look into noscript,
-// so an unclosed frame of a tracker in it goes unnoticed; without scripts, it
-// would swallow the rest of the page as text.
+// withEnds closes elements. Browsers with scripts do not parse noscript, so an unclosed
+// tracker frame in it goes unnoticed. Without scripts it would swallow the rest of the page as
+// text.
 func withEnds(text []byte, missing []unclosed) []byte {
 	if len(missing) == 0 {
 		return text
@@ -105,12 +105,12 @@ func withEnds(text []byte, missing []unclosed) []byte {
 	return append(out, text[done:]...)
 }
 
-// survey looks for "<" only, so that it costs little. What looks like a tag
-// inside of scripts and comments counts as one, but for the depth.
+// survey scans only for "<", so it is fast. Tag-like text inside scripts and comments counts
+// as a tag, but not for the depth.
 func survey(text []byte) surveyed {
 	var s surveyed
 	formatting, depth := 0, 0
-	var raw atom.Atom // open element that has no tags inside
+	var raw atom.Atom // open element whose content is text only
 	noscript, length := false, len(text)
 	for {
 		i := bytes.IndexByte(text, '<')
@@ -160,7 +160,7 @@ func survey(text []byte) surveyed {
 		depth = max(depth+step*opens(a), 0)
 		if depth > s.depth && step > 0 {
 			if tag := bytes.IndexByte(text, '>'); tag > 0 && text[tag-1] == '/' && depth > maxOpen/2 {
-				depth -= opens(a) // as drawings have them by the hundred
+				depth -= opens(a) // SVG drawings contain hundreds of them
 			}
 			s.depth = max(s.depth, depth)
 		}
@@ -170,12 +170,12 @@ func survey(text []byte) surveyed {
 	}
 }
 
-// endsName reports whether the name of a tag is over.
+// endsName reports whether c ends the name of a tag.
 func endsName(c byte) bool { return isSpace(c) || c == '>' || c == '/' }
 
-// opens returns how many elements a tag opens inside each other until it is
-// closed: a table comes with its rows and their cells, a list with an item.
-// What another tag of its kind closes counts with what it stands in.
+// opens returns how many nested elements a tag opens until it is closed: a table comes with
+// its rows and their cells, a list with an item. A tag that the next tag of its kind closes
+// counts with its parent.
 func opens(a atom.Atom) int {
 	switch a {
 	case atom.Table:
@@ -192,9 +192,8 @@ func opens(a atom.Atom) int {
 	return 1
 }
 
-// isFormatting reports whether the parser opens an element again after the
-// block that it was left open in (HTML, "list of active formatting elements").
-// Of links, only one is ever open.
+// isFormatting reports whether the parser reopens an unclosed element after the end of its
+// block (HTML, "list of active formatting elements"). At most one link is open at a time.
 func isFormatting(a atom.Atom) bool {
 	switch a {
 	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:

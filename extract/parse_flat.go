@@ -10,20 +10,20 @@ import (
 type flattening int
 
 const (
-	flatFast    flattening = iota // as flatNesting, with a look at tags that is quick and may be wrong on purpose
-	flatNesting                   // leaves out tags deeper than maxDepth
-	flatAll                       // leaves paragraphs only: always parses
+	flatFast    flattening = iota // like flatNesting, with a fast scan of tags that crafted input can mislead
+	flatNesting                   // drops tags deeper than maxDepth
+	flatAll                       // keeps only paragraphs: always parses
 )
 
-// flatten writes a document again without the tags that nest too deeply. The
-// text stays. Formatting tags are left out wholly where too many are open.
+// flatten returns a document without the tags that nest too deeply. The text stays. It drops
+// all formatting tags if too many are open.
 func flatten(text []byte, level flattening) []byte {
 	out := make([]byte, 0, len(text))
 	next := tokenized(text)
 	if level == flatFast {
 		next = (&scanner{text: text}).next
 	}
-	var stack []atom.Atom // open tags; 0 for one that has no atom
+	var stack []atom.Atom // open tags; 0 for a tag without an atom
 	formatting := 0
 	for {
 		switch kind, a, raw := next(); kind {
@@ -55,7 +55,7 @@ func flatten(text []byte, level flattening) []byte {
 			if keep {
 				out = append(out, raw...)
 			} else if !isInline(a) {
-				out = append(out, ' ') // words stay apart
+				out = append(out, ' ') // keeps words apart
 			}
 			if len(stack) < 8*maxDepth {
 				stack = append(stack, a)
@@ -70,7 +70,7 @@ func flatten(text []byte, level flattening) []byte {
 			}
 			at := nearest(stack, a)
 			if at < 0 {
-				if isFormatting(a) { // it may be open though what it stood in is not
+				if isFormatting(a) { // it may be open although its parent is closed
 					out = append(out, raw...)
 				}
 				continue
@@ -86,8 +86,8 @@ func flatten(text []byte, level flattening) []byte {
 	}
 }
 
-// tokenized returns the tokens of a document one after the other: their kind,
-// the atom of a tag, their bytes. Comments and the like are no tokens.
+// tokenized returns an iterator over the tokens of a document: their kind, the atom of a tag,
+// their bytes. It skips comments and the like.
 func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	return func() (html.TokenType, atom.Atom, []byte) {
@@ -99,14 +99,14 @@ func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
 		name, _ := z.TagName()
 		a := atom.Lookup(name)
 		if a == atom.Noscript && kind == html.StartTagToken {
-			z.NextIsNotRawText() // without scripts it is markup
+			z.NextIsNotRawText() // without scripts its content is markup
 		}
 		return kind, a, raw
 	}
 }
 
-// nearest returns the place of the open tag that an end tag ends, or -1 if
-// none. It looks not endlessly far up.
+// nearest returns the index of the open tag that an end tag closes, or -1. It searches a
+// limited number of tags.
 func nearest(stack []atom.Atom, a atom.Atom) int {
 	for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
 		if stack[i] == a {
@@ -116,9 +116,8 @@ func nearest(stack []atom.Atom, a atom.Atom) int {
 	return -1
 }
 
-// impliedEnd returns how many open tags stay open when another one starts: an
-// item ends the item before, and so on. Without that, a long list without end
-// tags would look deep.
+// impliedEnd returns how many open tags stay open when another one starts. For example, an
+// item ends the previous item. Otherwise a long list without end tags would look deep.
 func impliedEnd(stack []atom.Atom, a atom.Atom) int {
 	ends := func(of ...atom.Atom) int {
 		for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
@@ -172,7 +171,7 @@ func isVoid(a atom.Atom) bool {
 	return false
 }
 
-// isRawText reports whether an element has text only, which may look like tags.
+// isRawText reports whether the content of an element is text only, which may look like tags.
 func isRawText(a atom.Atom) bool {
 	switch a {
 	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:

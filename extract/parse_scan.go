@@ -7,11 +7,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// scanner gives the tokens of a document many times as fast as the tokenizer:
-// it finds where tags end, and reads nothing of them but their names.
+// scanner returns the tokens of a document many times faster than the tokenizer: it finds the
+// ends of tags, and reads only their names.
 type scanner struct {
 	text []byte
-	raw  atom.Atom // the element that holds text only and is open
+	raw  atom.Atom // the open text-only element
 }
 
 func (s *scanner) next() (html.TokenType, atom.Atom, []byte) {
@@ -57,8 +57,7 @@ func (s *scanner) take(n int) []byte {
 	return out
 }
 
-// tagName returns the atom of the tag whose name starts a text, and the length
-// of the name, or 0 if none.
+// tagName returns the atom of the tag name at the beginning of a text and its length, or 0.
 func tagName(text []byte) (atom.Atom, int) {
 	var lower [16]byte
 	end := 0
@@ -81,8 +80,8 @@ func tagName(text []byte) (atom.Atom, int) {
 	return atom.Lookup(lower[:end]), end
 }
 
-// tagEnd returns where a tag ends, and whether it ends itself. A ">" inside of
-// quotes does not.
+// tagEnd returns the end of a tag, and whether the tag is self-closing. A ">" inside quotes
+// does not end it.
 func tagEnd(text []byte, i int) (end int, closed bool) {
 	for i < len(text) {
 		switch text[i] {
@@ -115,8 +114,8 @@ func tagEnd(text []byte, i int) (end int, closed bool) {
 	return len(text), false
 }
 
-// markEnd returns where a comment, a doctype or the like ends. What is none of
-// that is a character of the text.
+// markEnd returns the end of a comment, a doctype or the like. Anything else is one character
+// of text.
 func markEnd(text []byte) int {
 	if len(text) < 2 || text[1] != '!' && text[1] != '?' && text[1] != '/' {
 		return 1
@@ -141,7 +140,7 @@ func markEnd(text []byte) int {
 	}
 }
 
-// rawEnd returns where the text of an element ends that has text only.
+// rawEnd returns the end of the content of a text-only element.
 func rawEnd(text []byte, a atom.Atom) int {
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], []byte("</"))

@@ -9,16 +9,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// minRepeated is the number of words from which a part that stands in a page
-// twice is no coincidence.
+// minRepeated is the minimum number of words of a part that is removed as a copy. Shorter
+// repetitions may be a coincidence.
 const minRepeated = 12
 
-// repeats leaves out what stands in the root a second time, word for word:
-// the copies that a show of slides makes of its ends, the same part once more
-// for small screens. Either its form says so, or it is a box of several texts.
-// In threads and among goods any box is a copy: of a signature, a quotation, a
-// line on delivery. References repeat themselves, and so do single notes,
-// lists, code, tables and quotations.
+// repeats leaves out parts of the root that repeat an earlier part word for word, such as the
+// copies of a slide show's first and last slide, or a second version for small screens. A copy
+// must have the form of one, or consist of several texts. In threads and on product pages any
+// box can be a copy: of a signature, a quotation, a line on delivery. Lists of references may
+// repeat themselves, and so may single notes, lists, code, tables and quotations.
 func (l *located) repeats() {
 	if l.kind == millrace.Documentation {
 		return
@@ -46,7 +45,7 @@ func (l *located) repeats() {
 	}
 }
 
-// mayRepeat reports whether a box is a part of a page, no part of a text.
+// mayRepeat reports whether a box is a part of the page layout and not of a text.
 func mayRepeat(b *box, at int32) bool {
 	if b.flags&(hasBlock|hasTable) != 0 {
 		return false
@@ -60,8 +59,7 @@ func mayRepeat(b *box, at int32) bool {
 	return false
 }
 
-// isCopy reports whether a box that stands in the page a second time has the
-// form of a copy.
+// isCopy reports whether a repeated box has the form of a copy.
 func (l *located) isCopy(at int32) bool {
 	b := &l.c.boxes[at]
 	switch {
@@ -73,7 +71,7 @@ func (l *located) isCopy(at int32) bool {
 	return l.texts(at) >= 3 || b.flags&hasHeading != 0 && (b.tag != atom.Section || b.anchors > 0 || findTag(b.n, atom.Img) != nil)
 }
 
-// texts counts the boxes inside one that have text of their own, up to three.
+// texts counts the boxes inside a box that have text of their own, up to three.
 func (l *located) texts(at int32) int {
 	boxes := l.c.boxes
 	n := 0
@@ -85,8 +83,8 @@ func (l *located) texts(at int32) int {
 	return n
 }
 
-// isCopied reports whether an element, or one close around it, is called as
-// slides are or what is shown on screens of one size.
+// isCopied reports whether an element, or one of its nearest ancestors, has a class for slides
+// or for one screen size.
 func isCopied(n *html.Node) bool {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		for word := range strings.FieldsFuncSeq(strings.ToLower(attr(n, "class")), func(r rune) bool { return r < 'a' || r > 'z' }) {

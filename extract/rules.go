@@ -8,53 +8,51 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Rules correct the extraction of all pages of one site. They never change, and
-// are safe for concurrent use. nil is none.
+// Rules correct the extraction of all pages of one site. They are immutable and safe for
+// concurrent use. nil means no rules.
 //
-// They decide what is content, not what the other fields of a page are: the
-// title, the author and the dates stay what they are without rules, also if the
-// elements that show them are dropped, and so does the kind. The heading that
-// is the title is no content, whatever a rule says.
+// Rules decide what is content and do not change the other fields of a page. The title, the
+// author, the dates and the kind are the same as without rules, even if the elements that show
+// them are dropped. The title's heading is never content, whatever a rule says.
 type Rules struct {
-	list        []rule // those that keep come first
+	list        []rule // keep rules come first
 	selection   selection
 	comments    bool
 	extras      []extra
 	fingerprint string
 }
 
-// rule is one selector, as it was written, or a group of them.
+// rule is one selector or a group of them, as written.
 type rule struct {
 	text string
 	keep bool
 }
 
-// RulesOptions are what [NewRules] makes rules of. The zero value gives none.
+// RulesOptions configures [NewRules]. The zero value means no rules.
 //
-// Selectors are those of CSS, so far as an element alone, its place among its
-// siblings and what it stands in tell whether they match: tags, classes, ids,
-// attributes, the four combinators, :not, :is and :where of one element each,
-// the pseudo-classes of places, and :has of a descendant or, after >, a child.
+// Selectors are CSS selectors that depend only on an element, its position among its siblings
+// and its ancestors: tags, classes, ids, attributes, the four combinators, :not, :is and
+// :where of one element each, the positional pseudo-classes, and :has of a descendant or,
+// after >, a child.
 type RulesOptions struct {
-	// Keep are CSS selectors of elements that are content wherever they stand
-	// and whatever they look like, with all that they hold, but for scripts,
-	// forms, and what is hidden inside.
+	// Keep are CSS selectors of elements that are content wherever they are and whatever they
+	// look like, with their whole subtree except scripts, forms and hidden elements.
 	Keep []string
-	// Drop are CSS selectors of elements that are no content. Of two rules, the
-	// one of the inner element counts; of the same element, Keep. What is
-	// dropped does not count either where the content is looked for.
+	// Drop are CSS selectors of elements that are not content. Of two rules, the one for the
+	// inner element takes precedence; for the same element, Keep does. Dropped elements are
+	// also ignored when the content is located.
 	Drop []string
-	// Comments keeps the comments of readers on pages that are no threads. The
-	// form to write one is left out.
+	// Comments keeps readers' comments on pages that are not threads. The comment form is left
+	// out.
 	Comments bool
-	// Extra is what is made of every document for single protocols, by the name
-	// that a protocol has in [millrace.Page.Extra].
+	// Extra computes data of single protocols from every document, by the protocol's name in
+	// [millrace.Page.Extra].
 	Extra map[string]Extra
 }
 
-// NewRules compiles rules. nil options give none. The error is
-// [millrace.ErrInvalid], and names the selector that is none, or is not
-// supported. All selectors together may have 256 combinators.
+// NewRules compiles rules. nil options yield no rules. The error is [millrace.ErrInvalid], and
+// names the selector that is invalid or not supported. All selectors together may have 256
+// combinators.
 func NewRules(o *RulesOptions) (*Rules, error) {
 	if o == nil {
 		o = &RulesOptions{}
@@ -91,8 +89,8 @@ func CheckSelector(selector string) error {
 	return s.add(selector, 0)
 }
 
-// Fingerprint is the same for rules that give the same pages: up to 13 letters
-// and digits, or "" for rules that change nothing.
+// Fingerprint returns the same text for rules that yield the same pages: up to 13 letters and
+// digits, or "" for rules that change nothing.
 func (r *Rules) Fingerprint() string {
 	if r == nil {
 		return ""
@@ -100,9 +98,9 @@ func (r *Rules) Fingerprint() string {
 	return r.fingerprint
 }
 
-// Kept is a part of the content that only a rule has kept.
+// Kept is a part of the content that is kept only because of a rule.
 type Kept struct {
-	Selector string // leads to it
+	Selector string // path to the subtree
 	Reason   string // such as "keep .intro", "comments"
-	Words    int    // how many words it has beside those that are content without it, about
+	Words    int    // approximate number of words, without those that are content anyway
 }

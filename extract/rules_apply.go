@@ -10,29 +10,29 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxReported is how many parts of one page the report on rules lists.
+// maxReported is the maximum number of parts of one page in the report on rules.
 const maxReported = 1000
 
-// correction is what rules change of one document. What they drop is taken out
-// of the tree, with a comment in its place, before anything is weighed. What
-// they keep stays in it, freed of what would hide it; what stands between kept
-// elements goes once the content is located.
+// correction applies rules to one document. Dropped elements are removed from the tree,
+// leaving a comment, before any words are counted. Kept elements stay in it, without
+// attributes that would hide them. What lies between kept elements is removed once the content
+// is located.
 type correction struct {
-	plain   *located                // what the page alone gives; nil for a fragment
+	plain   *located                // result without rules; nil for a fragment
 	body    *html.Node              // of the document
 	title   *html.Node              // the heading that is the page's title
-	by      map[*html.Node]*rule    // what each element is matched by
-	touched map[*html.Node]bool     // elements that stand around such
+	by      map[*html.Node]*rule    // the rule that matches each element
+	touched map[*html.Node]bool     // ancestors of matched elements
 	kept    map[*html.Node]bool     // elements that are content
-	around  map[*html.Node]bool     // elements that stand around such
-	cuts    map[*html.Node]*Dropped // comments, and what they stand for
+	around  map[*html.Node]bool     // ancestors of kept elements
+	cuts    map[*html.Node]*Dropped // comments, and the subtrees that they replace
 	brought []bringing
 }
 
-// bringing is what a rule keeps.
+// bringing is a subtree that a rule keeps.
 type bringing struct {
 	Kept
-	had bool // the element was content before, though not all in it
+	had bool // the element is content without the rule, though not its whole subtree
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 	replyRule    = &rule{text: "comment form"}
 )
 
-// reason is what [Dropped] and [Kept] say.
+// reason returns the Reason in [Dropped] and [Kept].
 func (r *rule) reason() string {
 	switch {
 	case r == commentsRule || r == replyRule:
@@ -51,8 +51,8 @@ func (r *rule) reason() string {
 	return "drop " + r.text
 }
 
-// match finds what rules say of the elements of a document, nil = nothing, and
-// the rules that say nothing.
+// match finds the elements of a document that rules match, nil = none, and the rules that
+// match nothing.
 func (r *Rules) match(c *collected, doc *html.Node, plain *located) (k *correction, idle []string) {
 	if r == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func (r *Rules) match(c *collected, doc *html.Node, plain *located) (k *correcti
 	return k, idle
 }
 
-// isVoidOfText reports whether there is nothing in an element for rules.
+// isVoidOfText reports whether an element never contains text that rules apply to.
 func isVoidOfText(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Title, atom.Svg, atom.Noframes, atom.Noembed, atom.Frameset, atom.Meta, atom.Link, atom.Base:
@@ -97,7 +97,7 @@ func isVoidOfText(n *html.Node) bool {
 	return false
 }
 
-// isOne reports whether rules take an element as a whole only.
+// isOne reports whether rules apply only to the element as a whole.
 func isOne(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Math, atom.Iframe, atom.Video, atom.Audio, atom.Picture:
@@ -106,10 +106,10 @@ func isOne(n *html.Node) bool {
 	return false
 }
 
-// mark notes a rule for an element.
+// mark records the rule of an element.
 func (k *correction) mark(n *html.Node, r *rule) {
 	if n.DataAtom == atom.Html {
-		n = k.body // whose own rule comes later
+		n = k.body // the body's own rule follows later
 	}
 	k.by[n] = r
 	for p := n.Parent; p != nil && !k.touched[p]; p = p.Parent {
@@ -122,7 +122,7 @@ func (k *correction) mark(n *html.Node, r *rule) {
 	}
 }
 
-// comments keeps the comments of readers, but for the forms to write one.
+// comments keeps readers' comments, except the comment forms.
 func (k *correction) comments(c *collected) {
 	for i := int32(1); i < int32(len(c.boxes)); {
 		b := &c.boxes[i]
@@ -146,22 +146,22 @@ func (k *correction) comments(c *collected) {
 	}
 }
 
-// isReply reports whether an element among comments is there to write one, or
-// to go on to others.
+// isReply reports whether an element among comments is a comment form or a link to more
+// comments.
 func isReply(n *html.Node) bool {
 	return n.DataAtom == atom.Form || attr(n, "id") == "respond" ||
 		hasClass(n, "comment-respond", "comment-form", "comment-reply-link", "comment-edit-link", "comments-navigation", "comment-navigation", "comment-reply")
 }
 
-// part is what is known of the place where rules are applied.
+// part is the state at the node where rules are applied.
 type part struct {
 	dropping bool
-	dropped  *Dropped // what it belongs to; nil if not reported
+	dropped  *Dropped // the dropped subtree that contains it; nil if not reported
 	kept     int      // of brought, that it belongs to; -1 = none
-	content  bool     // the page alone takes it for content
+	content  bool     // content without rules
 }
 
-// apply changes the tree below n.
+// apply applies the rules to the tree below n.
 func (k *correction) apply(n *html.Node, at part) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -220,7 +220,7 @@ func (k *correction) element(n *html.Node, at part) {
 	}
 }
 
-// selector returns the selectors of the first elements; more are not told of.
+// selector returns the selector of an element. After the first elements it returns "".
 func (k *correction) selector(n *html.Node) string {
 	if len(k.brought)+len(k.cuts) > 4*maxReported {
 		return ""
@@ -243,7 +243,7 @@ func (p *part) weigh(n *html.Node) {
 	}
 }
 
-// isContent reports whether the page alone takes an element for content.
+// isContent reports whether an element is content without rules.
 func (k *correction) isContent(n *html.Node, inherited bool) bool {
 	if k.plain == nil {
 		return true
@@ -254,12 +254,12 @@ func (k *correction) isContent(n *html.Node, inherited bool) bool {
 	return inherited && !k.plain.skip[n] && !hides(n) && n != k.title
 }
 
-// hides reports whether the walk does not look into an element.
+// hides reports whether the walk skips an element.
 func hides(n *html.Node) bool {
 	return isNothing(n) && n.DataAtom != atom.Iframe || n.DataAtom == atom.Noscript || (isInline(n.DataAtom) || n.DataAtom == atom.Li) && isHidden(n) != ""
 }
 
-// expose takes from an element what would keep the walk out of it.
+// expose removes the attributes that would make the walk skip an element.
 func expose(n *html.Node) {
 	if isHidden(n) != "" {
 		n.Attr = slices.DeleteFunc(slices.Clone(n.Attr), func(a html.Attribute) bool {
@@ -274,8 +274,7 @@ func expose(n *html.Node) {
 	}
 }
 
-// cut takes an element out of the tree. Texts before and after a block stay
-// apart.
+// cut removes an element from the tree. The texts before and after a block stay separate.
 func cut(n *html.Node) {
 	if !isInline(n.DataAtom) && endsLine(n, false) && endsLine(n, true) {
 		n.Parent.InsertBefore(&html.Node{Type: html.ElementNode, DataAtom: atom.Hr, Data: "hr"}, n)
@@ -283,7 +282,7 @@ func cut(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-// endsLine reports whether a part of a line stands beside a block.
+// endsLine reports whether inline content is next to a block.
 func endsLine(n *html.Node, after bool) bool {
 	for range 8 {
 		if after {
@@ -302,8 +301,7 @@ func endsLine(n *html.Node, after bool) bool {
 	return true
 }
 
-// correct returns the content of a document by rules. alone is what the page
-// alone gives.
+// correct returns the content of a document by rules. alone is the content without rules.
 func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, error) {
 	k, idle := r.match(alone.c, doc, alone)
 	m.res.Idle = idle

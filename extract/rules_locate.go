@@ -4,14 +4,13 @@ import (
 	"golang.org/x/net/html"
 )
 
-// cutting is what a rule has taken out of the tree.
+// cutting is a subtree that a rule removed from the tree.
 type cutting struct {
 	*Dropped
-	before int32 // the box that was opened next
+	before int32 // the box that was opened next after it
 }
 
-// leaveOut gathers the subtrees that are marked, for the walk and for the
-// report.
+// leaveOut collects the marked subtrees, for the walk and for the report.
 func (l *located) leaveOut() {
 	k := l.c.rules
 	if k != nil {
@@ -67,8 +66,7 @@ func (l *located) leaveOut() {
 	}
 }
 
-// keepAll takes the marks from what rules keep, but for what is no content
-// wherever it stands.
+// keepAll unmarks the subtrees that rules keep, except elements that are never content.
 func (l *located) keepAll() {
 	boxes, k := l.c.boxes, l.c.rules
 	for i := int32(0); i < int32(len(boxes)); i++ {
@@ -86,7 +84,7 @@ func (l *located) keepAll() {
 	}
 }
 
-// besides returns the words of a box without those that rules keep inside.
+// besides returns the number of words of a box without those that rules keep inside.
 func (l *located) besides(at int32, inside bool) int32 {
 	boxes := l.c.boxes
 	words := boxes[at].words
@@ -102,8 +100,8 @@ func (l *located) besides(at int32, inside bool) int32 {
 	return max(words, 0)
 }
 
-// admit leaves of the tree, outside of the root and in subtrees that are left
-// out, what rules keep and what stands around that.
+// admit removes from the tree, outside of the root and in subtrees that are left out,
+// everything except what rules keep and its ancestors.
 func (l *located) admit() {
 	k := l.c.rules
 	body := l.c.body
@@ -116,7 +114,7 @@ func (l *located) admit() {
 	l.root, l.at = body, 0
 }
 
-// outside reports whether rules keep anything beside the root.
+// outside reports whether rules keep anything outside of the root.
 func (l *located) outside(n *html.Node) bool {
 	if n == l.root {
 		return false
@@ -135,8 +133,8 @@ func (l *located) outside(n *html.Node) bool {
 	return false
 }
 
-// thinOut takes out of n, that stands around what is kept, all else. in: n
-// itself is content.
+// thinOut removes everything from n, an ancestor of kept elements, except those. in reports
+// whether n itself is content.
 func (l *located) thinOut(n *html.Node, in bool) {
 	k := l.c.rules
 	for c := n.FirstChild; c != nil; {

@@ -9,7 +9,7 @@ import (
 	"github.com/andybalholm/cascadia"
 )
 
-// pseudo reads a pseudo-class, with what stands in its brackets.
+// pseudo parses a pseudo-class with its argument.
 func (p *selectorParser) pseudo() (test, error) {
 	start := p.at
 	p.at++
@@ -37,7 +37,7 @@ func (p *selectorParser) pseudo() (test, error) {
 		"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type":
 		return p.nth(name, inner)
 	case "empty", "root", "link", "checked", "containsown", "matchesown":
-		// Each looks at the element alone, or at its children.
+		// Each of these depends only on the element or its children.
 		sel, err := cascadia.Parse(p.text[start:p.at])
 		if err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func (p *selectorParser) pseudo() (test, error) {
 	return nil, fmt.Errorf("%s is not supported", p.text[start:p.at])
 }
 
-// compounds reads a list of compounds, such as those of :not.
+// compounds parses a list of compounds, such as those of :not.
 func (p *selectorParser) compounds(inner string, each func(sub *selectorParser) error) error {
 	sub := &selectorParser{s: p.s, text: inner}
 	for {
@@ -67,7 +67,7 @@ func (p *selectorParser) compounds(inner string, each func(sub *selectorParser) 
 	}
 }
 
-// anyOf is :is and :not.
+// anyOf parses :is and :not.
 func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	var list [][]test
 	err := p.compounds(inner, func(sub *selectorParser) error {
@@ -85,7 +85,7 @@ func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	}, err
 }
 
-// having is :has: of a descendant, or of a child if it starts with >.
+// having parses :has of a descendant, or of a child if it starts with >.
 func (p *selectorParser) having(inner string) (test, error) {
 	var list []int
 	err := p.compounds(inner, func(sub *selectorParser) error {
@@ -112,7 +112,7 @@ func (p *selectorParser) having(inner string) (test, error) {
 	}, err
 }
 
-// nth is a pseudo-class of the place among siblings.
+// nth parses a pseudo-class for the position among siblings.
 func (p *selectorParser) nth(name, inner string) (test, error) {
 	p.s.ordinal = true
 	name, ofType := strings.CutSuffix(name, "of-type")
@@ -144,7 +144,7 @@ func (p *selectorParser) nth(name, inner string) (test, error) {
 	}, nil
 }
 
-// parseNth reads an+b.
+// parseNth parses an+b.
 func parseNth(s string) (a, b int, err error) {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	switch s {

@@ -9,50 +9,48 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The limits of all selectors of a site together. They bound the time that a
-// page takes.
+// Limits of all selectors of a site together. They bound the time per page.
 const (
 	maxSelector  = 1000 // bytes of one selector
 	maxCompounds = 4096
-	maxJoins     = 256 // steps that another follows
+	maxJoins     = 256 // compounds that another compound follows
 	maxHas       = 8
 )
 
-// selection matches many selectors in one pass over a document, in time that
-// grows linearly with it: what an element matches follows from its own form,
-// its place, and what its parent and its last sibling match. Of the pseudo-classes
-// it has those for which that is so.
+// selection matches many selectors in one pass over a document, in linear time. What an
+// element matches follows from its own form, its position, and what its parent and its
+// previous sibling match. Only pseudo-classes for which this holds are supported.
 type selection struct {
 	compounds []compound
 	joins     int
 	has       []hasTest
-	ordinal   bool // some test asks for an element's place among its siblings
-	named     bool // among those of its name
+	ordinal   bool // some test needs an element's position among its siblings
+	named     bool // among siblings of its name
 
-	// compounds by what elements must have; by no tag those that need nothing
+	// compounds by what an element must have; those without a requirement by no tag
 	tags, classes, ids map[string][]int
 }
 
 // compound is a part of a selector, such as the li.x of "ul > li.x".
 type compound struct {
 	tests []test
-	join  byte // how it hangs on the compound before: ' ', '>', '+' or '~'; 0 = it is the first
-	bit   int  // its own place in a joinSet; -1 = no compound follows
-	rule  int  // which it completes, if none follows
+	join  byte // combinator before it: ' ', '>', '+' or '~'; 0 = it is the first
+	bit   int  // its index in a joinSet; -1 = no compound follows
+	rule  int  // the rule that it completes, if no compound follows
 }
 
-// test is what a compound asks of an element.
+// test reports whether an element satisfies one simple selector.
 type test func(*place) bool
 
-// place is an element, and where it stands among its siblings, from 1.
+// place is an element and its position among its siblings, from 1.
 type place struct {
 	n           *html.Node
 	index, of   int
-	same, ofTag int // among those of its name
+	same, ofTag int // among siblings of its name
 	found       []map[*html.Node]bool
 }
 
-// joinSet is a set of steps.
+// joinSet is a set of matched compounds that another compound follows.
 type joinSet [maxJoins / 64]uint64
 
 func (s *joinSet) add(bit int)      { s[bit/64] |= 1 << (bit % 64) }
@@ -83,7 +81,7 @@ func (s *selection) add(text string, rule int) error {
 		if p.at == len(p.text) {
 			return nil
 		}
-		p.at++ // the comma
+		p.at++ // skip the comma
 	}
 }
 
@@ -105,7 +103,7 @@ func (s *selection) addCompound(st compound, key string) error {
 	return nil
 }
 
-// selectorParser reads one selector. What is simple, cascadia reads.
+// selectorParser parses one selector. It leaves simple selectors to cascadia.
 type selectorParser struct {
 	s    *selection
 	text string
@@ -128,7 +126,7 @@ func (p *selectorParser) peek() byte {
 	return 0
 }
 
-// complex reads compounds up to a comma or the end.
+// complex parses compounds up to a comma or the end.
 func (p *selectorParser) complex(rule int) error {
 	p.space()
 	st := compound{bit: -1, rule: rule}
@@ -163,8 +161,8 @@ func (p *selectorParser) complex(rule int) error {
 	}
 }
 
-// tests reads simple selectors that stand together. The key is what an
-// element cannot do without.
+// tests parses the simple selectors of one compound. The key is what an element must have to
+// match.
 func (p *selectorParser) tests() (tests []test, key string, err error) {
 	from := p.at
 	for p.at < len(p.text) {
@@ -230,7 +228,7 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '\\' || c >= 0x80
 }
 
-// name goes to the end of a name. Escapes hide what they stand before.
+// name moves to the end of a name, over escapes.
 func (p *selectorParser) name() {
 	for p.at < len(p.text) && isNameByte(p.text[p.at]) {
 		if p.text[p.at] == '\\' {
@@ -250,7 +248,7 @@ func (p *selectorParser) name() {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// bracketed goes behind the bracket that closes the one that it stands at.
+// bracketed moves behind the bracket that closes the current one.
 func (p *selectorParser) bracketed(end byte) error {
 	quote := byte(0)
 	for depth, open := 0, p.text[p.at]; p.at < len(p.text); p.at++ {
@@ -276,13 +274,12 @@ func (p *selectorParser) bracketed(end byte) error {
 	return fmt.Errorf("missing %q", string(end))
 }
 
-// walk matches the elements below n, in document order. visit is called for
-// each, with the first rule that it matches or -1, and says whether to go on
-// inside.
+// walk matches the elements below n, in document order. It calls visit for each with the first
+// rule that it matches, or -1. visit reports whether to continue inside.
 func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
 	w := selectionWalk{selection: s, visit: visit, tested: make([]int, len(s.compounds))}
 	w.at.found = make([]map[*html.Node]bool, len(s.has))
-	for i := range s.has { // one inside another comes before it
+	for i := range s.has { // a nested :has comes first
 		w.at.found[i] = map[*html.Node]bool{}
 		w.mark(n, i)
 	}
@@ -294,8 +291,8 @@ type selectionWalk struct {
 	*selection
 	visit  func(*html.Node, int) bool
 	at     place // the element that is tested
-	turn   int   // counts the elements
-	tested []int // by compound: the last turn that it was tested in
+	turn   int   // number of the current element
+	tested []int // by compound: the last turn in which it was tested
 }
 
 // siblings counts elements among the children of one node.
@@ -323,7 +320,7 @@ func (s *selection) siblings(n *html.Node) (c siblings) {
 	return c
 }
 
-// enter makes an element the one that is tested.
+// enter makes n the element under test.
 func (w *selectionWalk) enter(n *html.Node, s *siblings) {
 	s.at++
 	w.turn++
@@ -335,7 +332,7 @@ func (w *selectionWalk) enter(n *html.Node, s *siblings) {
 	}
 }
 
-// mark notes the elements for which one :has holds.
+// mark records the elements for which one :has holds.
 func (w *selectionWalk) mark(n *html.Node, i int) {
 	h := &w.has[i]
 	s := w.siblings(n)
@@ -364,15 +361,15 @@ func (e *place) passes(tests []test) bool {
 	return true
 }
 
-// relatives is what the elements that joins lead to match.
+// relatives holds what the relatives of an element match.
 type relatives struct {
 	above, own   *joinSet // the ancestors of an element, and its parent
-	last, before joinSet  // the sibling before, and all of them
+	last, before joinSet  // the previous sibling, and all previous ones
 	self         joinSet  // the element
 }
 
-// children matches the children of n. above is what its ancestors match, with
-// n itself, which matches own.
+// children matches the children of n. above is what the ancestors of the children match, n
+// included; own is what n matches.
 func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 	r := relatives{above: above, own: own}
 	s := w.siblings(n)
@@ -417,8 +414,8 @@ func (w *selectionWalk) try(tag string, rule int, r *relatives) int {
 	return w.tryNamed(w.tags[tag], rule, r)
 }
 
-// tryNamed tests the compounds that an element's name may mean, and returns the
-// first rule that one of them completes, or the one that it has already.
+// tryNamed tests compounds found by a name of the element. It returns the first rule that one
+// of them completes, or rule if that comes first.
 func (w *selectionWalk) tryNamed(compounds []int, rule int, r *relatives) int {
 	for _, i := range compounds {
 		c := &w.compounds[i]

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// selector returns a CSS selector that leads to an element: its tag with its id
-// or first class, after those of its two nearest named ancestors.
+// selector returns a CSS selector that describes an element: its tag with its id or first
+// class, after those of its two nearest named ancestors.
 func selector(n *html.Node) string {
 	var parts []string
 	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
@@ -52,9 +52,8 @@ func namedClass(n *html.Node) string {
 	return first
 }
 
-// cssName writes a name as CSS does, with escapes where they are needed. It
-// refuses empty names, names over 80 bytes and names with spaces or control
-// characters.
+// cssName returns a name in CSS syntax, with escapes if needed. It rejects empty names, names
+// over 80 bytes and names with spaces or control characters.
 func cssName(s string) (string, bool) {
 	if s == "" || len(s) > 80 {
 		return "", false
@@ -72,7 +71,7 @@ func cssName(s string) (string, bool) {
 			b.WriteByte(c)
 		case c == '-' && (!start || strings.Trim(s, "-") != ""):
 			b.WriteByte(c)
-			continue // what follows dashes still begins the name
+			continue // the name still begins after leading dashes
 		case c >= '0' && c <= '9':
 			if start {
 				fmt.Fprintf(&b, `\%x `, c)

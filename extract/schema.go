@@ -8,15 +8,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The limits of JSON-LD that is kept, for one page.
+// Limits of the JSON-LD of one page.
 const (
 	maxSchemas    = 200
 	maxSchemaSize = 1 << 20
 )
 
-// schemas returns the JSON-LD objects of a page, one element each: the elements
-// of arrays and of @graph stand alone, with the context of what they were in.
-// What is no JSON is left out.
+// schemas returns the JSON-LD objects of a page, one element each: the elements of arrays and
+// of @graph become separate objects with the context of their parent. It drops invalid JSON.
 func schemas(scripts []*html.Node) []json.RawMessage {
 	var out []json.RawMessage
 	seen := map[string]bool{}
@@ -73,7 +72,7 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 		}
 	}
 	for _, s := range scripts {
-		text := attr(s, "content") // of a meta element
+		text := attr(s, "content") // a meta element
 		if s.FirstChild != nil {
 			text = s.FirstChild.Data
 		}
@@ -84,10 +83,9 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 	return out
 }
 
-// repaired returns JSON that is valid, nil if it cannot be had. Only what
-// changes no value is mended: control characters that stand as they are in
-// strings, comments, commas before a closing bracket, quotation marks that are
-// character references, and objects that follow each other without being a
+// repaired returns valid JSON, or nil if the text cannot be repaired. It makes only repairs
+// that change no value: unescaped control characters in strings, comments, trailing commas,
+// quotation marks as character references, and objects that follow each other without being a
 // list.
 func repaired(text string) []byte {
 	raw := []byte(text)
@@ -95,7 +93,7 @@ func repaired(text string) []byte {
 		return raw
 	}
 	if !strings.Contains(text, `"`) && strings.Contains(text, "&quot;") {
-		text = html.UnescapeString(text) // a template has escaped what is no text
+		text = html.UnescapeString(text) // a template has escaped characters that are not HTML text
 		if raw = []byte(text); json.Valid(raw) {
 			return raw
 		}
@@ -132,8 +130,8 @@ func repaired(text string) []byte {
 	return inList(out)
 }
 
-// inList returns a list of objects that follow each other, with or without
-// commas between them, nil if that is not what the text is.
+// inList returns a list of objects that follow each other, with or without commas between
+// them, or nil if the text is something else.
 func inList(text []byte) []byte {
 	list := []byte{'['}
 	for rest := bytes.TrimSpace(text); len(rest) > 0; {
@@ -154,7 +152,7 @@ func inList(text []byte) []byte {
 	return append(list, ']')
 }
 
-// stringEnd returns where a JSON string ends that begins at i.
+// stringEnd returns the end of the JSON string that begins at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -167,7 +165,7 @@ func stringEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// appendString appends a JSON string, its control characters escaped.
+// appendString appends a JSON string with its control characters escaped.
 func appendString(out, s []byte) []byte {
 	for _, c := range s {
 		switch {
@@ -176,7 +174,7 @@ func appendString(out, s []byte) []byte {
 		case c == '\t':
 			out = append(out, `\t`...)
 		case c < ' ':
-			// A carriage return and the like.
+			// Drop a carriage return and the like.
 		default:
 			out = append(out, c)
 		}
@@ -184,7 +182,7 @@ func appendString(out, s []byte) []byte {
 	return out
 }
 
-// trimScript leaves out the comments that some tools put around data.
+// trimScript removes the comments that some tools put around data.
 func trimScript(s string) string {
 	s = strings.TrimSpace(s)
 	for _, p := range []string{"//<![CDATA[", "/*<![CDATA[*/", "<![CDATA[", "<!--"} {
@@ -196,7 +194,7 @@ func trimScript(s string) string {
 	return s
 }
 
-// thing is what is read of a JSON-LD object.
+// thing is a parsed JSON-LD object.
 type thing struct {
 	types  []string
 	values map[string]any
@@ -267,8 +265,7 @@ func texts(v any) []string {
 	return nil
 }
 
-// oneLine decodes character references that were written twice and folds
-// white space.
+// oneLine decodes character references that were escaped twice and collapses white space.
 func oneLine(s string) string {
 	if strings.Contains(s, "&") && strings.Contains(s, ";") {
 		s = html.UnescapeString(s)

@@ -11,22 +11,22 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// The most that is taken of one page.
+// Limits per page.
 const (
 	maxMedia      = 20
 	maxChapters   = 500
 	maxTranscript = 1 << 20 // bytes
 )
 
-// recording is what JSON-LD says of a video or an audio.
+// recording is the JSON-LD of a video or an audio.
 type recording struct {
 	thing
-	content, embed, page string // absolute; "" = not said
+	content, embed, page string // absolute; "" = unknown
 	audio                bool
 }
 
-// media completes the videos and audios of a page with what its JSON-LD says of
-// them, and adds those that only scripts would show.
+// media completes the videos and audios of a page from its JSON-LD, and adds those that only
+// scripts would show.
 func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	var found []*recording
 	for _, t := range m.things {
@@ -72,8 +72,8 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	return append(more, blocks...)
 }
 
-// recordings collects the objects that stand for a video or an audio: those of
-// the page, and those that an article has.
+// recordings collects the objects of videos and audios: those of the page, and those of an
+// article.
 func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
 	if depth > 2 || len(out) >= maxMedia {
 		return out
@@ -98,7 +98,7 @@ func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
 		before := len(out)
 		nested("associatedMedia", "audio", "encoding")
 		for _, r := range out[before:] {
-			// The episode is what has a name.
+			// The episode has the name.
 			r.audio = true
 			for _, key := range []string{"name", "description", "duration", "timeRequired", "partOfSeries", "partOfSeason", "author", "creator", "image", "transcript", "hasPart"} {
 				if v := t.values[key]; v != nil && r.values[key] == nil {
@@ -128,7 +128,7 @@ func cmpOr(s ...string) string {
 	return ""
 }
 
-// absolute resolves a URL of JSON-LD, "" if it is none of the web.
+// absolute resolves a URL of JSON-LD. It returns "" if the URL is not http or https.
 func (m *meta) absolute(ref string) string {
 	if ref == "" || len(ref) > canon.MaxURL {
 		return ""
@@ -140,9 +140,8 @@ func (m *meta) absolute(ref string) string {
 	return u
 }
 
-// among returns the block that shows the recording. count is how many
-// recordings the page tells of: one recording and one block of its kind belong
-// together.
+// among returns the block that shows the recording. count is the number of recordings that the
+// page declares: a single recording and a single block of its kind belong together.
 func (r *recording) among(shown []*millrace.Block, count int) *millrace.Block {
 	for _, b := range shown {
 		for _, u := range []string{r.content, r.embed, r.page} {
@@ -178,8 +177,8 @@ func namedBy(shown []*millrace.Block, u string) bool {
 	return false
 }
 
-// sameMedia reports whether two addresses lead to one recording: their query,
-// and the forms that the addresses of the large hosts have, aside.
+// sameMedia reports whether two addresses lead to the same recording. It ignores queries and
+// the address variants of large hosts.
 func sameMedia(a, b string) bool {
 	return a != "" && mediaKey(a) == mediaKey(b)
 }
@@ -195,7 +194,7 @@ func mediaKey(u string) string {
 	return u
 }
 
-// complete adds to a block what the recording says.
+// complete adds the data of a recording to a block.
 func (m *meta) complete(b *millrace.Block, r *recording) {
 	if b.Type == millrace.EmbedBlock {
 		b.Type, b.Kind = millrace.VideoBlock, ""
@@ -256,8 +255,8 @@ func (r *recording) address(key string) string {
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})(?:[.,]\d+)?S)?)?$`)
 
-// duration returns an ISO 8601 duration in hours, minutes and whole seconds, ""
-// for none.
+// duration returns an ISO 8601 duration in hours, minutes and whole seconds, or "" if s is
+// invalid.
 func duration(s string) string {
 	g := isoDuration.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(s)))
 	if g == nil {
@@ -324,7 +323,7 @@ func chapters(v any) []millrace.Chapter {
 	return out
 }
 
-// transcript returns the words of a recording with their paragraphs.
+// transcript returns the transcript of a recording with its paragraphs.
 func transcript(v any) string {
 	s, ok := v.(string)
 	if !ok || len(s) > maxTranscript {

@@ -8,20 +8,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// productFacts are the properties of a schema.org Product that say what it is.
+// productFacts are the descriptive properties of a schema.org Product.
 var productFacts = []string{
 	"brand", "manufacturer", "model", "color", "material", "size", "pattern", "sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID",
 }
 
-// The most bytes that a fact and a description have.
+// Maximum bytes of a fact and of a description.
 const (
 	maxFact        = 120
 	maxDescription = 20_000
 )
 
-// product returns the facts of the product that the page is about, as far as
-// its text lacks them: shops often show them by scripts alone. The description
-// is a text, the others are definitions with schema.org's names as their terms.
+// product returns the facts of the page's product that its text lacks: shops often show them
+// only by scripts. The description is a text. The others are definitions whose terms are
+// schema.org's names.
 func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	t := m.ownProduct()
 	if t == nil {
@@ -58,8 +58,8 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	return out
 }
 
-// ownProduct returns the product that the page is about, nil if it declares
-// none or several.
+// ownProduct returns the product that the page is about, or nil if it declares none or
+// several.
 func (m *meta) ownProduct() *thing {
 	var own *thing
 	for i := range m.things {
@@ -73,10 +73,10 @@ func (m *meta) ownProduct() *thing {
 	return own
 }
 
-// facts is what a text says already.
+// facts is an index of what a text already says.
 type facts struct {
-	letters string // of all of it, without a space
-	line    string // its words with one space around each
+	letters string // the whole text without spaces
+	line    string // the words of the text, each between single spaces
 	words   map[string]bool
 	numbers map[float64]bool
 }
@@ -90,13 +90,13 @@ func readFacts(text string) *facts {
 	return f
 }
 
-// has reports whether the text has the words of another one, or that has none.
+// has reports whether the text contains the words of s, or s has none.
 func (f *facts) has(s string) bool {
 	list := titleWords(s)
 	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
 }
 
-// tells reports whether the text says nearly all that another one does.
+// tells reports whether the text contains nearly all of s.
 func (f *facts) tells(s string) bool {
 	if strings.Contains(f.letters, letters(s)) {
 		return true
@@ -121,12 +121,12 @@ func numbers(s string) map[float64]bool {
 	return out
 }
 
-// amount reads a price as shops write it: 1,299.00 and 1.299,00 and 1299.
+// amount parses a price in any common form: 1,299.00 and 1.299,00 and 1299.
 func amount(s string) float64 {
 	s = strings.Trim(s, ".,")
 	point := strings.LastIndexAny(s, ".,")
 	if point >= 0 && len(s)-point > 3 {
-		point = -1 // it divides thousands
+		point = -1 // it separates thousands
 	}
 	digits := make([]byte, 0, 16)
 	for i := range len(s) {
@@ -144,8 +144,7 @@ func amount(s string) float64 {
 	return n
 }
 
-// price returns the price of a product and its currency, "" if it has none or
-// several.
+// price returns the price of a product and its currency, or "" if it has none or several.
 func (t *thing) price() (price, currency string) {
 	offers := t.values["offers"]
 	price, currency = offerText(offers, "price"), offerText(offers, "priceCurrency")
@@ -161,8 +160,8 @@ func (t *thing) price() (price, currency string) {
 	return price, currency
 }
 
-// offerText returns a value that all offers share, "" if they have several. A
-// price may stand in an object of its own.
+// offerText returns a value that all offers share, or "" if they differ. A price may be in an
+// object of its own.
 func offerText(v any, key string) string {
 	switch v := v.(type) {
 	case map[string]any:

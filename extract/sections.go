@@ -11,24 +11,24 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headingReason begins the Reason of a section that was left out for its
+// headingReason is the prefix of the Reason of a section that was left out because of its
 // heading.
 const headingReason = "heading "
 
-// aside says what a heading announces that is no part of the text.
+// aside is the kind of furniture that a heading announces.
 type aside uint8
 
 const (
 	noAside   aside = iota
-	elsewhere       // texts or goods elsewhere: what follows are links
-	person          // who wrote it
-	appeal          // to subscribe, to share, to write a comment
-	opinions        // what buyers think
-	feedback        // what readers think of the page: the last of it
+	elsewhere       // texts or products elsewhere; links follow
+	person          // the author
+	appeal          // an appeal to subscribe, to share, to write a comment
+	opinions        // customer reviews
+	feedback        // readers' feedback on the page, at its end
 )
 
-// asideWords are the beginnings of such headings, in lower case. Alone they
-// decide nothing: what follows must have the form.
+// asideWords are the beginnings of such headings, in lower case. The content after the heading
+// must have the right form as well.
 var asideWords = []struct {
 	what   aside
 	starts []string
@@ -60,8 +60,8 @@ var asideWords = []struct {
 	}},
 }
 
-// asideHeading says what a heading announces. One with the number of a section
-// belongs to the text.
+// asideHeading returns what a heading announces. A heading with a section number belongs to
+// the text.
 func asideHeading(text string) aside {
 	if isNumbered(text) {
 		return noAside
@@ -78,8 +78,8 @@ func asideHeading(text string) aside {
 	return noAside
 }
 
-// sections leaves out the sections of the root that their heading says to be
-// of something else, while their form does not contradict.
+// sections leaves out the sections of the root whose headings announce furniture, unless their
+// form contradicts.
 func (l *located) sections() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -99,8 +99,8 @@ func (l *located) sections() {
 	}
 }
 
-// section leaves out what a heading opens: the box that it is the first text
-// of, or else what follows it until the next heading of its rank.
+// section leaves out the section of a heading: the box that begins with the heading, or else
+// everything up to the next heading of its rank.
 func (l *located) section(at int32, what aside) {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -136,7 +136,7 @@ func (l *located) section(at int32, what aside) {
 	}
 }
 
-// opens reports whether nothing stands before a heading in a box.
+// opens reports whether a box begins with a heading.
 func (l *located) opens(box, heading int32) bool {
 	if heading-box > 12 {
 		return false
@@ -150,7 +150,7 @@ func (l *located) opens(box, heading int32) bool {
 	return words <= 3
 }
 
-// isLast reports whether little of the root follows a box that ends there.
+// isLast reports whether little of the root follows a box that ends at end.
 func (l *located) isLast(end int32) bool {
 	words := int32(0)
 	for i := end; i < l.c.boxes[l.at].end && words <= 30; {
@@ -164,8 +164,8 @@ func (l *located) isLast(end int32) bool {
 	return words <= 30
 }
 
-// hasForm reports whether what a heading opens in a box looks like what the
-// heading announces. words are those beside the heading.
+// hasForm reports whether the section of a heading in a box looks like what the heading
+// announces. words is the number of words without the heading.
 func (l *located) hasForm(what aside, outer, heading, words int32) bool {
 	b := &l.c.boxes[outer]
 	switch what {
@@ -177,8 +177,8 @@ func (l *located) hasForm(what aside, outer, heading, words int32) bool {
 	return true
 }
 
-// cards returns how many words of a box are in cards: short boxes of more than
-// a line, with a picture or a title that leads elsewhere.
+// cards returns the number of words of a box that are in cards: short boxes of more than one
+// line, with a picture or a title that leads elsewhere.
 func (l *located) cards(outer, heading int32) int32 {
 	boxes := l.c.boxes
 	words := int32(0)
@@ -197,8 +197,8 @@ func (l *located) cards(outer, heading int32) int32 {
 	return words
 }
 
-// isCard reports whether a box with a link has a picture as well, or a line
-// that is a link from end to end.
+// isCard reports whether a box with a link also has a picture, or a line that consists of a
+// link.
 func (l *located) isCard(at int32) bool {
 	boxes := l.c.boxes
 	for i := at + 1; i < boxes[at].end; i++ {
@@ -209,7 +209,7 @@ func (l *located) isCard(at int32) bool {
 	return find(boxes[at].n, func(e *html.Node) bool { return e.DataAtom == atom.Img || e.DataAtom == atom.Picture }) != nil
 }
 
-// hasControl reports whether a reader may press or fill in something.
+// hasControl reports whether an element contains a control for the reader.
 func hasControl(n *html.Node) bool {
 	return find(n, func(e *html.Node) bool {
 		switch e.DataAtom {

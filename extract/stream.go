@@ -9,18 +9,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxStreamed is how many parts of a streamed document are put in place.
+// maxStreamed is the maximum number of streamed parts that are put in place.
 const maxStreamed = 2000
 
-// unstream puts what was streamed where it belongs. React sends the slow
-// parts of a page behind the rest: in hidden elements with the ids S:0, S:1
-// and so on, which scripts put in the place of template elements:
+// unstream moves streamed parts to their places. React sends the slow parts of a page after
+// the rest, in hidden elements with the ids S:0, S:1 and so on. Scripts then put them in the
+// place of template elements:
 //
 //	<!--$?--><template id="B:0"></template>loading<!--/$-->
 //	<div hidden id="S:0">text</div><script>$RC("B:0","S:0")</script>
 //
-// $RC replaces all up to the comment that ends the place, $RS the template
-// alone.
+// $RC replaces everything up to the comment that ends the place, $RS only the template.
 func unstream(text []byte, doc *html.Node) {
 	if !bytes.Contains(text, []byte("$R")) {
 		return
@@ -55,7 +54,7 @@ type streamed struct {
 
 type move struct {
 	place, part string // ids
-	whole       bool   // replaces what is there until then
+	whole       bool   // replaces the placeholder content
 }
 
 func (s *streamed) find(n *html.Node) {
@@ -75,7 +74,7 @@ func (s *streamed) find(n *html.Node) {
 	}
 }
 
-// script reads the calls that a script makes.
+// script reads the calls in a script.
 func (s *streamed) script(code string) {
 	for len(s.moves) < maxStreamed {
 		i := strings.Index(code, "$R")
@@ -102,8 +101,7 @@ func (s *streamed) script(code string) {
 	}
 }
 
-// quoted cuts a short string off code: what is between open and the next
-// quotation mark.
+// quoted cuts a short string off code: the text between open and the next quotation mark.
 func quoted(code, open string) (s, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(code, open)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// title takes the heading that the head of the document confirms, else what
-// the head says.
+// title sets the title: the heading that the head of the document confirms, else the title
+// that the head declares.
 func (m *meta) title() {
 	og, head := m.firstNamed("og:title"), m.c.title
 	if isTemplate(og) {
@@ -35,11 +35,11 @@ func (m *meta) title() {
 		folded[i] = letters(c)
 	}
 	siteLetters := letters(site)
-	best, length := 0, 0 // of the heading chosen so far: how well it is confirmed, how long it is
+	best, length := 0, 0 // score and length of the best heading so far
 	text, source := "", ""
 	for _, level := range []int{1, 2} {
 		if level == 2 && best != 0 && best != 2 {
-			break // one that is no more than the beginning or the end of a claim may be the site's
+			break // a heading that is only the beginning or the end of a claim may be the site's
 		}
 		for _, h := range m.c.headings {
 			if headingLevel(h) != level || inFurniture(h) {
@@ -58,7 +58,7 @@ func (m *meta) title() {
 				cut := headOf(claims[i], t)
 				score = max(score, confirms(c, l, level, siteLetters, cut))
 				if level == 2 && cut && best == 2 && c == l+letters(text) {
-					score = 3 // what the claim goes on with is the heading of the first level
+					score = 3 // the rest of the claim is the first-level heading
 				}
 			}
 			if score == 1 && numbered || score < 4 && tops.outside(h) || score < 3 && isLate(h) {
@@ -85,9 +85,9 @@ func (m *meta) title() {
 	}
 }
 
-// confirms rates how well a claim of the head confirms a heading; both are
-// letters alone. A claim that begins with the heading, up to where it is cut,
-// says more than one that ends with it: what it ends with is mostly the site.
+// confirms rates how well a claim of the head confirms a heading. Both contain only letters
+// and digits. A claim that begins with the heading, up to where it is cut, rates higher than
+// one that ends with it, because the end is usually the site's name.
 func confirms(claim, heading string, level int, site string, cut bool) int {
 	switch {
 	case claim == "":
@@ -103,7 +103,7 @@ func confirms(claim, heading string, level int, site string, cut bool) int {
 	return 0
 }
 
-// separators stand between the name of a page and that of its site.
+// separators separate the name of a page from that of its site.
 var separators = []string{" | ", " - ", " – ", " — ", " · ", " » ", " « ", " :: ", " / ", " • "}
 
 // headOf reports whether a claim is a heading's text up to a separator.
@@ -120,9 +120,8 @@ func headOf(claim, heading string) bool {
 	return false
 }
 
-// siteName returns the name of the site as the page has it. Where the title
-// element is the page's own title, as OpenGraph has it, beside something else,
-// that is the site.
+// siteName returns the name of the site that the page declares. If the title element is the
+// OpenGraph title with an addition, the addition is the site's name.
 func (m *meta) siteName() string {
 	if site := m.firstNamed("og:site_name", "application-name"); site != "" {
 		return site
@@ -150,8 +149,8 @@ func (m *meta) siteName() string {
 	return ""
 }
 
-// declaredTitle returns the title that only the head has, or the one heading of
-// a document without a head.
+// declaredTitle returns the title that only the head has, or the only heading of a document
+// without a head.
 func (m *meta) declaredTitle(og, site string) (text, source string) {
 	if og == "" {
 		og = m.firstNamed("twitter:title")
@@ -165,7 +164,7 @@ func (m *meta) declaredTitle(og, site string) (text, source string) {
 		return headingText(h), "h1"
 	}
 	for i := range m.things {
-		// The headline tells where the page's own part of it ends.
+		// The headline shows where the page's own part ends.
 		if s := m.things[i].text("headline"); m.things[i].isArticle() && s != "" && headOf(text, s) {
 			return s, "json-ld headline"
 		}
@@ -173,9 +172,8 @@ func (m *meta) declaredTitle(og, site string) (text, source string) {
 	return text, source
 }
 
-// asDeclared returns the text of a heading in the form that the head of the
-// document has, if that is the better one: without a label or a count that is
-// an element of its own inside the heading, and not in capitals.
+// asDeclared returns the text of a heading in the form of the document's head if that is
+// better: without a label or a count in an element of its own, and not in capitals.
 func asDeclared(h *html.Node, text string, claims []string) string {
 	var parts []string
 	var add func(n *html.Node)
@@ -218,12 +216,12 @@ func asDeclared(h *html.Node, text string, claims []string) string {
 	return text
 }
 
-// isCapitals reports whether a text of some length has no small letter.
+// isCapitals reports whether a longer text has no lower-case letter.
 func isCapitals(s string) bool {
 	return utf8.RuneCountInString(s) > 10 && strings.ContainsFunc(s, unicode.IsUpper) && !strings.ContainsFunc(s, unicode.IsLower)
 }
 
-// alike reports whether two titles share most of their words.
+// alike reports whether two titles have most words in common.
 func alike(a, b string) bool {
 	list, words := titleWords(a), titleWords(b)
 	common := 0
@@ -235,7 +233,7 @@ func alike(a, b string) bool {
 	return len(list) < 100 && len(words) < 100 && common >= 2 && common*2 >= min(len(list), len(words))
 }
 
-// titleWords returns the words of a title without their punctuation.
+// titleWords returns the words of a title without punctuation.
 func titleWords(s string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(s) {
@@ -247,7 +245,7 @@ func titleWords(s string) []string {
 	return out
 }
 
-// onlyHeading returns the heading of the first level if there is just one.
+// onlyHeading returns the first-level heading if there is exactly one.
 func (m *meta) onlyHeading() *html.Node {
 	var only *html.Node
 	for _, h := range m.c.headings {
@@ -271,8 +269,7 @@ func inFurniture(n *html.Node) bool {
 	return false
 }
 
-// letters returns the letters and digits of a text in lower case: what is
-// compared.
+// letters returns the letters and digits of a text in lower case, for comparison.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

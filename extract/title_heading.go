@@ -9,15 +9,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// tops are the headings of the first level, where there are several: one of
-// them may be the name of the site, or of the book that the page is of.
+// tops are the first-level headings of a page with several. One of them may be the name of the
+// site, or of the book that the page belongs to.
 type tops struct {
 	many   bool
-	homes  map[*html.Node]bool // those that lead to the front of the site; nil = all do, or none
-	inside *html.Node          // the only one that stands in main or article
+	homes  map[*html.Node]bool // headings that lead to the front of the site; nil = all or none do
+	inside *html.Node          // the only heading inside main or article
 }
 
-// tops looks at the headings that may be the title.
+// tops returns the headings that may be the title.
 func (m *meta) tops() tops {
 	var t tops
 	n, inside := 0, 0
@@ -44,8 +44,8 @@ func (m *meta) tops() tops {
 	return t
 }
 
-// site returns the name of the site: what the title ends with and a heading
-// that leads there says, the longest of several.
+// site returns the name of the site: the longest text that the title ends with and that a
+// heading leading to the front of the site has.
 func (t *tops) site(title string) string {
 	site := ""
 	for h := range t.homes {
@@ -59,17 +59,15 @@ func (t *tops) site(title string) string {
 	return site
 }
 
-// home reports whether a heading leads to the front of the site while another
-// does not.
+// home reports whether a heading leads to the front of the site and another one does not.
 func (t *tops) home(h *html.Node) bool { return t.homes[h] }
 
-// outside reports whether a heading stands outside of the content while another
-// is inside.
+// outside reports whether a heading is outside of the content and another one inside.
 func (t *tops) outside(h *html.Node) bool {
 	return t.inside != nil && headingLevel(h) == 1 && !isInside(h)
 }
 
-// isInside reports whether an element stands in main or article.
+// isInside reports whether an element is inside main or article.
 func isInside(n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
 		if n.DataAtom == atom.Main || n.DataAtom == atom.Article || n.Type == html.ElementNode && attr(n, "role") == "main" {
@@ -79,8 +77,8 @@ func isInside(n *html.Node) bool {
 	return false
 }
 
-// leadsHome reports whether all of a heading is a link to the front of the
-// site, or of the folder that the page is in or below.
+// leadsHome reports whether a heading consists of a link to the front of the site, or of the
+// folder that the page is in or below.
 func (m *meta) leadsHome(h *html.Node) bool {
 	a := findTag(h, atom.A)
 	for p := h.Parent; a == nil && p != nil && isInline(p.DataAtom); p = p.Parent {
@@ -106,11 +104,11 @@ func (m *meta) leadsHome(h *html.Node) bool {
 	return dir == "" || at.Path != m.url.Path && strings.HasPrefix(m.url.Path, dir)
 }
 
-// lateProse is the number of words of paragraphs that the text has begun with:
-// more than a notice at the top of a page has.
+// lateProse is the number of words of paragraphs after which a heading is late. A notice at
+// the top of a page has fewer.
 const lateProse = 150
 
-// isLate reports whether a heading has much of its text before it.
+// isLate reports whether much of the page's text precedes a heading.
 func isLate(h *html.Node) bool {
 	text := h.Parent
 	if text != nil && text.DataAtom != atom.Body && text.Parent != nil {
@@ -127,13 +125,13 @@ func isLate(h *html.Node) bool {
 	return words > lateProse
 }
 
-// isNumbered reports whether a heading has a section's number.
+// isNumbered reports whether a heading has a section number.
 func isNumbered(s string) bool {
 	number, _, ok := strings.Cut(s, " ")
 	return ok && isDigit(number[0]) && len(number) <= 8 && strings.Contains(number, ".") && strings.Trim(number, "0123456789.") == ""
 }
 
-// headingText is the text of a heading without its permalink.
+// headingText returns the text of a heading without its permalink.
 func headingText(h *html.Node) string {
 	var room [256]byte
 	b := room[:0]
@@ -145,14 +143,13 @@ func headingText(h *html.Node) string {
 	return withoutSign(folded(string(b)))
 }
 
-// holdsPermalink reports whether an element of a heading has a permalink in it
-// and nothing else.
+// holdsPermalink reports whether an element of a heading consists of a permalink.
 func holdsPermalink(n *html.Node) bool {
 	return (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild)
 }
 
-// withoutSign cuts off the sign of a permalink that is no link: scripts see to
-// it. The one in "C#" is none.
+// withoutSign cuts off a permalink sign that is not a link but works by script. It keeps the
+// one in "C#".
 func withoutSign(s string) string {
 	for _, sign := range []string{"¶", "🔗", " §", " #"} {
 		if t, ok := strings.CutSuffix(s, sign); ok && strings.ContainsFunc(t, unicode.IsLetter) {

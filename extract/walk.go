@@ -23,20 +23,20 @@ type walker struct {
 
 	in      inline
 	out     []millrace.Block
-	pending []millrace.Block // met inside a line: they follow its text
-	flat    int              // inside a heading, a cell, a caption: no blocks there
-	inner   int              // inside an item: a link is text there
-	depth   int              // how many blocks are around
+	pending []millrace.Block // blocks found inside a line; they follow its text
+	flat    int              // nesting of headings, cells and captions, which contain no blocks
+	inner   int              // nesting of items, where a link is text
+	depth   int              // number of open blocks
 	notes   notes
-	labels  map[*html.Node]label  // of code blocks
-	panels  map[*html.Node]string // what tabs show that is more than a code block, with the tab's text
+	labels  map[*html.Node]label  // labels of code blocks
+	panels  map[*html.Node]string // tab panels with more than a code block, and the text of the tab
 	seen    map[string]bool       // images that were emitted
-	last    *html.Node            // the last of them
+	last    *html.Node            // the element of the last image
 	steps   int
 	err     error
 
-	texScripts int // 1: the page makes formulas of TeX by a script, -1: it does not, 0: not known
-	sidenotes  int // how many there were
+	texScripts int // 1: the page renders TeX formulas by a script, -1: it does not, 0: unknown
+	sidenotes  int // number of sidenotes so far
 }
 
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
@@ -44,13 +44,13 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	w.notes = findNotes(c, l.root)
 	w.findLabels()
 	w.out = make([]millrace.Block, 0, l.countBlocks()+8)
-	// What is built inside of something else takes the room behind it.
+	// Nested texts use the buffer space behind the outer one.
 	w.in = inline{buf: make([]byte, 0, 4096), spans: make([]millrace.Span, 0, 32), open: make([]int, 0, 16)}
 	return w
 }
 
-// countBlocks returns about the number of blocks that the content has: growing
-// a long list of them costs more than anything else of the walk.
+// countBlocks returns the approximate number of blocks of the content. Growing a long list of
+// blocks is the most expensive part of the walk.
 func (l *located) countBlocks() int {
 	count := 1
 	for i := l.at + 1; i < l.c.boxes[l.at].end; i++ {
@@ -61,7 +61,7 @@ func (l *located) countBlocks() int {
 		}
 		switch b.tag {
 		case atom.Li, atom.Td, atom.Th, atom.Dd, atom.Dt:
-			i = b.end - 1 // it goes into the block that it is an item of
+			i = b.end - 1 // it becomes part of its parent block
 		case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Figure:
 			count++
 		default:
@@ -82,7 +82,7 @@ func (w *walker) run(root *html.Node) ([]millrace.Block, error) {
 	return w.out, nil
 }
 
-// flush ends the line of text that is being built.
+// flush ends the current line of text.
 func (w *walker) flush() {
 	if w.flat > 0 {
 		w.in.breaks = max(w.in.breaks, 1)
@@ -107,8 +107,8 @@ func (w *walker) textBlock(text string, spans []millrace.Span) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: text, Spans: spans}
 }
 
-// emit adds a block that interrupts the line, or keeps it for after the line
-// where there are no blocks.
+// emit adds a block that interrupts the line. Where blocks are not allowed, it queues the
+// block until after the line.
 func (w *walker) emit(b millrace.Block) {
 	if w.flat > 0 {
 		w.pending = append(w.pending, b)
@@ -127,14 +127,13 @@ func (w *walker) aside(b millrace.Block) {
 	w.pending = append(w.pending, b)
 }
 
-// inside returns the blocks that a function makes.
+// inside returns the blocks that f emits.
 func (w *walker) inside(f func()) []millrace.Block {
 	return slices.Clone(w.within(f))
 }
 
-// within is inside for a caller that keeps no block. Blocks are large, so
-// they are made in the room behind those of the parent, whose next block is
-// written over them.
+// within is like inside, for a caller that does not retain the blocks. Blocks are large, so
+// they use the space behind those of the parent, whose next block overwrites them.
 func (w *walker) within(f func()) []millrace.Block {
 	in, out, pending, flat := w.in, slices.Grow(w.out, 4), w.pending, w.flat
 	w.in, w.out, w.pending, w.flat = in.fork(), out[len(out):], nil, 0
@@ -147,13 +146,12 @@ func (w *walker) within(f func()) []millrace.Block {
 	return made
 }
 
-// maxNesting is how deep blocks stand in each other. What is deeper follows
-// without a frame of its own: no text needs it, and every line of the forms
-// repeats what it stands in.
+// maxNesting is the maximum nesting of blocks. Deeper blocks follow without a frame of their
+// own. No text needs them, and every line of some output formats repeats its ancestors.
 const maxNesting = 32
 
-// tooDeep walks an element that would make a block, if that is too deep for
-// it, and reports whether it did.
+// tooDeep walks an element that would become a block, if it is too deep, and reports whether
+// it did.
 func (w *walker) tooDeep(n *html.Node) bool {
 	if w.depth < maxNesting {
 		return false
@@ -164,8 +162,7 @@ func (w *walker) tooDeep(n *html.Node) bool {
 	return true
 }
 
-// item returns what a function makes as an item: the text that it starts with
-// is the item's own.
+// item returns the output of f as an item: the leading text is the item's own.
 func (w *walker) item(f func()) millrace.Item {
 	w.inner++
 	blocks := w.within(f)
@@ -183,8 +180,8 @@ func (w *walker) item(f func()) millrace.Item {
 	return it
 }
 
-// line returns the text that a function makes, as one line. Media in it follow
-// the block that the line is for.
+// line returns the text that f emits, as one line. Media in it follow the block that the line
+// belongs to.
 func (w *walker) line(f func()) (string, []millrace.Span) {
 	in := w.in
 	w.in = in.fork()
@@ -309,7 +306,7 @@ func (w *walker) element(n *html.Node) {
 // a block of.
 func (w *walker) replaced(n *html.Node) bool { return n.DataAtom == atom.Iframe }
 
-// flatElement walks through a block element where there are no blocks.
+// flatElement walks a block element where blocks are not allowed.
 func (w *walker) flatElement(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Video, atom.Audio:
@@ -344,7 +341,7 @@ func (w *walker) inlineElement(n *html.Node) {
 		w.link(n)
 	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
 		if findTag(n, atom.Pre) != nil {
-			w.children(n) // a code element around a code block says nothing
+			w.children(n) // a code element around a code block adds nothing
 			return
 		}
 		if w.flat == 0 && w.in.empty() && isCodeBlock(n) {
@@ -404,7 +401,7 @@ func (w *walker) span(n *html.Node, t millrace.SpanType) {
 	}
 }
 
-// lineBreak is a br: two in a row end a paragraph.
+// lineBreak handles a br element: two in a row end a paragraph.
 func (w *walker) lineBreak() {
 	w.in.breaks++
 	if w.in.breaks > 1 {
@@ -412,8 +409,8 @@ func (w *walker) lineBreak() {
 	}
 }
 
-// ruby is a text with its reading, which follows in brackets: so the text stays
-// in one piece, which readings between its characters would cut.
+// ruby adds a text and then its reading in brackets. The text stays in one piece, which
+// readings between its characters would split.
 func (w *walker) ruby(n *html.Node) {
 	var reading []string
 	var walk func(*html.Node)
@@ -437,17 +434,17 @@ func (w *walker) ruby(n *html.Node) {
 		return
 	}
 	sep := ""
-	if reading[0][0] < 0xE3 { // Latin letters, as those of Pinyin
+	if reading[0][0] < 0xE3 { // Latin letters such as Pinyin
 		sep = " "
 	}
 	w.in.text("(" + strings.Join(reading, sep) + ")")
 }
 
-// script is what stands above or below the line, but for the marks of notes and
-// the letters of ordinals, which mean the same on it.
+// script marks superscripts and subscripts, except the marks of notes and the letters of
+// ordinals, whose meaning does not depend on their position.
 func (w *walker) script(n *html.Node) {
 	if hasClass(n, "modern-footnotes-footnote") {
-		return // the note follows, and gets a mark of its own
+		return // the note follows with a mark of its own
 	}
 	t := millrace.SuperscriptSpan
 	if n.DataAtom == atom.Sub {
@@ -464,7 +461,7 @@ func (w *walker) script(n *html.Node) {
 	w.span(n, t)
 }
 
-// isLineText reports whether a text means the same above the line and on it.
+// isLineText reports whether a text has the same meaning above the line and on it.
 func isLineText(s string) bool {
 	switch strings.ToLower(s) {
 	case "st", "nd", "rd", "th", "er", "re", "e", "ème", "tm", "sm", "™", "®", "©", "*", "†":

@@ -8,11 +8,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// isApart reports whether a style sets an element apart from the one that it
-// follows without a space: the columns of a row, a name and its type, links
-// side by side. Writers do not write text so; components do. The two differ in
-// their tags, classes or targets, words meet where they touch, and what holds
-// them has no text of its own.
+// isApart reports whether only a style separates an element from the previous one: columns of
+// a row, a name and its type, links side by side. Such text comes from components and not from
+// authors. The two elements differ in their tags, classes or targets, words meet at their
+// border, and their parent has no text of its own.
 func (w *walker) isApart(n *html.Node) bool {
 	before := n.PrevSibling
 	if before == nil || !isPart(before) || !isPart(n) || w.in.space || w.in.breaks > 0 || w.in.pre || w.in.empty() || w.inCode() {
@@ -21,7 +20,7 @@ func (w *walker) isApart(n *html.Node) bool {
 	class, other := attr(n, "class"), attr(before, "class")
 	links := n.DataAtom == atom.A && before.DataAtom == atom.A
 	switch {
-	case class == "" && other == "": // nothing to set it apart by
+	case class == "" && other == "": // no class to distinguish them
 		return false
 	case n.DataAtom == before.DataAtom && !links && (class == "" || other == "" || class == other):
 		return false
@@ -34,14 +33,14 @@ func (w *walker) isApart(n *html.Node) bool {
 	}
 	left, right := edge(before, false), edge(n, true)
 	if utf8.RuneCountInString(left) < 2 || utf8.RuneCountInString(right) < 2 {
-		return false // letters that move one by one, an initial
+		return false // animated single letters, or an initial
 	}
 	l, _ := utf8.DecodeLastRuneInString(left)
 	r, _ := utf8.DecodeRuneInString(right)
 	return isSpaced(l) && isSpaced(r)
 }
 
-// isPart reports whether an element is one that components are made of.
+// isPart reports whether components are built from such elements.
 func isPart(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Span, atom.A, atom.Strong, atom.B, atom.Small, atom.Time, atom.Label, atom.Button, atom.Em, atom.I:
@@ -50,11 +49,10 @@ func isPart(n *html.Node) bool {
 	return false
 }
 
-// isSpaced reports whether a character belongs to words that have spaces
-// between them.
+// isSpaced reports whether a character belongs to a script with spaces between words.
 func isSpaced(r rune) bool { return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// edge returns the first or the last text of an element.
+// edge returns the first or last text of an element.
 func edge(n *html.Node, first bool) string {
 	for steps := 0; n != nil && steps < 20; steps++ {
 		if n.Type == html.TextNode {

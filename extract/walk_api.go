@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// api makes a block of an element that only the tools have that document
-// programs, or of a table in all but name, and reports whether it did.
+// api emits a block for an element that only API documentation tools use, or for a table built
+// from other elements. It reports whether it did.
 func (w *walker) api(n *html.Node) bool {
 	switch attr(n, "role") {
 	case "table", "grid", "treegrid":
@@ -28,8 +28,8 @@ func (w *walker) api(n *html.Node) bool {
 	return false
 }
 
-// signature is what Doxygen makes of a declaration: lines, and tables that
-// place its parameters under each other.
+// signature emits a declaration in the form of Doxygen: lines, and tables that align its
+// parameters.
 func (w *walker) signature(n *html.Node) bool {
 	var lines []string
 	var walk func(*html.Node)
@@ -38,7 +38,7 @@ func (w *walker) signature(n *html.Node) bool {
 			switch {
 			case hasClass(c, "memtemplate"):
 				lines = append(lines, plainText(c))
-			case hasClass(c, "mlabels-right"): // "inline", "static": labels
+			case hasClass(c, "mlabels-right"): // labels such as "inline" and "static"
 			case c.DataAtom == atom.Tr && hasClass(tableOf(c), "memname"):
 				var cells []string
 				for td := range children(c) {
@@ -63,13 +63,13 @@ func (w *walker) signature(n *html.Node) bool {
 	return true
 }
 
-// gridCell is a cell of a table that is made of other elements.
+// gridCell is a cell of a table that is built from other elements.
 type gridCell struct {
 	n    *html.Node
 	head bool
 }
 
-// ariaRows returns the cells of a table that only its roles say to be one.
+// ariaRows returns the cells of a table that is marked only by ARIA roles.
 func ariaRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell
 	var walk func(*html.Node, int)
@@ -93,8 +93,8 @@ func ariaRows(n *html.Node) [][]gridCell {
 	return rows
 }
 
-// columnRows returns the cells of a table as Javadoc makes it since version 16:
-// all cells in one element, the headers first.
+// columnRows returns the cells of a table in the form of Javadoc since version 16: all cells
+// in one element, the headers first.
 func columnRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell
 	width, cells := 0, 0
@@ -116,8 +116,8 @@ func columnRows(n *html.Node) [][]gridCell {
 	return rows
 }
 
-// grid makes a table of cells, if it is one: of two columns at least, and with
-// nothing in its cells that a table cannot hold.
+// grid emits a table of cells, if it is one: it needs at least two columns, and its cells must
+// contain only what a table cell can.
 func (w *walker) grid(n *html.Node, rows [][]gridCell) bool {
 	b := millrace.Block{Type: millrace.TableBlock}
 	width := 0

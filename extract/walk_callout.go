@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// calloutKinds are the names that tools give to call-outs.
+// calloutKinds maps the names that tools give to callouts.
 var calloutKinds = map[string]string{
 	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "question": "note",
 	"primary": "note", "secondary": "note", "tip": "tip", "hint": "tip", "success": "tip", "example": "tip", "check": "tip",
@@ -17,17 +17,17 @@ var calloutKinds = map[string]string{
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution",
 }
 
-// loneKinds are the names that mean a call-out without another word, as DocBook,
-// docutils and manuals written by hand have them. The others mean other things
-// as well: the summary of an interface, an example.
+// loneKinds are the class names that mark a callout without another class, as in DocBook,
+// docutils and handwritten manuals. The other kinds have other meanings as well: the summary
+// of an interface, an example.
 var loneKinds = map[string]bool{
 	"note": true, "tip": true, "important": true, "warning": true, "caution": true, "danger": true, "attention": true, "hint": true, "seealso": true,
 	"is-info": true, "is-success": true, "is-warning": true, "is-danger": true,
 }
 
-// calloutKind returns the kind of the call-out that an element is, "" if it is
-// none. Only the conventions of documentation tools count: a class that says
-// call-out with one that names a kind, or the kind alone.
+// calloutKind returns the kind of a callout element, or "" if n is not one. It accepts only
+// the conventions of documentation tools: a class for callouts with one that names a kind, or
+// the kind alone.
 func calloutKind(n *html.Node) string {
 	class := attr(n, "class")
 	if kind, ok := calloutKinds[strings.ToLower(attr(n, "data-callout"))]; ok {
@@ -72,7 +72,7 @@ func calloutKind(n *html.Node) string {
 		}
 	}
 	if named && kind == "" && hasClass(n, "admonitionblock") {
-		kind = signKind(n) // AsciiDoc of Python names it nowhere else
+		kind = signKind(n) // asciidoc.py names the kind nowhere else
 	}
 	if named || kind != "" && (words == 1 && loneKinds[strings.TrimSpace(strings.ToLower(class))] || n.DataAtom == atom.Aside || n.DataAtom == atom.Details) {
 		return kind
@@ -80,8 +80,8 @@ func calloutKind(n *html.Node) string {
 	return ""
 }
 
-// signKind returns the kind that a call-out laid out as a table is called by
-// the sign in its first cell, a word or a picture.
+// signKind returns the kind of a callout laid out as a table, by the icon or the word in its
+// first cell.
 func signKind(n *html.Node) string {
 	cell := find(n, func(e *html.Node) bool { return e.DataAtom == atom.Td })
 	if cell == nil {
@@ -94,8 +94,8 @@ func signKind(n *html.Node) string {
 	return calloutKinds[strings.ToLower(sign)]
 }
 
-// isTextBox reports whether an element is a box with a title beside the text,
-// as DocBook and docutils make of a sidebar and a topic: no sidebar of the page.
+// isTextBox reports whether an element is a box with a title next to the text, in the form
+// that DocBook and docutils give to a sidebar and a topic. It is not a sidebar of the page.
 func isTextBox(n *html.Node) bool {
 	if !hasClass(n, "sidebar", "topic") || hasClass(n, "contents") {
 		return false
@@ -140,8 +140,8 @@ func (w *walker) callout(n *html.Node, kind string) {
 	}
 }
 
-// calloutTable returns the table that a call-out is laid out by: an icon,
-// perhaps a title, and the text.
+// calloutTable returns the table that lays out a callout: an icon, an optional title, and the
+// text.
 func (w *walker) calloutTable(n *html.Node) *html.Node {
 	var table *html.Node
 	for c := range children(n) {
@@ -158,7 +158,7 @@ func (w *walker) calloutTable(n *html.Node) *html.Node {
 		cells := 0
 		for td := range children(tr) {
 			if img := findTag(td, atom.Img); cells == 0 && rows == 0 && plainText(td) == "" && img != nil {
-				w.l.skip[img] = true // a sign
+				w.l.skip[img] = true // an icon
 			}
 			cells++
 		}
@@ -169,8 +169,8 @@ func (w *walker) calloutTable(n *html.Node) *html.Node {
 	return table
 }
 
-// calloutTitle returns the element that a call-out starts with and is called
-// its title, or says no more than what kind it is.
+// calloutTitle returns the first element of a callout if it is marked as its title or only
+// names its kind.
 func calloutTitle(n *html.Node) *html.Node {
 	for first, steps := n, 0; steps < 3; steps++ {
 		var next *html.Node

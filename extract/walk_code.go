@@ -9,8 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// code is a pre element: its text byte for byte, without what highlighters
-// put around it.
+// code emits a pre element: its text byte for byte, without what highlighters add.
 func (w *walker) code(n *html.Node) {
 	text := codeText(n)
 	if isPlayed(n) {
@@ -26,9 +25,9 @@ func (w *walker) code(n *html.Node) {
 	w.emitCode(n, text, codeLanguage(n))
 }
 
-// isPlayed reports whether a script plays a code block as the session of a
-// terminal: termynal, as the tools of FastAPI's family use it. It takes the text
-// of the block for HTML, with the colours of a terminal.
+// isPlayed reports whether a script plays a code block as a terminal session: termynal, as
+// FastAPI and related tools use it. The script treats the text of the block as HTML with
+// terminal colors.
 func isPlayed(n *html.Node) bool {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		if hasClass(n, "termy") {
@@ -38,7 +37,7 @@ func isPlayed(n *html.Node) bool {
 	return false
 }
 
-// playedText returns the text of HTML, with its white space.
+// playedText returns the text of HTML with its white space unchanged.
 func playedText(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -55,7 +54,7 @@ func playedText(s string) string {
 	}
 }
 
-// emitCode adds a code block with what the page says of it elsewhere.
+// emitCode adds a code block with its label.
 func (w *walker) emitCode(n *html.Node, text, language string) {
 	l := w.labels[n]
 	if language == "" && l.language != "text" {
@@ -64,8 +63,8 @@ func (w *walker) emitCode(n *html.Node, text, language string) {
 	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: language, Caption: l.caption})
 }
 
-// listing is a code element that is a block. If it stands in a row of such, with
-// their output perhaps, and nothing else is around them, they are one listing.
+// listing emits a code element that is a block. Adjacent code elements, and their output, form
+// one listing if nothing else is around them.
 func (w *walker) listing(n *html.Node) {
 	if sibling(n, false) != nil || !hasClass(n, "block") {
 		w.code(n)
@@ -100,7 +99,7 @@ func (w *walker) listing(n *html.Node) {
 	w.emitCode(n, strings.TrimLeft(b.String(), "\n"), codeLanguage(n))
 }
 
-// isFragment reports whether a div is a listing by lines, as Doxygen makes it.
+// isFragment reports whether a div is a listing by lines in the form of Doxygen.
 func isFragment(n *html.Node) bool {
 	if !hasClass(n, "fragment") {
 		return false
@@ -108,7 +107,7 @@ func isFragment(n *html.Node) bool {
 	lines := 0
 	for c := range children(n) {
 		switch {
-		case c.DataAtom == atom.Div && hasClass(c, "ttc"): // what it shows of a name under the pointer
+		case c.DataAtom == atom.Div && hasClass(c, "ttc"): // tooltip of a name
 		case c.DataAtom == atom.Div && hasClass(c, "line"):
 			lines++
 		case c.DataAtom != atom.A || c.FirstChild != nil: // an anchor
@@ -118,8 +117,8 @@ func isFragment(n *html.Node) bool {
 	return lines > 0
 }
 
-// isCodeBlock reports whether a code element without a pre is a block: it has
-// several lines, and nothing else is in its line of text.
+// isCodeBlock reports whether a code element without a pre is a block: it has several lines,
+// and its line contains nothing else.
 func isCodeBlock(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		if s := sibling(n, next); s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
@@ -139,15 +138,15 @@ func isCodeBlock(n *html.Node) bool {
 	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
 }
 
-// codeText returns the text of a code block, without empty lines before it.
+// codeText returns the text of a code block without leading empty lines.
 func codeText(n *html.Node) string {
 	c := coder{lines: lineMarks(n), between: n.DataAtom == atom.Div}
 	c.children(n)
 	return c.text()
 }
 
-// lineMarks counts the elements that stand for one line each, if the block
-// has no line ends of its own.
+// lineMarks reports whether the block consists of elements for one line each and has no line
+// ends of its own.
 func lineMarks(n *html.Node) bool {
 	count, ends := 0, false
 	var walk func(*html.Node)
@@ -184,13 +183,13 @@ func isCodeLine(n *html.Node) bool {
 // coder collects the text of a code block.
 type coder struct {
 	buf     []byte
-	lines   bool // there are no line ends but between elements that stand for a line
-	begun   bool // the first of them was seen
-	between bool // white space between them is none of the code
-	made    bool // line ends are elements, so that white space is perhaps made for HTML, too
+	lines   bool // line ends are only between elements for one line each
+	begun   bool // the first of these elements was seen
+	between bool // white space between these elements is not code
+	made    bool // line ends are elements, so white space may be that of HTML
 }
 
-// text returns the code without empty lines before it.
+// text returns the code without leading empty lines.
 func (c *coder) text() string {
 	s := strings.TrimLeft(string(c.buf), "\n")
 	if c.made {
@@ -241,8 +240,8 @@ func (c *coder) node(n *html.Node) {
 	}
 }
 
-// isGutter reports whether an element of a code block holds line numbers, a
-// copy button or the like.
+// isGutter reports whether an element of a code block contains line numbers, a copy button or
+// the like.
 func isGutter(n *html.Node) bool {
 	if n.DataAtom == atom.Button || hasAttr(n, "data-pseudo-content") || hasClass(n, "viewcode-back", "viewcode-link") {
 		return true
@@ -268,14 +267,14 @@ func isGutter(n *html.Node) bool {
 	return false
 }
 
-// isNumber reports whether the text of an element is line numbers only.
+// isNumber reports whether the text of an element consists of line numbers.
 func isNumber(n *html.Node) bool {
 	t := plainText(n)
 	return len(t) < 4000 && strings.Trim(t, "0123456789 ") == ""
 }
 
-// isCodeHead reports whether an element is the title bar that some sites put
-// into the code element.
+// isCodeHead reports whether an element is a title bar inside the code element, as some sites
+// have it.
 func isCodeHead(n *html.Node) bool {
 	return n.DataAtom == atom.Div && findTag(n, atom.Button) != nil && !strings.Contains(plainText(n), "\n") && len(plainText(n)) < 40
 }
@@ -309,7 +308,7 @@ func namedLanguage(n *html.Node) string {
 			if lang := brush(v); lang != "" {
 				return lang
 			}
-		case key == "lang" && isCode && v != "cs", // which is Czech as well
+		case key == "lang" && isCode && v != "cs", // "cs" is also the language tag of Czech
 			strings.HasPrefix(key, "data-") && (strings.HasSuffix(key, "-lang") || strings.HasSuffix(key, "-language")):
 			if lang := cleanLanguage(v); languages[lang] {
 				return lang
@@ -348,7 +347,7 @@ func namedLanguage(n *html.Node) string {
 	return ""
 }
 
-// brush reads the parameters of SyntaxHighlighter, such as "brush: js; gutter: true".
+// brush parses the parameters of SyntaxHighlighter, such as "brush: js; gutter: true".
 func brush(s string) string {
 	_, s, _ = strings.Cut(s, "brush:")
 	s, _, _ = strings.Cut(strings.TrimSpace(s), ";")
@@ -373,13 +372,13 @@ func cleanLanguage(s string) string {
 	return s
 }
 
-// knownLanguage reports whether what follows a prefix of a class is a
-// language: "highlight-" starts other names, too.
+// knownLanguage reports whether the text after a class prefix is a language: "highlight-" is
+// also the prefix of other names.
 func knownLanguage(prefix, lang string) bool {
 	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
 }
 
-// languages are the names that are recognised without a prefix that says so.
+// languages are the names that are recognized without a prefix.
 var languages = func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript
@@ -395,8 +394,8 @@ var languages = func() map[string]bool {
 	return m
 }()
 
-// codeTable reads the code of a table that a highlighter made, with the line
-// numbers in cells of their own. It reports whether the table is one.
+// codeTable emits the code of a highlighter's table, which has line numbers in separate cells.
+// It reports whether n is such a table.
 func (w *walker) codeTable(n *html.Node) bool {
 	cells := 0
 	var code *html.Node
@@ -465,7 +464,7 @@ func codeRows(n *html.Node) string {
 		lines = append(lines, l)
 	}
 	for i, l := range lines {
-		if padded { // by the template, not by the author
+		if padded { // the template added the padding
 			l = strings.TrimSuffix(l[1:], " ")
 		}
 		lines[i] = strings.TrimSuffix(l, "\n") + "\n"

@@ -56,8 +56,8 @@ func (w *walker) headingPart(n *html.Node, anchor *string) {
 	w.node(n)
 }
 
-// headingSpans leaves out the link that a whole heading makes to itself, and
-// strong marks that cover all of it.
+// headingSpans removes the link from a whole heading to itself, and strong spans that cover
+// all of it.
 func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string) []millrace.Span {
 	var kept []millrace.Span
 	for _, s := range spans {
@@ -78,8 +78,8 @@ func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string)
 	return kept
 }
 
-// isPermalink reports whether an element of a heading is the link that leads
-// to the heading itself: a link to a fragment without words.
+// isPermalink reports whether an element of a heading is a link to the heading itself: a link
+// to a fragment without words.
 func isPermalink(n *html.Node) bool {
 	if n.DataAtom != atom.A {
 		return false
@@ -97,8 +97,8 @@ func isPermalink(n *html.Node) bool {
 			strings.Contains(attr(n, "aria-label"), "ermalink"))
 }
 
-// isToolLink reports whether a link of a heading leads to where its section is
-// made: what programs write in brackets for the source and for the editor.
+// isToolLink reports whether a link of a heading leads to the source or the editor of its
+// section, as programs write it in brackets.
 func isToolLink(n *html.Node) bool {
 	if n.DataAtom != atom.A || n.FirstChild == nil || !hasTextBefore(n) {
 		return false
@@ -110,8 +110,8 @@ func isToolLink(n *html.Node) bool {
 	return false
 }
 
-// isPermalinkSign reports whether a link is no more than the sign that programs
-// put behind a term, a caption or a line that can be linked to.
+// isPermalinkSign reports whether a link is only the sign that programs put after a term, a
+// caption or a line with an anchor.
 func isPermalinkSign(n *html.Node) bool {
 	switch t := plainText(n); t {
 	case "¶", "#", "§", "🔗", "∞", "◆", "¤", "⚓":
@@ -122,8 +122,7 @@ func isPermalinkSign(n *html.Node) bool {
 	return false
 }
 
-// hasTextBefore reports whether a part of a heading is not its first: what
-// programs note in comments does not count.
+// hasTextBefore reports whether text precedes a part of a heading. Comments do not count.
 func hasTextBefore(n *html.Node) bool {
 	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
 		if s.Type == html.ElementNode && !isNothing(s) || s.Type == html.TextNode && strings.TrimSpace(s.Data) != "" {
@@ -133,8 +132,8 @@ func hasTextBefore(n *html.Node) bool {
 	return false
 }
 
-// outerAnchor returns the id of the section that a heading opens, or of the
-// empty anchor before it.
+// outerAnchor returns the id of the section that begins with a heading, or of the empty anchor
+// before it.
 func outerAnchor(n *html.Node) string {
 	if s := sibling(n, false); s != nil && s.DataAtom == atom.A && s.FirstChild == nil {
 		if id := attr(s, "id"); id != "" {

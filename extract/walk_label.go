@@ -7,14 +7,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// label is what a page says about a code block beside it: the name of its
-// file, the tab that it is under, its language.
+// label is what a page shows next to a code block: the file name, the tab, the language.
 type label struct {
 	caption, language string
 }
 
-// findLabels reads the bars that tools put above and below code blocks, and
-// the tabs that they stand under. The walk leaves them out.
+// findLabels reads the bars above and below code blocks, and their tabs. The walk skips them.
 func (w *walker) findLabels() {
 	var pres []*html.Node
 	for i := range w.c.boxes {
@@ -37,8 +35,8 @@ func (w *walker) findLabels() {
 	}
 }
 
-// codeBars climbs from a code block as long as what is around it is made for
-// it alone, and reads what else is there.
+// codeBars climbs from a code block through the ancestors that contain only this block, and
+// reads what else they contain.
 func (w *walker) codeBars(pre *html.Node) {
 	n := pre
 	for range 6 {
@@ -54,7 +52,7 @@ func (w *walker) codeBars(pre *html.Node) {
 		default:
 			return
 		}
-		// All siblings must be bars: a text beside the block is content.
+		// All siblings must be bars: a text next to the block is content.
 		var bars []*html.Node
 		steps := 0
 		for s := n.Parent.FirstChild; s != nil; s = s.NextSibling {
@@ -79,11 +77,11 @@ func (w *walker) codeBars(pre *html.Node) {
 	}
 }
 
-// barClasses are parts of the names that tools give to such bars.
+// barClasses are parts of the class names of such bars.
 var barClasses = []string{"title", "filename", "file-name", "caption", "head", "lang", "label", "toolbar", "info", "src-name", "button", "copy", "lineno", "line-number"}
 
-// isBar reports whether an element beside a code block says what it is, or
-// holds controls: it is short, and its class or its text tells.
+// isBar reports whether an element next to a code block describes it or contains controls. Its
+// text is short, and its class or its text identifies it.
 func (w *walker) isBar(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, 0:
@@ -165,7 +163,7 @@ func (l *label) addCaption(s string) {
 	}
 }
 
-// isControl reports whether a text is that of a button beside code.
+// isControl reports whether a text is that of a button next to code.
 func isControl(t string) bool {
 	switch strings.ToLower(strings.Trim(t, "!.… ")) {
 	case "copy", "copied", "copy code", "copy to clipboard", "run", "run code", "try it", "raw", "view raw", "wrap", "toggle word wrap", "expand", "collapse",
@@ -175,7 +173,7 @@ func isControl(t string) bool {
 	return false
 }
 
-// spokenLanguage returns the language that a label names as people write it.
+// spokenLanguage returns the language that a label names in prose form.
 func spokenLanguage(t string) string {
 	t = strings.ToLower(strings.TrimSpace(t))
 	switch t {
@@ -192,11 +190,11 @@ func spokenLanguage(t string) string {
 	return ""
 }
 
-// findTabs pairs the tabs above code blocks with what they show: by ARIA's
-// attributes, or the labels of radio buttons, as tools without scripts do.
+// findTabs pairs the tabs above code blocks with their panels: by ARIA attributes, or by
+// labels of radio buttons, as tools without scripts use.
 func (w *walker) findTabs(pres []*html.Node) {
-	panels := map[string]*html.Node{} // of ARIA, by id and by the id of their tab
-	radios := map[string]string{}     // radio buttons by id: their group
+	panels := map[string]*html.Node{} // ARIA panels, by id and by the id of their tab
+	radios := map[string]string{}     // id of a radio button to its group
 	byGroup := map[string][]*html.Node{}
 	var lists []*html.Node
 	root := w.c.body
@@ -294,7 +292,7 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[string][]*html.Node, holds map[*html.Node]*html.Node) {
 	groups := map[string][]*html.Node{}
 	var order []string
-	find(root, func(n *html.Node) bool { // again, for the order of the document
+	find(root, func(n *html.Node) bool { // a second pass, in document order
 		if n.DataAtom == atom.Label {
 			if group, ok := radios[attr(n, "for")]; ok && len(byID[attr(n, "for")]) == 1 {
 				if groups[group] == nil {

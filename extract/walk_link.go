@@ -31,8 +31,8 @@ func (w *walker) link(n *html.Node) {
 	}
 }
 
-// resolveLink returns a link's absolute URL with its fragment, "" if it may not
-// be followed.
+// resolveLink returns a link's absolute URL with its fragment, or "" if it must not be
+// followed.
 func (w *walker) resolveLink(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") && millrace.SafeURL(ref) {
@@ -56,7 +56,7 @@ func (w *walker) resolveLink(ref string) string {
 	return abs
 }
 
-// resolve returns the absolute URL of a resource, or "" if none.
+// resolve returns the absolute URL of a resource, or "" if it has none.
 func (w *walker) resolve(ref string) string {
 	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
 		return ""

@@ -37,8 +37,8 @@ func (w *walker) list(n *html.Node) {
 	}
 }
 
-// isSections reports whether a list holds nothing but one section in every
-// item, with a heading: Javadoc makes the parts of a page so.
+// isSections reports whether every item of a list consists of one section with a heading, as
+// in Javadoc pages.
 func isSections(n *html.Node) bool {
 	items := 0
 	for li := range children(n) {
@@ -67,8 +67,7 @@ func isSections(n *html.Node) bool {
 	return items > 0
 }
 
-// items adds the items of a list. Where one has a number out of turn, another
-// list begins.
+// items adds the items of a list. An item whose number is out of sequence begins another list.
 func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode && w.notes.defs[c] != nil && !w.l.skip[c] {
@@ -102,8 +101,7 @@ func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 	}
 }
 
-// holdsItems reports whether an element that has no place in a list groups
-// items of it.
+// holdsItems reports whether an element that is not allowed in a list groups items of it.
 func holdsItems(n *html.Node) bool {
 	for c := range children(n) {
 		if c.DataAtom == atom.Li {
@@ -113,8 +111,7 @@ func holdsItems(n *html.Node) bool {
 	return false
 }
 
-// stray is what stands in a list outside of its items: it belongs to the item
-// before, or is one.
+// stray adds list content outside of items. It belongs to the previous item, or becomes one.
 func (w *walker) stray(n *html.Node, b *millrace.Block) {
 	if n.Type != html.ElementNode && strings.TrimSpace(n.Data) == "" {
 		return
@@ -139,7 +136,7 @@ func (w *walker) listItem(n *html.Node) (millrace.Item, bool) {
 	return it, it.Text != "" || len(it.Blocks) > 0
 }
 
-// checkbox returns the checkbox that an item starts with.
+// checkbox returns the checkbox at the beginning of an item.
 func checkbox(n *html.Node) *html.Node {
 	for c, steps := n.FirstChild, 0; c != nil && steps < 8; steps++ {
 		switch {
@@ -161,9 +158,8 @@ func checkbox(n *html.Node) *html.Node {
 	return nil
 }
 
-// isContents reports whether a definition list is a list of links in truth, as
-// tools make tables of contents: a link in every term, and nothing but such
-// lists as definitions.
+// isContents reports whether a definition list is in fact a list of links, as in tables of
+// contents: every term has a link, and every definition is such a list.
 func isContents(n *html.Node) bool {
 	terms := 0
 	for c := range children(n) {
@@ -186,7 +182,7 @@ func isContents(n *html.Node) bool {
 	return terms > 0
 }
 
-// contents makes a list of such a definition list.
+// contents emits such a definition list as a list.
 func (w *walker) contents(n *html.Node) {
 	b := millrace.Block{Type: millrace.ListBlock}
 	for c := range children(n) {
@@ -262,8 +258,8 @@ func (w *walker) definitions(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// noteList makes a call-out of a definition list with one entry that says what
-// kind it is, as Doxygen writes notes and warnings.
+// noteList emits a callout for a definition list with a single entry that names its kind, as
+// Doxygen writes notes and warnings.
 func (w *walker) noteList(n *html.Node) bool {
 	if !hasClass(n, "section") {
 		return false

@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathElement handles an element that is a formula, in the forms that
-// browsers, KaTeX and MathJax give it, and reports whether it was one.
+// mathElement handles a formula in the forms of browsers, KaTeX and MathJax, and reports
+// whether n is one.
 func (w *walker) mathElement(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Img:
-		if tex := imageMath(n); tex != "" { // hidden perhaps, with MathML for others beside it
+		if tex := imageMath(n); tex != "" { // may be hidden, with MathML as an alternative next to it
 			w.math(tex, "tex", hasClass(n, "mwe-math-fallback-image-display"))
 			return true
 		}
@@ -63,7 +63,7 @@ func (w *walker) mathElement(n *html.Node) bool {
 			s := sibling(n, false)
 			return s != nil && hasClass(s, "katex-mathml")
 		case hasToken(class, "MathJax_Preview"), hasToken(class, "MathJax"), hasToken(class, "MathJax_SVG"), hasToken(class, "MathJax_Display"):
-			// A script with the TeX stands beside what was made of it.
+			// A script with the TeX is next to the rendered formula.
 			return texScript(n)
 		}
 	}
@@ -83,7 +83,7 @@ func texScript(n *html.Node) bool {
 	return false
 }
 
-// annotation returns the TeX that a MathML element was made of.
+// annotation returns the TeX source of a MathML element.
 func annotation(n *html.Node) string {
 	if a := find(n, func(c *html.Node) bool {
 		return c.Data == "annotation" && strings.Contains(strings.ToLower(attr(c, "encoding")), "tex")
@@ -96,8 +96,8 @@ func annotation(n *html.Node) string {
 	return attr(n, "data-latex")
 }
 
-// wrappedMath returns the TeX of an element that holds nothing but the MathML
-// that was made of it.
+// wrappedMath returns the TeX of an element whose only content is the MathML generated from
+// it.
 func wrappedMath(n *html.Node) string {
 	if c := sole(n); c == nil || c.DataAtom != atom.Math {
 		return ""
@@ -129,11 +129,11 @@ func inDisplay(n *html.Node) bool {
 	return false
 }
 
-// math adds a formula: a block if it is displayed and stands alone, else a
-// part of the line.
+// math adds a formula: a block if it is displayed and alone on its line, else a part of the
+// line.
 func (w *walker) math(source, language string, display bool) {
 	source = strings.TrimSpace(source)
-	for _, style := range []string{`{\displaystyle `, `{\textstyle `} { // as MediaWiki wraps everything
+	for _, style := range []string{`{\displaystyle `, `{\textstyle `} { // MediaWiki wraps every formula so
 		if s, ok := strings.CutPrefix(source, style); ok && strings.HasSuffix(s, "}") {
 			source = strings.TrimSpace(s[:len(s)-1])
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// image is an img or a picture. Its best source is what a reader of a large
-// screen would see.
+// image emits an img or a picture element. It chooses the source that a browser with a large
+// screen would show.
 func (w *walker) image(n *html.Node) {
 	img := n
 	if n.DataAtom == atom.Picture {
@@ -40,7 +40,7 @@ func (w *walker) image(n *html.Node) {
 	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
 }
 
-// lastImage returns the block that was made last, if that is an image.
+// lastImage returns the last block if it is an image.
 func (w *walker) lastImage() *millrace.Block {
 	list := w.pending
 	if len(list) == 0 {
@@ -52,8 +52,8 @@ func (w *walker) lastImage() *millrace.Block {
 	return &list[len(list)-1]
 }
 
-// isSign reports whether the text of an image is a character that it stands
-// for, as programs draw those of emotions.
+// isSign reports whether the alternative text of an image is one character, as programs write
+// emojis.
 func isSign(alt string) bool {
 	if len(alt) > 40 {
 		return false
@@ -63,7 +63,7 @@ func isSign(alt string) bool {
 		switch {
 		case unicode.Is(unicode.So, r):
 			signs++
-		case !unicode.In(r, unicode.Sk, unicode.Mn, unicode.Cf): // shades of skin, variants, what joins them
+		case !unicode.In(r, unicode.Sk, unicode.Mn, unicode.Cf): // skin tones, variants, joiners
 			return false
 		}
 	}
@@ -72,15 +72,13 @@ func isSign(alt string) bool {
 
 func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
 
-// isTiny reports whether an image is a pixel that counts visitors, or a small
-// sign.
+// isTiny reports whether an image is a tracking pixel or a small icon.
 func isTiny(img *html.Node) bool {
 	w, h := pixels(attr(img, "width")), pixels(attr(img, "height"))
 	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
 }
 
-// isButton reports whether an image is there to be clicked on: to open a part,
-// to go up.
+// isButton reports whether an image is a button, such as to open a part or to go up.
 func isButton(img *html.Node) bool {
 	p := img.Parent
 	if p == nil || p.DataAtom != atom.A && !hasAttr(p, "onclick") {
@@ -95,7 +93,7 @@ func isButton(img *html.Node) bool {
 	return false
 }
 
-// pixels reads a length, -1 for none.
+// pixels parses a length in pixels; -1 = none.
 func pixels(s string) int {
 	if s == "" {
 		return -1
@@ -142,7 +140,7 @@ func (w *walker) imageURL(n, img *html.Node) string {
 	if best != "" {
 		return best
 	}
-	for i := range img.Attr { // the attribute of some loader that is not known by name
+	for i := range img.Attr { // the attribute of an unknown loader
 		if v := img.Attr[i].Val; strings.HasPrefix(img.Attr[i].Key, "data-") && isImageName(v) {
 			if abs := w.resolve(v); abs != "" {
 				return abs
@@ -152,7 +150,7 @@ func (w *walker) imageURL(n, img *html.Node) string {
 	return ""
 }
 
-// isImageName reports whether a value is the address of an image by its end.
+// isImageName reports whether a value ends like the address of an image.
 func isImageName(v string) bool {
 	v, _, _ = strings.Cut(v, "?")
 	if len(v) < 5 || len(v) > 2000 || strings.ContainsAny(v, " {<") || !strings.Contains(v, "/") {
@@ -204,8 +202,7 @@ func largest(set string) (string, float64) {
 	return best, size
 }
 
-// noscript holds the real image beside a lazy one, or text for readers
-// without scripts.
+// noscript emits the real image of a lazy one, or the text for readers without scripts.
 func (w *walker) noscript(n *html.Node) {
 	if img := findTag(n, atom.Img); img != nil && strings.TrimSpace(plainText(n)) == "" {
 		src := w.imageURL(img, img)
@@ -214,7 +211,7 @@ func (w *walker) noscript(n *html.Node) {
 		}
 		if last := w.lastImage(); last != nil && w.last != nil && w.last.Parent != img && attr(img, "width") != "" && attr(w.last, "width") == attr(img, "width") &&
 			attr(w.last, "height") == attr(img, "height") && attr(w.last, "alt") == attr(img, "alt") {
-			last.URL = src // the one before was a small copy of it
+			last.URL = src // the previous image was a small copy of it
 			return
 		}
 		if s := sibling(n, false); s != nil && isHidden(s) == "" && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
@@ -240,7 +237,7 @@ func (w *walker) figure(n *html.Node) {
 	if captionNode != nil && !w.l.skip[captionNode] {
 		find(captionNode, func(e *html.Node) bool {
 			if hasClass(e, "sr-only", "visually-hidden", "screen-reader-text") {
-				w.l.skip[e] = true // says what the figure is to who cannot see that
+				w.l.skip[e] = true // a description for screen readers
 			}
 			return false
 		})
@@ -250,7 +247,7 @@ func (w *walker) figure(n *html.Node) {
 	w.pending = nil
 	blocks := w.inside(func() { w.except(n, captionNode) })
 	blocks = append(blocks, extra...)
-	gallery := findTag(n, atom.Figure) != nil // figures inside have captions of their own
+	gallery := findTag(n, atom.Figure) != nil // inner figures have captions of their own
 	for i := range blocks {
 		if caption == "" || gallery {
 			break
@@ -281,7 +278,7 @@ func (w *walker) figure(n *html.Node) {
 	w.out = append(w.out, blocks...)
 }
 
-// captionOf returns the element with the caption of a figure.
+// captionOf returns the caption element of a figure.
 func captionOf(n *html.Node) *html.Node {
 	var last *html.Node
 	for c := range children(n) {
@@ -293,7 +290,7 @@ func captionOf(n *html.Node) *html.Node {
 	if c := findTag(n, atom.Figcaption); c != nil && n.DataAtom == atom.Figure {
 		for p := c.Parent; p != n; p = p.Parent {
 			if p.DataAtom == atom.Figure {
-				return nil // it is of a figure inside
+				return nil // it belongs to an inner figure
 			}
 		}
 		return c
@@ -304,8 +301,8 @@ func captionOf(n *html.Node) *html.Node {
 	return nil
 }
 
-// isFormal reports whether an element is what DocBook calls a formal object: a
-// figure, a table or a listing with a title.
+// isFormal reports whether an element is a formal object of DocBook: a figure, a table or a
+// listing with a title.
 func isFormal(n *html.Node) bool {
 	if !hasClass(n, "figure", "table", "example") {
 		return false
@@ -330,8 +327,8 @@ func isCaptionClass(n *html.Node) bool {
 	return len(class) > 6 && len(class) < 200 && strings.Contains(strings.ToLower(class), "caption")
 }
 
-// isFigure reports whether an element is a figure in all but name: one picture
-// or film, and an element that is called its caption.
+// isFigure reports whether an element has the structure of a figure: one picture or video, and
+// an element whose class marks it as the caption.
 func isFigure(n *html.Node) bool {
 	var media, caption *html.Node
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -358,7 +355,7 @@ func isFigure(n *html.Node) bool {
 	return (is(media) || find(media, is) != nil) && steps <= 200 && plainText(media) == "" && findTag(caption, atom.Img) == nil
 }
 
-// media is a video or an audio.
+// media emits a video or an audio element.
 func (w *walker) media(n *html.Node) {
 	b := millrace.Block{Type: millrace.VideoBlock, URL: w.lazy(n, "src")}
 	if n.DataAtom == atom.Audio {
@@ -390,9 +387,8 @@ func (w *walker) media(n *html.Node) {
 	w.emit(b)
 }
 
-// object is something that another program than the browser may show. What it
-// holds is for browsers that cannot: a picture or a link to have instead, or no
-// more than that they cannot.
+// object handles an object element, which a plug-in may show. Its content is a fallback: a
+// picture, a link, or a notice that the browser cannot show it.
 func (w *walker) object(n *html.Node) {
 	src := w.resolve(attr(n, "data"))
 	kind := strings.ToLower(attr(n, "type"))
@@ -423,8 +419,8 @@ func (w *walker) object(n *html.Node) {
 	}
 }
 
-// lazy returns the URL of an attribute, or of the one that a loader keeps it in
-// until it is wanted.
+// lazy returns the URL of an attribute, or of the attribute that holds it until a lazy loader
+// needs it.
 func (w *walker) lazy(n *html.Node, key string) string {
 	if u := w.resolve(attr(n, key)); u != "" {
 		return u
@@ -432,8 +428,8 @@ func (w *walker) lazy(n *html.Node, key string) string {
 	return w.resolve(attr(n, "data-"+key))
 }
 
-// facade adds the film that an element without a frame will load once it is
-// clicked on, and reports whether it did.
+// facade adds the video that an element without a frame loads when it is clicked, and reports
+// whether it did.
 func (w *walker) facade(n *html.Node) bool {
 	name := n.Data + " " + attr(n, "class")
 	if len(n.Attr) == 0 || !strings.Contains(name, "youtube") && !strings.Contains(name, "vimeo") {
@@ -454,7 +450,7 @@ func (w *walker) facade(n *html.Node) bool {
 	return false
 }
 
-// providers name the hosts that pages embed things from.
+// providers maps the hosts of embedded content to names.
 var providers = []struct{ host, name string }{
 	{"youtube.com", "youtube"},
 	{"youtube-nocookie.com", "youtube"},
@@ -485,7 +481,7 @@ var providers = []struct{ host, name string }{
 	{"ted.com", "ted"},
 }
 
-// embed is a frame with something from elsewhere.
+// embed emits a frame with content of another site.
 func (w *walker) embed(n *html.Node) {
 	if isTiny(n) || isHidden(n) != "" {
 		return
@@ -506,7 +502,7 @@ func (w *walker) embed(n *html.Node) {
 	w.emit(millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: providerOf(host), Title: folded(attr(n, "title"))})
 }
 
-// providerOf names who a host belongs to, or is the host.
+// providerOf returns the name of a host's provider, or the host.
 func providerOf(host string) string {
 	for _, p := range providers {
 		if under(host, p.host) {

@@ -10,10 +10,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// notes are the footnotes of a page: what refers to them, where they are
-// defined, and the links back.
+// notes are the footnotes of a page: the references to them, their definitions, and the links
+// back.
 type notes struct {
-	refs map[*html.Node]string // links in the text, to the anchor of their note
+	refs map[*html.Node]string // links in the text, to the anchors of their notes
 	defs map[*html.Node]*note  // elements that hold a note
 	back map[*html.Node]bool   // links of notes back to the text, and their labels
 }
@@ -22,8 +22,8 @@ type note struct {
 	anchor, label string
 }
 
-// findNotes pairs links with a short text with what they lead to. A pair is a
-// footnote if the target comes later and leads back, or if it is called one.
+// findNotes pairs links with a short text with their targets. A pair is a footnote if the
+// target comes later and links back, or has a footnote's name.
 func findNotes(c *collected, root *html.Node) notes {
 	if len(c.refs) == 0 {
 		return notes{}
@@ -93,7 +93,7 @@ func findNotes(c *collected, root *html.Node) notes {
 	return found
 }
 
-// unbracket takes away the brackets around a reference, which gets its own.
+// unbracket removes the brackets around a reference. The output adds its own.
 func unbracket(a *html.Node) {
 	before, after := a.PrevSibling, a.NextSibling
 	if before != nil && after != nil && before.Type == html.TextNode && after.Type == html.TextNode &&
@@ -110,7 +110,7 @@ func fragment(a *html.Node) string {
 // noteLabel returns the mark of a note without its brackets.
 func noteLabel(s string) string { return strings.Trim(s, " []()^.:\u00a0") }
 
-// noteElement returns the block that a target stands for.
+// noteElement returns the block of a target.
 func noteElement(n *html.Node) *html.Node {
 	for steps := 0; n != nil && steps < 5; n, steps = n.Parent, steps+1 {
 		switch n.DataAtom {
@@ -142,7 +142,7 @@ func noteElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// isNoteName reports whether an anchor is called as tools call footnotes.
+// isNoteName reports whether an anchor has the name of a footnote in a common tool.
 func isNoteName(id string) bool {
 	id = strings.ToLower(strings.TrimPrefix(id, "_"))
 	for _, p := range []string{"fn", "footnote", "ftn", "cite_note", "cite-note", "endnote", "sdfootnote"} {
@@ -163,12 +163,12 @@ func inNotes(n *html.Node) bool {
 	return false
 }
 
-// backLinks returns the links of a note to where the reference a stands.
+// backLinks returns the links of a note back to the reference a.
 func backLinks(def, a *html.Node) []*html.Node {
 	var ids []string
 	for n, steps := a, 0; n != nil && steps < 3; n, steps = n.Parent, steps+1 {
 		if !isInline(n.DataAtom) && n.DataAtom != atom.P && n.DataAtom != atom.Li {
-			break // the entries of a reference lead to each other, too
+			break // entries of an API reference also link to each other
 		}
 		for _, k := range []string{"id", "name"} {
 			if id := attr(n, k); id != "" {
@@ -199,7 +199,7 @@ func backLinks(def, a *html.Node) []*html.Node {
 	return links
 }
 
-// footnote is the element that holds a note.
+// footnote emits the element of a note.
 func (w *walker) footnote(n *html.Node, note *note) {
 	w.flush()
 	delete(w.notes.defs, n)
@@ -215,14 +215,14 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	w.inner--
 	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock {
 		b := &blocks[0]
-		if b.Text == note.label { // in a cell of its own
+		if b.Text == note.label { // the label is in a cell of its own
 			b.Text = ""
 		}
 		marks := []string{"[]", "^"}
-		if n.DataAtom != atom.Li || n.Parent.DataAtom != atom.Ol { // whose numbers are not in the text
+		if n.DataAtom != atom.Li || n.Parent.DataAtom != atom.Ol { // the numbers of ordered lists are not in the text
 			marks = append(marks, note.label, "["+note.label+"]", "("+note.label+")", note.label+".", note.label+":")
 		}
-		if led { // what stood around it is left
+		if led { // remove what surrounded the label
 			marks = append(marks, ".", ")", ":")
 		}
 		for _, mark := range marks {
@@ -261,7 +261,7 @@ func (w *walker) startsWithBack(n *html.Node) bool {
 	return false
 }
 
-// shift moves spans to the left as the start of their text is cut.
+// shift moves spans to the left after the start of their text was cut.
 func shift(spans []millrace.Span, cut int) []millrace.Span {
 	var kept []millrace.Span
 	for _, s := range spans {
@@ -273,8 +273,8 @@ func shift(spans []millrace.Span, cut int) []millrace.Span {
 	return kept
 }
 
-// sidenote is a note in the middle of the text that stands in the margin on the
-// page: the mark stays, the note follows the paragraph.
+// sidenote handles a note inside the text that the page shows in the margin: the mark stays,
+// and the note follows the paragraph.
 func (w *walker) sidenote(n *html.Node) {
 	w.sidenotes++
 	label := strconv.Itoa(w.sidenotes)
@@ -293,7 +293,7 @@ func (w *walker) sidenote(n *html.Node) {
 	w.pending = append(w.pending, millrace.Block{Type: millrace.FootnoteBlock, Anchor: anchor, Text: label, Blocks: blocks})
 }
 
-// isSidenote reports whether an element of a line is such a note.
+// isSidenote reports whether an inline element is a sidenote.
 func isSidenote(n *html.Node) bool {
 	return hasClass(n, "sidenote", "marginnote", "modern-footnotes-footnote__note")
 }

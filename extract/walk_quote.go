@@ -38,8 +38,8 @@ func (w *walker) quote(n *html.Node) {
 	w.out = append(w.out, b)
 }
 
-// citation returns the element of a quote that names its source: its footer, or
-// a cite that ends it on a line of its own.
+// citation returns the element of a quote that names its source: its footer, or a cite element
+// on a last line of its own.
 func citation(n *html.Node) *html.Node {
 	var last *html.Node
 	for c := range children(n) {
@@ -65,8 +65,8 @@ func citation(n *html.Node) *html.Node {
 	return nil
 }
 
-// signature makes the citation of a last line that starts with a dash, as no
-// other does.
+// signature turns the last line of a quote into its citation if it is the only line that
+// starts with a dash.
 func signature(b *millrace.Block) {
 	if len(b.Blocks) == 0 {
 		return
@@ -80,7 +80,7 @@ func signature(b *millrace.Block) {
 	if last.Type != millrace.TextBlock || !isDash(line) || len(line) > 200 || from == 0 && len(b.Blocks) == 1 {
 		return
 	}
-	for i := range b.Blocks { // lines of a dialogue start so, too
+	for i := range b.Blocks { // lines of a dialogue also start with a dash
 		for l := range strings.SplitSeq(b.Blocks[i].Text, "\n") {
 			if isDash(l) && (i < len(b.Blocks)-1 || l != line) {
 				return

@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxColumns is the most columns that the spans of one row make together; it
-// is also HTML's limit for the span of a cell.
+// maxColumns is the maximum number of columns of one row, including spans. It is also HTML's
+// limit for the span of a cell.
 const maxColumns = 1000
 
-// rowsOf yields the rows of a table, not those of tables inside it. Its foot
-// comes last, though HTML 4 wanted it written first.
+// rowsOf yields the rows of a table without those of inner tables. The foot comes last,
+// although HTML 4 required it before the body.
 func rowsOf(n *html.Node) func(func(*html.Node) bool) {
 	return func(yield func(*html.Node) bool) {
 		var foot *html.Node
@@ -52,8 +52,8 @@ func yieldRows(n *html.Node, yield func(*html.Node) bool) bool {
 	return true
 }
 
-// isLayoutTable reports whether a table only places its parts on the page. A
-// table with a header, a caption or a role is data.
+// isLayoutTable reports whether a table is used only for layout. A table with a header, a
+// caption or a role is data.
 func isLayoutTable(n *html.Node) bool {
 	switch attr(n, "role") {
 	case "presentation", "none":
@@ -62,7 +62,7 @@ func isLayoutTable(n *html.Node) bool {
 		return false
 	}
 	if hasClass(n, "ltx_equation", "ltx_equationgroup", "ltx_eqn_table") {
-		return true // LaTeXML: a formula between empty cells, and its number
+		return true // LaTeXML: a formula between empty cells, with its number
 	}
 	rows, cells, widest, blocks, filled := 0, 0, 0, 0, 0
 	for c := range children(n) {
@@ -103,12 +103,12 @@ func isLayoutTable(n *html.Node) bool {
 type cellFlags uint8
 
 const (
-	cellText   cellFlags = 1 << iota // it has text
-	cellBlocks                       // it has what a cell's text cannot hold
-	cellTable                        // it has a table
+	cellText   cellFlags = 1 << iota // contains text
+	cellBlocks                       // contains what the text of a cell cannot express
+	cellTable                        // contains a table
 )
 
-// cellForm looks into a cell, not endlessly far.
+// cellForm examines a limited number of nodes of a cell.
 func cellForm(n *html.Node) cellFlags {
 	var f cellFlags
 	paragraphs, steps := 0, 0
@@ -168,7 +168,7 @@ func (w *walker) table(n *html.Node) {
 		rows++
 	}
 	for tr := range rowsOf(n) {
-		left := rows // rows from this one on: no cell is taller
+		left := rows // remaining rows: no cell spans more
 		rows--
 		if w.l.skip[tr] {
 			continue
@@ -209,8 +209,8 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// headingRow returns the heading that is all that a row has: it opens a part of
-// the page, and the rows under it are a table of their own.
+// headingRow returns the heading that is the only content of a row. It opens a part of the
+// page, and the rows below it form a table of their own.
 func headingRow(tr *html.Node) *html.Node {
 	var cell *html.Node
 	for c := range children(tr) {
@@ -235,7 +235,7 @@ func headingRow(tr *html.Node) *html.Node {
 	return h
 }
 
-// cellSpan reads a span of a cell; 0 for 1 and what is none.
+// cellSpan parses a span of a cell; 0 for 1 and for invalid values.
 func cellSpan(n *html.Node, key string, most int) int {
 	s := attr(n, key)
 	if s == "" {
@@ -248,7 +248,7 @@ func cellSpan(n *html.Node, key string, most int) int {
 	return v
 }
 
-// layout walks through a table that is none.
+// layout walks a table that is used only for layout.
 func (w *walker) layout(n *html.Node) {
 	for c := range children(n) {
 		switch c.DataAtom {

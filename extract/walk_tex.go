@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathTeX returns MathML that names no source as TeX, so far as presentation
-// allows: what stands above and below, fractions, roots and matrices.
+// mathTeX converts MathML without a source to TeX, as far as presentation markup allows:
+// superscripts and subscripts, fractions, roots and matrices.
 func mathTeX(n *html.Node) string {
 	var b strings.Builder
 	texChildren(&b, n, 0)
@@ -106,14 +106,14 @@ func tex(b *strings.Builder, n *html.Node, depth int) {
 	}
 }
 
-// textNode adds a text. On a page that has its formulas made by a script, what
-// stands between the marks of one is one.
+// textNode adds a text. If a script renders the page's formulas, the text between formula
+// delimiters is a formula.
 func (w *walker) textNode(s string) {
 	if w.in.pre || strings.IndexByte(s, '\\') < 0 && !strings.Contains(s, "$$") || w.inCode() || !w.texPage() {
 		w.in.text(s)
 		return
 	}
-	ends := map[string]int{} // where each mark is found next; so a text is looked through once for each
+	ends := map[string]int{} // next position of each delimiter, so that a text is searched once for each
 	done, total := 0, len(s)
 	for at := 0; at+1 < total; at++ {
 		if s[at] != '\\' && s[at] != '$' {
@@ -157,7 +157,7 @@ func (w *walker) inCode() bool {
 	return false
 }
 
-// texPage reports whether the page loads a script that makes formulas of TeX.
+// texPage reports whether the page loads a script that renders TeX.
 func (w *walker) texPage() bool {
 	if w.texScripts == 0 {
 		w.texScripts = -1

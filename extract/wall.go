@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What Result.Reason says.
+// Errors of Result.Reason.
 var (
 	errNoText  = millrace.Coded("no-content", errors.New("the document has no text"))
 	errNoWords = millrace.Coded("no-content", errors.New("the document has no content"))
@@ -22,7 +22,7 @@ var (
 	errScripts = millrace.Coded("script-wall", errors.New("the page requires scripts"))
 )
 
-// wall says what stands in place of the content; nil if nothing does.
+// wall returns what the page shows in place of the content, or nil.
 func (l *located) wall(m *meta) error {
 	body := &l.c.boxes[0]
 	switch {
@@ -45,18 +45,18 @@ func (l *located) wall(m *meta) error {
 	return nil
 }
 
-// isConsentHost reports whether a host is one that a site sends its visitors
-// to, to be asked before they see anything.
+// isConsentHost reports whether a host is one to which sites redirect visitors to ask for
+// consent first.
 func isConsentHost(host string) bool {
 	label, _, _ := strings.Cut(strings.ToLower(host), ".")
 	return label == "consent" || label == "guce"
 }
 
-// lower folds a text for comparison.
+// lower returns a text in lower case with straight apostrophes, for comparison.
 func lower(s string) string { return strings.ToLower(strings.ReplaceAll(s, "’", "'")) }
 
-// isRobotTitle reports whether a title is that of a page with which a service
-// keeps robots out: Cloudflare, Akamai, Sucuri, Vercel, Imperva and others.
+// isRobotTitle reports whether a title is that of a bot check by Cloudflare, Akamai, Sucuri,
+// Vercel, Imperva or another service.
 func isRobotTitle(title string) bool {
 	title = lower(title)
 	for _, mark := range []string{" | ", " - "} {
@@ -72,7 +72,7 @@ var robotTitles = []string{
 	"403 forbidden", "429 too many requests", "un instant", "nur einen moment",
 }
 
-// robotTexts are what they say.
+// robotTexts are phrases of such pages.
 var robotTexts = []string{
 	"checking your browser", "checking if the site connection is secure", "verifying your browser", "verify you are human", "verifying you are human", "verify that you are human",
 	"verify you're human", "confirm you are a human", "confirm you are human", "confirm that you are human", "prove you are human", "make sure you're not a robot", "making sure you're not a bot",
@@ -82,7 +82,7 @@ var robotTexts = []string{
 	"this website is using a security service to protect itself", "your access to this site has been limited",
 }
 
-// scriptTexts are what pages say that do nothing without scripts.
+// scriptTexts are phrases of pages that require scripts.
 var scriptTexts = []string{
 	"enable javascript", "javascript is disabled", "javascript is required", "requires javascript", "javascript to be enabled", "turn on javascript", "turn javascript on",
 	"without javascript", "javascript enabled", "javascript aktivieren", "activer javascript", "activez javascript", "habilite javascript", "activar javascript", "abilita javascript",

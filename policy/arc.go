@@ -26,7 +26,7 @@ type arcDocument struct {
 
 	Purposes     map[millrace.Purpose]bool `json:"purposes,omitempty"`
 	Requirements arcRequirements           `json:"requirements,omitzero"`
-	Rate         string                    `json:"crawl_rate,omitempty"` // as in a list (E.7)
+	Rate         string                    `json:"crawl_rate,omitempty"` // rate in the format of an ARC list (E.7)
 	PerDay       float64                   `json:"requests_per_day,omitempty"`
 	Note         string                    `json:"crawl_note,omitempty"`
 
@@ -35,7 +35,7 @@ type arcDocument struct {
 	Consumers []string `json:"approved_consumers,omitempty"`
 }
 
-// arcRequirements are [millrace.Requirements].
+// arcRequirements is the JSON form of [millrace.Requirements].
 type arcRequirements struct {
 	Attribution bool `json:"attribution"`
 	LinkBack    bool `json:"link_back"`

@@ -1,5 +1,5 @@
-// Package policy writes a [millrace.Policy] in each of the formats in which
-// machines read what the content of a site may be used for, and reads it back.
+// Package policy writes a [millrace.Policy] in each format in which sites declare the
+// permitted use of their content, and reads it back.
 //
 //	format                 writer          reader
 //	robots.txt             [Robots.Write]  [ReadRobots]
@@ -8,6 +8,6 @@
 //	TCT draft-00           [WriteTCT]      [ReadTCT]
 //	ARC                    [WriteARC]      [ReadARC]
 //
-// A reader returns what the writer could say of the policy: no format but ARC has
-// words for all of it. What a document does not say is zero.
+// A reader returns the fields that its format can express; only ARC can express the whole
+// policy. Fields that a document omits are zero.
 package policy

@@ -8,14 +8,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The header fields, which have the names of the records of robots.txt.
+// Names of the header fields, which are also the names of robots.txt records.
 const (
 	fieldSignal = "Content-Signal"
 	fieldUsage  = "Content-Usage"
 )
 
-// purposes are the words for each purpose, in the order of writing: those of
-// Content-Signal, which are those of the vocabulary, and those of Content-Usage
+// purposes are the words for each purpose, in the order of writing: first the words of
+// Content-Signal, which are those of the vocabulary, then those of Content-Usage
 // (draft-ietf-aipref-vocab, which has no word for answering yet; readers ignore unknown
 // words).
 var purposes = []struct {
@@ -23,13 +23,13 @@ var purposes = []struct {
 	usage   string
 }{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
 
-// Header is a policy as header fields; nil has none. It is safe for concurrent use.
+// Header writes a policy as header fields; nil writes none. It is safe for concurrent use.
 type Header struct {
 	says          preferences
 	signal, usage []string // the values of both fields
 }
 
-// NewHeader returns the header fields of a policy, nil if it names no purpose.
+// NewHeader returns the header fields of a policy, or nil if it names no purpose.
 func NewHeader(p *millrace.Policy) *Header {
 	if p == nil || len(p.Purposes) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func NewHeader(p *millrace.Policy) *Header {
 	return h
 }
 
-// Write sets Content-Signal and Content-Usage of a response. A stricter value of the
-// response stays.
+// Write sets Content-Signal and Content-Usage of a response. It keeps a stricter value that
+// the response already has.
 func (h *Header) Write(to http.Header) {
 	if h == nil {
 		return
@@ -74,7 +74,7 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 		}
 		for pref := range strings.SplitSeq(strings.ToLower(value), ",") {
 			name, value, _ := strings.Cut(pref, "=")
-			value, _, _ = strings.Cut(value, ";") // parameters
+			value, _, _ = strings.Cut(value, ";") // drop parameters
 			name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 			no := value == "no" || value == "n"
 			for _, w := range purposes {
@@ -115,7 +115,7 @@ func (p preferences) words() (signal, usage string) {
 	return strings.Join(s, ", "), strings.Join(u, ", ")
 }
 
-// unknown returns the preferences of Content-Usage with unknown words, unchanged.
+// unknown returns the preferences with unknown words from values of Content-Usage.
 func unknown(lists ...string) string {
 	var b strings.Builder
 	for pref := range strings.SplitSeq(strings.Join(lists, ","), ",") {

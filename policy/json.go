@@ -46,7 +46,7 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// perDay returns a limit of requests a day, 0 for one too large to matter.
+// perDay returns a limit of requests per day, or 0 if it is too large for an int32.
 func perDay(n float64) int {
 	if n >= math.MaxInt32 {
 		return 0

@@ -178,7 +178,7 @@ func (own *groupWords) add(r record) {
 	}
 }
 
-// and merges the rules of two crawlers that share a group.
+// and merges the usage rules of two crawlers that share a group.
 func (own *groupWords) and(o *groupWords) *groupWords {
 	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay)}
 	for _, v := range o.other {
@@ -189,7 +189,7 @@ func (own *groupWords) and(o *groupWords) *groupWords {
 	return out
 }
 
-// Write returns a robots.txt with the policy in each of its groups.
+// Write returns a robots.txt with the policy added to each group.
 func (u *Robots) Write(text string) string {
 	if u == nil {
 		return text
@@ -197,9 +197,9 @@ func (u *Robots) Write(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
-	var own *groupWords // of the crawlers named last; nil = written, or none
+	var own *groupWords // rules of the crawlers named last; nil = written, or none
 	named, live := false, false
-	inRules := false // there was a rule since the last crawler was named
+	inRules := false // a rule followed the last named crawler
 	flush := func() {
 		if own != nil {
 			b.WriteString(u.group(own))

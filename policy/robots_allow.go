@@ -61,8 +61,8 @@ func (u *Robots) Allow(text string, patterns []string) string {
 	return b.String()
 }
 
-// allowLines returns the lines that a group with some rules needs. all: the group
-// applies to all crawlers without one of their own.
+// allowLines returns the lines to add to a group with the given rules. all reports whether the
+// group applies to all crawlers without a group of their own.
 func allowLines(rules, patterns []string, all bool) (lines []string) {
 	robots := fetch.ParseRobots([]byte("user-agent: *\n"+strings.Join(rules, "\n")), "")
 	if !all && !robots.Allowed("/") {

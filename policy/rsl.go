@@ -29,11 +29,11 @@ var usages = []struct {
 	{millrace.Search, "search", "search"},
 }
 
-// WriteRSL returns a policy as a licence for the content below a path, nil if it names
-// no purpose: a licence without usages would allow all.
+// WriteRSL returns a policy as a license for the content below a path, or nil if it names no
+// purpose: a license without usages would allow everything.
 //
-// Allowed usage is free, except for a required credit. The licence has no price: what
-// can be bought would be allowed here and refused elsewhere.
+// Allowed usage is free, except for a required credit. The license has no price, because a
+// purchasable usage would be allowed here and refused in other formats.
 func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	if p == nil {
 		return nil
@@ -87,7 +87,7 @@ func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	return []byte(b.String())
 }
 
-// rslDocument is a licence document, with the elements that [ReadRSL] reads.
+// rslDocument is a license document, with the elements that [ReadRSL] reads.
 type rslDocument struct {
 	XMLName xml.Name `xml:"https://rslstandard.org/rsl rsl"`
 	Content []struct {
@@ -113,10 +113,10 @@ type rslUsage struct {
 	Words string `xml:",chardata"`
 }
 
-// ReadRSL reads the licences for the content below a path. It returns the purposes that
-// a licence names: a refusal wins over a permission, and a permission with a price is
-// none. Errors are [*millrace.FormatError] without the URL, and ErrNotFound for a
-// document without a licence for that path.
+// ReadRSL reads the licenses for the content below a path. It returns the purposes that a
+// license names. A refusal takes precedence over a permission, and a permission with a price
+// is ignored. Errors are [*millrace.FormatError] without the URL, and ErrNotFound for a
+// document without a license for that path.
 func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	var d rslDocument
 	if err := xml.Unmarshal(body, &d); err != nil {

@@ -38,7 +38,7 @@ type tctDocument struct {
 	} `json:"rate_hints,omitzero"`
 }
 
-// tctRequirements are [millrace.Requirements].
+// tctRequirements is the JSON form of [millrace.Requirements].
 type tctRequirements struct {
 	Attribution bool `json:"attribution_required"`
 	LinkBack    bool `json:"link_back_required"`

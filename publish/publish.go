@@ -29,7 +29,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// Options configure a [Server]. BaseURL is required.
+// Options configures a [Server]. BaseURL is required.
 type Options struct {
 	// BaseURL is the URL of the site, such as https://example.com/. Pages with other
 	// URLs are not published.
@@ -38,10 +38,10 @@ type Options struct {
 	// paths. If nil, they get 404.
 	Next http.Handler
 
-	// Store stores the pages. Keep it between two runs of a program, as store/all opens
-	// it, for dates and tokens that stay valid. If nil, the pages are in memory:
-	// documents have only the dates of the source (SCP, which requires one, uses 1970),
-	// and no tokens and deltas. The caller closes it after the server.
+	// Store stores the pages. With a store that is kept between runs, as store/all opens it,
+	// dates and tokens stay valid. If nil, the pages are in memory: documents have only the
+	// dates of the source (SCP, which requires one, uses 1970), and no tokens and deltas. The
+	// caller closes it after the server.
 	Store store.Store
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
@@ -51,22 +51,22 @@ type Options struct {
 	Visibility millrace.Visibility
 	// Policy is the usage policy. If nil, none is published.
 	Policy *millrace.Policy
-	// RequireKey requires a key of Store.Keys for content. It disables SCP, which has
-	// no keys.
+	// RequireKey requires a key of Store.Keys for content. It disables SCP, which does not
+	// support keys.
 	RequireKey bool
-	// Rate is the limit of content requests a second for each key or address, with
+	// Rate is the maximum number of content requests per second for each key or address, with
 	// bursts of twice as many. If zero, there is no limit.
 	Rate float64
 	// Proxies are the addresses of proxies whose X-Forwarded-For is trusted.
 	Proxies []netip.Prefix
-	// Sections are the paths whose pages get collections of their own. If nil,
-	// the first segments of all paths.
+	// Sections are the paths whose pages get collections of their own. If nil, they are the
+	// first segments of all paths.
 	Sections []string
 	// Also are the names of protocols that are off by default, because their
 	// specification is not final: "tct-03".
 	Also []string
-	// Contact is a URL or an e-mail address for operators of machines, which is
-	// published. If empty, none is.
+	// Contact is the published URL or e-mail address for operators of machines. If empty, none
+	// is published.
 	Contact string
 
 	// Logger logs errors. If nil, they are discarded.
@@ -77,22 +77,22 @@ type Options struct {
 type Server struct {
 	source millrace.Source
 	log    *slog.Logger
-	dir    string // of the search index
+	dir    string // folder of the search index
 	server *serving.Server
 	wake   chan struct{} // the source may have changed
 	named  chan []string // pages that have changed
 
-	mu      sync.Mutex // one of Reload and Close at a time
+	mu      sync.Mutex // serializes Reload and Close
 	o       Options
 	closed  bool
 	closers []func() error
 }
 
-// New starts to publish a source: it reads the source, and serves once the first
-// edition is built; see [Server.Ready]. It reads the source again every five minutes,
-// when [Server.Changed] is called, and when a source with a method Watch(ctx, changed
-// func()) error, such as a folder, calls changed. It uses the values of ctx, but not
-// its cancellation: call [Server.Close]. ErrInvalid: an option is wrong.
+// New starts publishing a source: it reads the source, and serves once the first edition is
+// built; see [Server.Ready]. It reads the source again every five minutes, when
+// [Server.Changed] is called, and when the source calls changed. The last needs a source with
+// a method Watch(ctx, changed func()) error, such as a folder. New uses the values of ctx, but
+// not its cancellation: call [Server.Close]. ErrInvalid: an option is invalid.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
 	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
@@ -191,8 +191,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	})
 }
 
-// whole restores the full request paths for a handler: the gateway strips the path of
-// the base.
+// whole restores the full request paths for next: the gateway strips the path of the base.
 func whole(base string, next http.Handler) http.Handler {
 	u, err := url.Parse(base)
 	if next == nil || err != nil || u.Path == "/" {
@@ -243,7 +242,7 @@ func (s *Server) watch(ctx context.Context, changed func()) error {
 // there is an edition, machine documents get 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }
 
-// Ready waits for the first edition. It returns the error that prevents it.
+// Ready waits for the first edition. It returns the error that prevents the edition.
 func (s *Server) Ready(ctx context.Context) error {
 	if err := s.server.Ready(ctx); err != nil {
 		return fmt.Errorf("publish: %w", err)
@@ -251,8 +250,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Changed reports that the pages with the given URLs are new, changed or deleted: the
-// server reads them soon. Without URLs, it reads the whole source again.
+// Changed reports that the pages with the given URLs are new, changed or deleted. The server
+// reads them soon. Without URLs, it reads the whole source again.
 func (s *Server) Changed(urls ...string) {
 	if len(urls) > 0 {
 		select {
@@ -303,7 +302,7 @@ func (s *Server) Reload(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Close stops the server. Stop sending requests first.
+// Close stops the server. The caller must stop sending requests first.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package canon gives the one form of everything that is compared or hashed:
-// URLs, text, JSON and fingerprints. It is pure: no I/O, no state, and the
-// same input gives the same bytes in every process.
+// Package canon returns the canonical form of everything that is compared or hashed: URLs,
+// text, JSON and fingerprints. It is pure: no I/O, no state, and the same input yields the
+// same bytes in every process.
 //
 //   - [URL], [Resolve], [Relative] and [Absolute]: canonical http(s) URLs and
 //     the identity of a page under its site's base.

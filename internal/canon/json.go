@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// AppendMember appends a member of an object, with a string as its value. name
-// needs no escapes.
+// AppendMember appends a member of an object, with a string as its value. name must not need
+// escapes.
 func AppendMember(dst []byte, name, value string) []byte {
 	dst = append(append(append(dst, '"'), name...), '"', ':')
 	return AppendString(dst, value)
@@ -31,11 +31,11 @@ func AppendString(dst []byte, s string) []byte {
 	}
 }
 
-// plain returns the length of the part of s before the first byte that needs an
-// escape: a control character, a quote or a backslash. It looks at eight bytes
-// at a time: in each lane of w, the high bit of the three terms says "below
-// 0x20", "is a quote" and "is a backslash". A borrow can only mark a lane above
-// one that is marked rightly, so that the lowest mark is always true.
+// plain returns the length of the part of s before the first byte that needs an escape: a
+// control character, a quote or a backslash. It examines eight bytes at a time: in each lane
+// of w, the high bit of the three terms means "below 0x20", "is a quote" and "is a backslash".
+// A borrow can only mark a lane above a correctly marked one, so the lowest mark is always
+// correct.
 func plain(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -74,20 +74,20 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, which is that
-// of ECMAScript: the shortest digits that read back as f, with an exponent below 1e-6
-// and from 1e21 on. NaN and the infinities, which JSON lacks, become null.
+// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, which is that of
+// ECMAScript: the shortest digits that read back as f, with an exponent below 1e-6 and from
+// 1e21 on. It writes null for NaN and the infinities, which JSON lacks.
 func AppendNumber(dst []byte, f float64) []byte {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f), math.IsInf(f, 0):
 		return append(dst, "null"...)
-	case f == 0: // minus zero too
+	case f == 0: // also minus zero
 		return append(dst, '0')
 	case abs >= 1e-6 && abs < 1e21:
 		return strconv.AppendFloat(dst, f, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-	// strconv writes at least two digits of exponent, ECMAScript as few as it can.
+	// strconv writes at least two digits of exponent, ECMAScript as few as possible.
 	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
 		dst[n-2] = dst[n-1]
 		dst = dst[:n-1]
@@ -107,9 +107,9 @@ func CompareNames(a, b string) int {
 	if i == n {
 		return len(a) - len(b)
 	}
-	// A lead byte from 0xF0 on starts a surrogate pair, which is 0xD800 to
-	// 0xDFFF in UTF-16 and so sorts before 0xEE and 0xEF. Inside a character
-	// the bytes that differ have the order of the code points.
+	// A lead byte from 0xF0 on starts a surrogate pair, which is 0xD800 to 0xDFFF in UTF-16
+	// and so sorts before 0xEE and 0xEF. Inside a character, the bytes that differ have the
+	// order of the code points.
 	x, y := a[i], b[i]
 	if x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0) {
 		return int(y) - int(x)

@@ -10,17 +10,16 @@ import (
 
 var mail = regexp.MustCompile(`[^\s@<>()]+@[^\s@<>()]+\.\pL{2,}`)
 
-// HasMail reports whether a text has a mail address.
+// HasMail reports whether a text contains an e-mail address.
 func HasMail(text string) bool { return strings.Contains(text, "@") && mail.MatchString(text) }
 
-// prose is the length in characters from which a text without a sentence's end
-// is no byline, date or postal address.
+// prose is the length in characters above which a text without a sentence end is not a byline,
+// a date or a postal address.
 const prose = 100
 
-// Summary returns the beginning of a page on one line, from its texts in document
-// order, up to limits of sentences and characters. It skips texts with a mail address.
-// It uses short texts without the end of a sentence, such as bylines and addresses,
-// only if there is no other text.
+// Summary returns the beginning of a page on one line, from its texts in document order, up to
+// limits of sentences and characters. It skips texts with an e-mail address. It uses short
+// texts without a sentence end, such as bylines and addresses, only if there is no other text.
 func Summary(texts iter.Seq[string], sentences, characters int) string {
 	for _, any := range []bool{false, true} {
 		var b strings.Builder
@@ -91,7 +90,7 @@ func endsSentence(before string, r rune, after string) bool {
 	if next, _ := utf8.DecodeRuneInString(rest); !ok || unicode.IsLower(next) {
 		return false
 	}
-	// A word as short as an initial is an abbreviation, or a number of a list.
+	// A word as short as an initial is an abbreviation or a list number.
 	word := strings.TrimSuffix(before, ".")
 	word = word[strings.LastIndexAny(word, " .(")+1:]
 	return utf8.RuneCountInString(word) > 2

@@ -73,9 +73,9 @@ func NormalizeLower(s string) string {
 	return string(b)
 }
 
-// fold is full case folding (CaseFolding.txt, statuses C and F), independent of the
-// language. The library folds the Cherokee letters U+13A0 to U+13F5 to lower case, but
-// Unicode folds lower case to these letters, so they bypass the library.
+// fold does full case folding (CaseFolding.txt, statuses C and F), independent of the
+// language. The library folds the Cherokee letters U+13A0 to U+13F5 to lower case, but Unicode
+// folds lower case to these letters, so they bypass the library.
 func fold(s string) string {
 	caser := cases.Fold()
 	i := strings.IndexFunc(s, isUpperCherokee)

@@ -16,7 +16,7 @@ import (
 // every implementation to support at least that.
 const MaxURL = 8000
 
-const maxHost = 254 // a DNS name of 253 bytes and its final dot
+const maxHost = 254 // a DNS name of 253 bytes and a final dot
 
 // reason is an error with a code for millrace.ErrorCode.
 type reason struct{ code, text string }
@@ -106,7 +106,7 @@ func Origin(u string) string {
 	return scheme + "://" + host
 }
 
-// urlError names the URL without its user name and password.
+// urlError adds the URL, without its user name and password, to an error.
 func urlError(s string, err error) error {
 	if start := strings.Index(s, "//") + 2; start > 1 {
 		end := len(s)
@@ -177,7 +177,7 @@ func hasScheme(s string) bool {
 	return false
 }
 
-// canonicalURL normalises one component after the other into one buffer.
+// canonicalURL normalizes one component after the other into one buffer.
 func canonicalURL(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", errUTF8
@@ -264,7 +264,7 @@ func defaultPort(scheme string) uint64 {
 	return 80
 }
 
-// appendName appends a host name: lower case, punycode, every label filled.
+// appendName appends a host name in lower case and punycode. It rejects empty labels.
 func appendName(b []byte, host string) ([]byte, error) {
 	if !isASCII(host) {
 		var err error
@@ -289,8 +289,8 @@ func appendName(b []byte, host string) ([]byte, error) {
 	return b, nil
 }
 
-// appendPath appends an absolute path without dot segments. Escapes are
-// normalised first, so that "%2e" is a dot like any other.
+// appendPath appends an absolute path without dot segments. Escapes are normalized first, so
+// that "%2e" counts as a dot.
 func appendPath(b []byte, path string) []byte {
 	start := len(b)
 	for first := true; first || path != ""; first = false {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// writer makes blocks of a parsed text.
+// writer converts a parsed text to blocks.
 type writer struct {
 	ctx context.Context
 	o   *Options
@@ -21,17 +21,17 @@ type writer struct {
 
 	line    textLine
 	out     []millrace.Block
-	pending []millrace.Block // found inside a line: they follow its text
-	flat    int              // inside a heading or a cell: no blocks there
-	inner   int              // inside an item: a link is text there
+	pending []millrace.Block // blocks found inside a line; they follow its text
+	flat    int              // nesting of headings and cells, which contain no blocks
+	inner   int              // nesting of items, where a link is text
 	depth   int
 	limit   ast.Node // inline nodes from here on belong to another element
-	gone    int      // the source up to here is no text
+	gone    int      // offset up to which the source is not text
 	steps   int
 	err     error
 }
 
-// flush ends the line of text that is being built.
+// flush ends the current line of text.
 func (w *writer) flush() {
 	if w.flat > 0 {
 		w.line.breaks = true
@@ -59,7 +59,7 @@ func (w *writer) aside(b ...millrace.Block) {
 	w.pending = append(w.pending, b...)
 }
 
-// inside returns the blocks that a function makes.
+// inside returns the blocks that f emits.
 func (w *writer) inside(f func()) []millrace.Block {
 	line, out, pending, flat := w.line, w.out, w.pending, w.flat
 	w.line, w.out, w.pending, w.flat = textLine{}, nil, nil, 0
@@ -178,7 +178,7 @@ func (w *writer) heading(n *ast.Heading) {
 		}
 	}
 	b.Text = strings.ReplaceAll(b.Text, "\n", " ")
-	// goldmark does not read these as attributes: {#Über}, {: #a }.
+	// goldmark does not parse these as attributes: {#Über}, {: #a }.
 	if m := headingID.FindStringSubmatchIndex(b.Text); m != nil && b.Anchor == "" {
 		b.Anchor = b.Text[m[2]:m[3]]
 		b.Text = b.Text[:m[0]]
@@ -290,7 +290,7 @@ func (w *writer) quote(n *ast.Blockquote) {
 	}
 }
 
-// insertion adds a call-out, or the contents of another container after its title.
+// insertion adds a callout, or the contents of another container after its title.
 func (w *writer) insertion(kind, title string, n ast.Node) {
 	title = strings.Join(strings.Fields(unescaped([]byte(title))), " ")
 	if kind == "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options describe the context of a text. Link and Resource are required.
+// Options configures [Blocks]. Link and Resource are required.
 type Options struct {
 	// Link returns the absolute URL of a link, with its fragment, and Resource that of
 	// an image or other media. "" = no target: the text is plain text.
 	Link, Resource func(target string) string
-	// HTML returns the blocks of raw HTML that is more than inline markup; nil = it is
+	// HTML returns the blocks of raw HTML that is more than inline markup; nil = raw HTML is
 	// left out.
 	HTML func(ctx context.Context, source []byte) []millrace.Block
 	// Anchor returns the anchor of a heading, from its text and its explicit anchor,
@@ -27,7 +27,7 @@ type Options struct {
 	Anchor func(text, own string) string
 	// Attributes drops {: .class} after a link, an image, code or emphasis.
 	Attributes bool
-	// Components allows components in the text, so indented lines are no code.
+	// Components allows components in the text, so indented lines are not code.
 	Components bool
 }
 

@@ -123,7 +123,7 @@ func (w *writer) text(n *ast.Text) {
 	}
 }
 
-// codeText returns the code of a span; a line end in it is a space.
+// codeText returns the code of a span with line ends as spaces.
 func (w *writer) codeText(n *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -146,7 +146,7 @@ func visibleCode(s string) string {
 
 func (w *writer) link(n *ast.Link) {
 	u := ""
-	if len(n.Destination) <= canon.MaxURL { // one definition may serve many links
+	if len(n.Destination) <= canon.MaxURL { // many links may share one definition
 		u = w.o.Link(unescaped(n.Destination))
 	}
 	if u == "" {
@@ -274,8 +274,8 @@ func (w *writer) segments(n *ast.RawHTML) []byte {
 	return b
 }
 
-// closing returns the tag that ends an element, within a limited distance; nil if none.
-// It counts nested elements of the same name.
+// closing returns the tag that ends an element, within a limited distance, or nil. It counts
+// nested elements of the same name.
 func (w *writer) closing(n *ast.RawHTML, name string) *ast.RawHTML {
 	depth, steps := 1, 0
 	for c := n.NextSibling(); c != nil && c != w.limit && steps < 100; c, steps = c.NextSibling(), steps+1 {
@@ -297,8 +297,8 @@ func (w *writer) closing(n *ast.RawHTML, name string) *ast.RawHTML {
 	return nil
 }
 
-// until returns the source of an element with its contents, and its last node; nil if
-// it does not end.
+// until returns the source of an element with its contents, and its last node, or nil if the
+// element does not end.
 func (w *writer) until(n *ast.RawHTML, name string) (ast.Node, []byte) {
 	end := w.closing(n, name)
 	if end == nil || n.Segments.Len() == 0 {

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxLines      = 1_000_000
-	maxCost       = 4_000_000 // lines times the depth of containers: the parser's memory
+	maxCost       = 4_000_000 // lines times the depth of containers, for the parser's memory
 	maxContainers = 32        // opened in one line, or by indentation
 )
 
@@ -60,7 +60,7 @@ func lineEnds(text []byte) []byte {
 
 var fenceLine = regexp.MustCompile("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})([^\n]*)$")
 
-// Fence gives the fence that a line opens a block of code with, "" for none.
+// Fence returns the fence of a line that opens a code block, or "".
 func Fence(line []byte) string {
 	m := fenceLine.FindSubmatch(line)
 	if m == nil || m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0 {
@@ -76,8 +76,8 @@ func Closes(line []byte, fence string) bool {
 	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
 }
 
-// Shallower cuts from the start of a line what opens more quotes and lists
-// inside each other than anybody reads. A parser keeps all of them.
+// Shallower removes markers of quotes and lists from the start of a line that would open too
+// many nested containers. A parser keeps all of them.
 func Shallower(line []byte, inside int, indents bool) []byte {
 	var kept []byte
 	depth, columns, from := 0, 0, 0

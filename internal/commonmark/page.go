@@ -24,8 +24,7 @@ func Page(ctx context.Context, text []byte, base *url.URL) ([]millrace.Block, er
 // linker resolves the references of a page.
 type linker struct{ base *url.URL }
 
-// link returns the absolute URL of a link with its fragment, "" if it must not be
-// followed.
+// link returns the absolute URL of a link with its fragment, or "" if it must not be followed.
 func (l linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -52,7 +51,8 @@ func (l linker) link(ref string) string {
 	return parsed.String()
 }
 
-// resource returns the absolute URL of a reference without its fragment, "" if invalid.
+// resource returns the absolute URL of a reference without its fragment, or "" if it is
+// invalid.
 func (l linker) resource(ref string) string {
 	u, err := canon.Resolve(l.base, strings.TrimSpace(ref))
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 // rounds is the number of readings before another form is tried.
 const rounds = 8
 
-// Settle returns a page that its own text reproduces, and the text. It makes a page of
-// blocks, writes it, and reads it until nothing changes; for most pages, one reading
-// suffices. If the text keeps changing, or read returns false because nothing is left,
-// the content becomes plain text, then code, then empty.
+// Settle returns a page that its own text reproduces, and the text. It builds a page from
+// blocks, writes it and reads it until nothing changes; for most pages, one reading suffices.
+// If the text keeps changing, or read returns false because nothing is left, the content
+// becomes plain text, then code, then empty.
 func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write func(P) []byte, read func([]byte) (P, bool)) (P, []byte) {
 	text := millrace.Text(blocks)
 	for _, form := range [][]millrace.Block{withoutOrphans(blocks), millrace.TextBlocks(text), {{Type: millrace.CodeBlock, Text: text}}} {

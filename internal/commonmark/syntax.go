@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newParser returns one parser for all dialects, because syntax of one tool rarely
-// means something else in another. With components, indented text is no code.
+// newParser returns one parser for all dialects, because syntax of one tool rarely means
+// something else in another. With components, indented text is not code.
 func newParser(components bool) parser.Parser {
 	var blocks []util.PrioritizedValue
 	for _, b := range parser.DefaultBlockParsers() {
@@ -47,16 +47,16 @@ func ranked(parser any, rank int) util.PrioritizedValue {
 	return util.PrioritizedValue{Value: parser, Priority: rank}
 }
 
-// anywhere lets a paragraph start on an indented line. Otherwise no parser would take
+// anywhere allows a paragraph to start on an indented line. Otherwise no parser would accept
 // the line, which would end the text.
 type anywhere struct{ parser.BlockParser }
 
 func (anywhere) CanAcceptIndentedLine() bool { return true }
 
-// insertion is a call-out, a tab or another container with a title.
+// insertion is a callout, a tab or another container with a title.
 type insertion struct {
 	ast.BaseBlock
-	kind   string // of a call-out; "" = another container
+	kind   string // kind of a callout; "" = another container
 	title  string
 	colons int // of the opening line
 }
@@ -66,11 +66,11 @@ var kindInsertion = ast.NewNodeKind("Insertion")
 func (n *insertion) Kind() ast.NodeKind            { return kindInsertion }
 func (n *insertion) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// CalloutKind returns the kind of call-out for a tool's name of it, in lower case; ""
-// for an unknown name.
+// CalloutKind returns the kind of callout for a tool's name in lower case, or "" for an
+// unknown name.
 func CalloutKind(name string) string { return calloutKinds[name] }
 
-// calloutKinds maps the names of tools for call-outs to kinds.
+// calloutKinds maps tools' names of callouts to kinds.
 var calloutKinds = map[string]string{
 	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "tldr": "note", "question": "note",
 	"help": "note", "faq": "note", "todo": "note", "primary": "note", "secondary": "note", "quote": "note", "cite": "note", "notice": "note",
@@ -79,8 +79,8 @@ var calloutKinds = map[string]string{
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution", "fail": "caution", "missing": "caution",
 }
 
-// indentedParser reads indented blocks of Python-Markdown's extensions: call-outs ("!!!
-// note", collapsible "??? note") and tabs ("=== ").
+// indentedParser parses indented blocks of Python-Markdown's extensions: callouts ("!!! note",
+// collapsible "??? note") and tabs ("=== ").
 type indentedParser struct{}
 
 var (
@@ -128,8 +128,8 @@ func (*indentedParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (*indentedParser) CanInterruptParagraph() bool                 { return true }
 func (*indentedParser) CanAcceptIndentedLine() bool                 { return false }
 
-// colonParser reads containers between lines of colons: ":::tip Title" of
-// Docusaurus and others.
+// colonParser parses containers between lines of colons: ":::tip Title" of Docusaurus and
+// others.
 type colonParser struct{}
 
 var colonLine = regexp.MustCompile(`^(:{3,})[ \t]*(?:\{\s*\.?)?([A-Za-z][\w-]*)(?:\[(.*)\]|[ \t]+(.*?))?\}?[ \t]*:*[ \t]*$`)
@@ -187,7 +187,7 @@ func (*colonParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (*colonParser) CanInterruptParagraph() bool                 { return true }
 func (*colonParser) CanAcceptIndentedLine() bool                 { return false }
 
-// alerts converts quotes with the first line "[!NOTE]" to call-outs.
+// alerts converts quotes with the first line "[!NOTE]" to callouts.
 type alerts struct{}
 
 var alertLine = regexp.MustCompile(`^\[!([A-Za-z]+)\][+-]?[ \t]*(.*?)\s*$`)

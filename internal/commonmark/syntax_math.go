@@ -22,7 +22,7 @@ func (n *formula) Kind() ast.NodeKind            { return kindFormula }
 func (n *formula) IsRaw() bool                   { return true }
 func (n *formula) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// formulaParser reads TeX between lines that start with $$, or \[.
+// formulaParser parses TeX between lines that start with $$ or \[.
 type formulaParser struct{}
 
 func (*formulaParser) Trigger() []byte { return []byte(`$\`) }
@@ -113,8 +113,8 @@ var kindTeX = ast.NewNodeKind("TeX")
 func (n *tex) Kind() ast.NodeKind            { return kindTeX }
 func (n *tex) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// inlineFormula reads $`x`$, $$x$$ and $x$. The last counts only if it is written like
-// TeX, because it is usually money.
+// inlineFormula parses $`x`$, $$x$$ and $x$. The last form must look like TeX, because it is
+// usually a price.
 type inlineFormula struct{}
 
 func (*inlineFormula) Trigger() []byte { return []byte{'$'} }

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// The parser's time grows with emphasis and link marks times the length of the
-// paragraph, and similarly for tables and footnotes. Texts by people are far below
-// these limits.
+// The parser's time grows with the number of emphasis and link marks times the length of the
+// paragraph, and similarly for tables and footnotes. Handwritten texts are far below these
+// limits.
 const (
 	maxMarks     = 500_000_000 // marks times bytes, of all paragraphs
 	fewMarks     = 200         // allowed in every paragraph
@@ -20,8 +20,7 @@ var (
 	delimiterRow = regexp.MustCompile(`^[\s>]*\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$`)
 )
 
-// tame escapes marks that would take the parser too long. Other texts are returned
-// unchanged.
+// tame escapes marks that would take the parser too long. It returns other texts unchanged.
 func tame(text []byte) []byte {
 	if !wild(text) {
 		return text
@@ -84,7 +83,7 @@ func tame(text []byte) []byte {
 
 func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' || c == '~' }
 
-// rower detects the ends of paragraphs and table rows: marks do not interact across
+// rower detects the ends of paragraphs and table rows, because marks do not interact across
 // them.
 type rower struct {
 	above []byte // the previous line

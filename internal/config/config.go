@@ -19,11 +19,11 @@ import (
 // FileName is the default name of the configuration file.
 const FileName = "millrace.yaml"
 
-// Config sets flags from the environment and the configuration file; the environment
-// wins. The file's keys are the names of the flags, except for the policy, which has
-// keys of its own.
+// Config sets flags from the environment and the configuration file. The environment takes
+// precedence. The keys of the file are the names of the flags, except for the policy, which
+// has keys of its own.
 type Config struct {
-	// Path is the configuration file. If empty, none.
+	// Path is the configuration file. If empty, no file is read.
 	Path string
 	// Policy is the policy of the file. If nil, the file has none.
 	Policy *millrace.Policy
@@ -33,14 +33,14 @@ type Config struct {
 	lookup func(string) (string, bool)
 	keys   map[string]setting
 	known  map[string]Flag   // flags by name
-	asked  map[string]bool   // flags that the command line leaves unset
+	asked  map[string]bool   // flags that are not set on the command line
 	sum    [sha256.Size]byte // of the file
 }
 
 // Flag describes a flag for the configuration.
 type Flag struct {
 	List        bool   // takes a list
-	Placeholder string // shown for its value, such as FILE
+	Placeholder string // shown in place of a value, such as FILE
 }
 
 // setting is one value of the file, with its position.
@@ -54,7 +54,7 @@ func New(lookup func(string) (string, bool)) *Config {
 	return &Config{lookup: lookup, asked: map[string]bool{}}
 }
 
-// Resolve returns the value of a flag that the command line leaves unset. If nil, the
+// Resolve returns the value of a flag that is not set on the command line, or nil if the
 // configuration does not set it either.
 func (c *Config) Resolve(flag string) any {
 	c.asked[flag] = true

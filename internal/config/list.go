@@ -18,7 +18,7 @@ var errForm = errors.New("the YAML form of the value cannot be edited")
 
 // extent is the position of a key and its value in a file.
 type extent struct {
-	from, to int   // lines, from 0, before to
+	from, to int   // lines, from 0, excluding to
 	items    []int // first lines of the items of a list with one item on each line; nil = another form
 	values   []string
 }
@@ -89,7 +89,7 @@ func setList(data []byte, key string, items []string) ([]byte, error) {
 // keyLine matches the beginning of a line with a key: the text before it, and the key.
 var keyLine = regexp.MustCompile(`^(\s*)([\w-]+|"[\w-]+"|'[\w-]+')\s*:`)
 
-// rewrite writes a list that had an item on each line.
+// rewrite writes a list that has an item on each line in the file.
 func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []string, eol string) {
 	key := lines[at.from]
 	if len(items) == 0 {
@@ -115,7 +115,7 @@ func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []stri
 	}
 	first := lines[at.items[0]]
 	indent := first[:len(first)-len(strings.TrimLeft(first, " "))]
-	done := 0 // old items whose comments are written
+	done := 0 // number of old items whose comments are written
 	for _, item := range items {
 		i := slices.Index(at.values[done:], item)
 		if i < 0 {
@@ -155,8 +155,8 @@ func isBlank(line string) bool {
 	return line == "" || line[0] == '#' || line == "---" || line == "..."
 }
 
-// findKey returns the position of a key of the file, nil if absent, and the indentation
-// of the keys.
+// findKey returns the position of a key of the file, or nil if absent, and the indentation of
+// the keys.
 func findKey(data []byte, key string) (at *extent, indent string, err error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {

@@ -221,7 +221,7 @@ func rateValue(n ast.Node) (float64, error) {
 	return v, nil
 }
 
-// leastRate is one request in about a quarter of an hour, the minimum of --rate.
+// leastRate is about one request per quarter of an hour, the minimum of --rate.
 const leastRate = 0.001
 
 // timeValue reads a day or a time, in whole seconds.

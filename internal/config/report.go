@@ -51,7 +51,7 @@ func (c *Config) Values() iter.Seq[Value] {
 	}
 }
 
-// Show returns the value of a flag without the secrets in it.
+// Show returns the value of a flag without secrets.
 func (c *Config) Show(flag string, value any, from string) Value {
 	v := Value{Key: flag, Value: value, From: from}
 	each := func(s string) string {
@@ -78,9 +78,8 @@ func (c *Config) Show(flag string, value any, from string) Value {
 	return v
 }
 
-// withoutSecrets returns a value without its secrets. It drops a key completely, the
-// user and the query of a URL, the path of a webhook, and everything but the host of a
-// target of events.
+// withoutSecrets returns a value without its secrets. It drops a key completely, the user and
+// the query of a URL, the path of a webhook, and everything but the host of an event target.
 func withoutSecrets(key, placeholder, s string) string {
 	kind, raw, typed := "", s, placeholder == "KIND=URL"
 	if typed {

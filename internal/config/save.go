@@ -16,10 +16,10 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// Save sets lists in the file and calls use, which reads the file again. It keeps
-// everything else in the file, with comments and order. On an error the file is
-// unchanged. ErrConflict: the file has changed since it was read. ErrForbidden: another
-// source sets the key, or the file cannot be written.
+// Save sets lists in the file and calls use, which reads the file again. It keeps everything
+// else in the file, including comments and order. After an error the file is unchanged.
+// ErrConflict: the file has changed since it was read. ErrForbidden: another source sets the
+// key, or the file cannot be written.
 func (c *Config) Save(lists map[string][]string, use func() error) error {
 	path, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Config) list(key string) []string {
 	return nil
 }
 
-// others returns the values of all keys but some.
+// others returns the values of all keys except some.
 func (c *Config) others(but map[string][]string) map[string]any {
 	out := map[string]any{}
 	for key, s := range c.keys {
@@ -120,8 +120,7 @@ func (c *Config) others(but map[string][]string) map[string]any {
 // elsewhere reports whether another source than the file sets a flag.
 func (c *Config) elsewhere(key string) bool { return c.decides(key) != nil }
 
-// decides returns an error that names the source that overrides the file for a flag;
-// nil = none.
+// decides returns an error that names the source that overrides the file for a flag, or nil.
 func (c *Config) decides(key string) error {
 	if v, ok := c.lookup(variable(key)); ok && v != "" {
 		return fmt.Errorf("%w: the environment variable %s overrides %s", millrace.ErrForbidden, variable(key), c.Path)

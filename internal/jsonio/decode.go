@@ -15,7 +15,7 @@ import (
 // a member of unknown shape, such as structured data.
 type Raw = jsontext.Value
 
-// Decode reads all of r, which holds one JSON value, into v, a pointer. After an error
+// Decode reads all of r, which must contain one JSON value, into v, a pointer. After an error
 // v may be partly filled.
 func Decode(r io.Reader, limits *Limits, v any) error {
 	l := limits.resolve(16 << 20)
@@ -63,7 +63,7 @@ func Canonical(data []byte, limits *Limits) (Raw, error) {
 	if err := v.Canonicalize(); err != nil {
 		return nil, decodeError(place{line: 1}, data, err)
 	}
-	// A number that is too large becomes the largest.
+	// The decoder clamps a number that is too large to the largest double.
 	if bytes.Contains(v, []byte("1.7976931348623157e+308")) {
 		var numbers any
 		if err := stdjson.Unmarshal(data, &numbers); err != nil {

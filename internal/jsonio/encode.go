@@ -5,7 +5,7 @@ import (
 	stdjson "encoding/json"
 )
 
-// Encode returns a document as it is served: JSON on one line, without HTML escapes. It
+// Encode returns the served form of a document: JSON on one line, without HTML escapes. It
 // panics for a value without a JSON form.
 func Encode(v any) []byte {
 	var b bytes.Buffer

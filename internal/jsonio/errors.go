@@ -28,7 +28,7 @@ const bom = "\uFEFF"
 // place is a position in the input.
 type place struct {
 	line    int64 // from 1
-	offset  int64 // bytes before it
+	offset  int64 // number of bytes before it
 	pointer jsontext.Pointer
 }
 
@@ -61,7 +61,7 @@ func limitError(at place, code, format string, args ...any) error {
 	return &overLimit{at.String(), code, fmt.Sprintf(format, args...)}
 }
 
-// overLimit is an exceeded limit: ErrTooLarge.
+// overLimit is an error for an exceeded limit: ErrTooLarge.
 type overLimit struct{ at, code, reason string }
 
 func (e *overLimit) Error() string {
@@ -70,8 +70,8 @@ func (e *overLimit) Error() string {
 func (e *overLimit) ErrorCode() string { return e.code }
 func (e *overLimit) Unwrap() error     { return millrace.ErrTooLarge }
 
-// decodeError turns an error of json.Unmarshal over data, which starts at
-// base, into one of ours.
+// decodeError converts an error of json.Unmarshal over data, which starts at base, to an error
+// of this package.
 func decodeError(base place, data []byte, err error) error {
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", "", syntaxCause(e, data))
@@ -86,7 +86,7 @@ func decodeError(base place, data []byte, err error) error {
 	return formatError(base, "json-syntax", "", err)
 }
 
-// syntaxCause names two causes that the decoder describes badly.
+// syntaxCause returns clearer errors for two causes that the decoder describes badly.
 func syntaxCause(e *jsontext.SyntacticError, head []byte) error {
 	switch {
 	case e.ByteOffset == 0 && len(head) > 0 && strings.HasPrefix(bom, string(head[:min(len(head), len(bom))])):

@@ -18,11 +18,11 @@ type Limits struct {
 // Fixed limits of a Reader. Together they bound the memory for names, which detects
 // duplicates.
 const (
-	maxMembers = 1000 // of one object that is walked or skipped
-	maxName    = 4096 // bytes of a member's name there
+	maxMembers = 1000 // of one object that the Reader walks or skips
+	maxName    = 4096 // bytes of a member's name in such an object
 )
 
-// slack is the white space between values that is not part of one.
+// slack is the allowed white space between values, in bytes.
 const slack = 64 << 10
 
 func (l *Limits) resolve(size int64) Limits {
@@ -38,15 +38,15 @@ func (l *Limits) resolve(size int64) Limits {
 	}
 }
 
-// source reads up to two limits and records what an error message needs.
+// source reads up to two limits and records positions for error messages.
 type source struct {
 	r     io.Reader
-	size  int64 // the most bytes there may be
-	stop  int64 // where the value being read must have ended
-	n     int64 // bytes read
-	lines int64 // line feeds among them
+	size  int64 // maximum number of bytes
+	stop  int64 // offset by which the current value must have ended
+	n     int64 // number of bytes read
+	lines int64 // number of line feeds read
 	head  []byte
-	err   error // of the reader, or a limit; never io.EOF
+	err   error // error of the reader, or of a limit; never io.EOF
 }
 
 func newSource(r io.Reader, size int64) *source {

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader walks one JSON value of any size. Its memory is bounded by
-// Limits.Value whatever the size of the input.
+// Reader walks one JSON value of any size. Limits.Value bounds its memory, whatever the size
+// of the input.
 //
 //	r := jsonio.NewReader(body, nil)
 //	for name, err := range r.Members() {
@@ -34,21 +34,20 @@ import (
 //		}
 //	}
 //
-// At each step one value waits: the whole one at first, then that of the
-// member or the element just given. Exactly one call takes it: Members,
-// Elements, Decode, Raw or Skip. A loop skips the value that its body left,
-// in whole or in part. When the outermost value ends, what follows must be
-// white space.
+// At each step there is one current value: at first the whole document, then the value of the
+// current member or element. Exactly one call consumes it: Members, Elements, Decode, Raw or
+// Skip. A loop skips what its body did not consume. After the outermost value, only white
+// space may follow.
 //
-// A value that does not fit its type, of Decode, Members or Elements, is no
-// reason to stop: the walk can go on after it. Nor is one that is longer than
-// Decode or Raw may take, unless a single string of it is. After any other
-// error every call gives that error again. A Reader is for one goroutine.
+// The walk can continue after two kinds of errors. One is a value that does not fit the type
+// of Decode, Members or Elements. The other is a value that is too long for Decode or Raw,
+// unless it contains a single string that is too long. After any other error, every call
+// returns that error again. A Reader is for one goroutine.
 type Reader struct {
 	src     *source
 	dec     *jsontext.Decoder
 	limits  Limits
-	waiting bool // a value is there to be taken
+	waiting bool // there is a current value
 	err     error
 }
 
@@ -137,9 +136,9 @@ func (r *Reader) Decode(v any) error {
 	return err
 }
 
-// Raw returns a copy of the bytes of the current value, which is valid JSON without
-// duplicate names. For a value that is too long, it returns the error, with the bytes
-// if they were read; otherwise the value stays current.
+// Raw returns a copy of the bytes of the current value, which is valid JSON without duplicate
+// names. For a value that is too long, it returns an error, with the bytes if they were read;
+// otherwise the value stays current.
 func (r *Reader) Raw() (Raw, error) {
 	data, err := r.value()
 	if err != nil {
@@ -276,7 +275,7 @@ func (r *Reader) skip(depth int) error {
 		}
 		if kind, length := r.dec.StackIndex(open); kind == '{' && length%2 == 1 {
 			n := 0
-			if r.dec.InputOffset()-before > maxName { // white space counts there
+			if r.dec.InputOffset()-before > maxName { // the offset includes white space
 				n = len(tok.String())
 			}
 			if err := r.bounded(n); err != nil {
@@ -287,7 +286,7 @@ func (r *Reader) skip(depth int) error {
 	return r.close()
 }
 
-// token reads a bracket, and what follows the last one.
+// token reads a bracket. After the last one, it checks the end of the input.
 func (r *Reader) token() error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return r.fail(err)
@@ -324,7 +323,7 @@ func (r *Reader) at(offset int64) place {
 	return place{line: 1 + r.src.lines - int64(bytes.Count(unread, []byte("\n"))), offset: offset}
 }
 
-// start returns the place where data starts, the value just read.
+// start returns the position where data, the value just read, starts.
 func (r *Reader) start(data []byte) place {
 	at := r.last()
 	at.line -= int64(bytes.Count(data, []byte("\n")))
@@ -332,14 +331,14 @@ func (r *Reader) start(data []byte) place {
 	return at
 }
 
-// last is the place after the last token.
+// last returns the position after the last token.
 func (r *Reader) last() place {
 	at := r.at(r.dec.InputOffset())
 	at.pointer = r.dec.StackPointer()
 	return at
 }
 
-// next is the place where the next value starts.
+// next returns the position where the next value starts.
 func (r *Reader) next() place {
 	unread := r.dec.UnreadBuffer()
 	gap := len(unread) - len(bytes.TrimLeft(unread, " \t\r\n,:"))

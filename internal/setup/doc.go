@@ -1,2 +1,2 @@
-// Package setup probes a site for its configuration, and writes that configuration.
+// Package setup probes a site, and writes a configuration for it.
 package setup

@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Options control the probe of a site. The zero value works.
+// Options configures the probe of a site. The zero value is valid.
 type Options struct {
 	File     string         // path of the new configuration
 	Private  bool           // allow a site at a private address
@@ -33,7 +33,7 @@ type Options struct {
 	Progress func(done int) // called with the number of requests; nil = not called
 }
 
-// longWait is a Crawl-delay that makes twenty requests slow.
+// longWait is the minimum Crawl-delay that makes twenty requests slow.
 const longWait = 3 * time.Second
 
 // Probe probes a site from outside.
@@ -145,7 +145,7 @@ func isPrivate(ctx context.Context, host string) bool {
 	})
 }
 
-// hidden finds the seen addresses that would be hidden.
+// hidden records the seen addresses that will be hidden.
 func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
@@ -196,9 +196,8 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// said reads purposes from the site's robots.txt: from its signals, and from the
-// crawlers that it blocks. A refusal may come from either, a permission from signals
-// only.
+// said reads purposes from the site's robots.txt: from its signals, and from the crawlers that
+// it blocks. Either can refuse a purpose; only signals can permit one.
 func (r *Report) said(site *discover.SiteReport, text []byte) error {
 	for _, s := range site.Robots.Said {
 		said := policy.ReadSignals(s.Value)
@@ -222,8 +221,8 @@ func (r *Report) said(site *discover.SiteReport, text []byte) error {
 				away = append(away, t)
 			}
 		}
-		// One blocked search engine is a refusal; of the training crawlers, one
-		// represents the others.
+		// One blocked search engine is a refusal, and one blocked training crawler represents
+		// the others.
 		if len(away) == 0 || purpose != millrace.AITrain && len(away) < len(tokens) {
 			continue
 		}
@@ -244,7 +243,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 	}
 	resp, err := fetch.Do(ctx, client, req)
 	if _, ok := errors.AsType[*fetch.RedirectError](err); ok {
-		return nil, nil // an unreachable one; a refused one would have ended the probe
+		return nil, nil // an unreachable file; a refused one would have ended the probe
 	}
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type Report struct {
 
 	Hash     string `json:"-"` // of the password
 	private  bool   // the site is at a private address
-	unlisted bool   // it has no sitemap.xml of its own
+	unlisted bool   // the site has no sitemap.xml of its own
 	program  string // the site's server, as snippet names it; "" = another
 }
 
@@ -45,7 +45,7 @@ type Hidden struct {
 	Reason string `json:"reason"` // why it is hidden
 }
 
-// Served is a protocol that the site will have.
+// Served is a protocol that millrace will publish for the site.
 type Served struct {
 	Protocol string `json:"protocol"`
 	Title    string `json:"title"`          // title of the protocol

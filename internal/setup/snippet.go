@@ -22,7 +22,7 @@ var snippets embed.FS
 type snippet struct {
 	Source, Base, Listen, Exec string
 	Path, Pattern              string // path of the base URL, plain and in a regular expression
-	Links                      string // of the home page, as one field
+	Links                      string // Link header of the home page
 	Dashboard                  string // its path in a regular expression; "" = none
 	Sitemap                    bool
 	Low                        bool // the port requires a privilege
@@ -30,7 +30,7 @@ type snippet struct {
 
 // SnippetOptions are the options of [Snippet].
 type SnippetOptions struct {
-	Source    string // source of millrace serve. If empty, the base.
+	Source    string // source of millrace serve. If empty, Base.
 	Listen    string // address of millrace
 	Base      string // the site's address. If empty, an example.
 	Dashboard string // path of the dashboard. If empty, none.

@@ -12,10 +12,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// prefix starts the text form of a secret.
+// prefix is the beginning of a secret's text form.
 const prefix = "whsec_"
 
-// A secret has 24 to 64 bytes, and there are at most a few of them.
+// Limits of a secret's length in bytes and of the number of secrets.
 const (
 	minSecret  = 24
 	maxSecret  = 64
@@ -31,8 +31,8 @@ func (Secret) String() string { return prefix + "…" }
 // GoString returns a placeholder.
 func (s Secret) GoString() string { return s.String() }
 
-// ParseSecrets reads secrets, one in a line: "whsec_" and the base64 of 24 to 64 random
-// bytes. Each of several secrets signs, so that a new one can replace an old one.
+// ParseSecrets parses secrets, one on each line: "whsec_" and the base64 of 24 to 64 random
+// bytes. Messages are signed with each secret, so that a new one can replace an old one.
 // Errors are [millrace.ErrInvalid] and contain no secret.
 func ParseSecrets(text string) ([]Secret, error) {
 	var out []Secret

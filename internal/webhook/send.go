@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// The header fields of a message.
+// Header fields of a message.
 const (
 	IDField        = "Webhook-Id"
 	TimestampField = "Webhook-Timestamp"
@@ -27,7 +27,7 @@ const (
 	maxWait   = 5 * time.Minute
 )
 
-// Options of [New]. The zero value works.
+// Options configures [New]. The zero value is valid.
 type Options struct {
 	Now    func() time.Time // nil = time.Now
 	Logger *slog.Logger     // logs failures and recovery; nil = discard
@@ -42,8 +42,8 @@ type Sender struct {
 	o       Options
 }
 
-// New returns a sender. It does not follow redirects, so a message goes only to the
-// given host. It exposes only the host of the URL. Errors are [millrace.ErrInvalid].
+// New returns a sender. It does not follow redirects, so a message goes only to the given
+// host. Names and logs show only the host of the URL. Errors are [millrace.ErrInvalid].
 func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sender, error) {
 	u, err := fetch.Endpoint(target)
 	if err != nil {
@@ -74,10 +74,10 @@ func (s *Sender) Key() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Send sends a message, JSON, until it is acknowledged, or returns the context's error.
-// The same body is the same message, also in another process. [millrace.ErrNotFound]:
-// the receiver is gone for good (410). [millrace.ErrTooLarge]: it accepts no message of
-// that length (413). [millrace.ErrForbidden]: its address is not allowed.
+// Send sends a message, JSON, until it is acknowledged, or returns the context's error. The
+// same body is the same message, also in another process. [millrace.ErrNotFound]: the receiver
+// is permanently gone (410). [millrace.ErrTooLarge]: it rejects a message of that length
+// (413). [millrace.ErrForbidden]: its address is not allowed.
 func (s *Sender) Send(ctx context.Context, body []byte) error {
 	for fails := 0; ; fails++ {
 		err := s.Try(ctx, body)
