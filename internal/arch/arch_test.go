@@ -45,6 +45,7 @@ var checks = []check{
 	{"Codes", checkCodes},
 	{"Wording", checkWording},
 	{"Logs", checkLogs},
+	{"Copied", checkCopied},
 	{"OldWords", checkOldWords},
 	{"Sentences", checkSentences},
 	{"Links", checkLinks},
