@@ -17,7 +17,7 @@ func (p Protocol) Suite() check.Suite {
 	if len(p.Entry) > 0 {
 		rules = append(slices.Clone(rules), check.Rule{
 			ID: p.Name + "/rfc9309-2.2.2/entry", Level: check.Should, Section: "2.2.2 of RFC 9309",
-			Sentence: "robots.txt lets machines at what clients of the protocol begin with.",
+			Sentence: "robots.txt allows the paths that clients of the protocol fetch first.",
 			Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
 				var urls []string
 				for _, path := range p.Entry {

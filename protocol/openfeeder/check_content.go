@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// checkSiteOrigin is about a site.url that is a URL: another rule is about others.
+// checkSiteOrigin checks a site.url that is a URL. Another rule checks other values.
 func checkSiteOrigin(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.feed.Alias != "" {
 		fail(s.found.url, "site.url: "+s.feed.Alias, canon.Origin(s.feed.Home))
@@ -31,7 +31,7 @@ func checkItemURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// isPage takes the URLs of pages that the reader takes.
+// isPage accepts the page URLs that the reader accepts.
 func (s *siteContext) isPage() kit.Kind {
 	return kit.TextKind("a path or URL of the site", func(u string) bool {
 		_, err := s.feed.url(s.Root(), u)
@@ -39,8 +39,7 @@ func (s *siteContext) isPage() kit.Kind {
 	})
 }
 
-// checkPageURL is about the page that was asked for, but for the slash at the
-// end.
+// checkPageURL checks that url is the requested page, except for a trailing slash.
 func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {
@@ -56,8 +55,8 @@ func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// checkChunkID is about pages, and about what a question finds: chunks of
-// several pages are in one response there.
+// checkChunkID checks pages and the response to a question, which contains chunks of several
+// pages.
 func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	seen := map[string]bool{}
 	unique := func(p *said, i int, c object, fail check.Fail) {
@@ -66,7 +65,7 @@ func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 		case !isFullText.OK(c["id"]):
 			fail(p.url, fmt.Sprintf("chunks/%d/id: %s", i, c["id"]), "a string")
 		case seen[p.url+" "+id]:
-			fail(p.url, fmt.Sprintf("chunks/%d/id: %s once more", i, id), "one that no other chunk has")
+			fail(p.url, fmt.Sprintf("chunks/%d/id: duplicate %s", i, id), "a unique id")
 		}
 		seen[p.url+" "+id] = true
 	}
@@ -76,7 +75,7 @@ func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	}
 	a, err := s.question(ctx, "limit", strconv.Itoa(maxLimit))
 	if errors.Is(err, check.ErrNotApplicable) {
-		return nil // the pages have been looked at
+		return nil // pages have been checked
 	}
 	if err != nil {
 		return err
@@ -106,18 +105,18 @@ func checkReturned(ctx context.Context, s *siteContext, fail check.Fail) error {
 	})(ctx, s, fail)
 }
 
-// address is an e-mail address.
+// address matches an e-mail address.
 var address = regexp.MustCompile(`[^\s@<>]+@[^\s@<>]+\.[A-Za-z]{2,}`)
 
 func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return onPages(func(p *said, fail check.Fail) {
 		if found := address.FindString(kit.Text(p.body["author"])); found != "" {
-			fail(p.url, "author has the address "+found, "a display name")
+			fail(p.url, "author contains the address "+found, "a display name")
 		}
 	})(ctx, s, fail)
 }
 
-// found gives the answer to a question that the site has an answer to.
+// question returns the response to a question that the site can answer.
 func (s *siteContext) question(ctx context.Context, pairs ...string) (*said, error) {
 	if err := s.live(); err != nil {
 		return nil, err
@@ -136,12 +135,12 @@ func checkQuestion(ctx context.Context, s *siteContext, fail check.Fail) error {
 	items, _ := objects(a.body.at("items"))
 	chunks, _ := objects(a.body.at("chunks"))
 	if !a.ok() || len(items)+len(chunks) == 0 {
-		fail(a.url, a.got(), "items or chunks, since "+quote(s.word)+" is in a title")
+		fail(a.url, a.got(), "items or chunks, because "+quote(s.word)+" is in a title")
 	}
 	return nil
 }
 
-// checkRelevance is about answers to a question.
+// checkRelevance checks responses to a question.
 func checkRelevance(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.question(ctx)
 	if err != nil {

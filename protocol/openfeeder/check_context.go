@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// object is a JSON object as it came.
+// object is a JSON object as received.
 type object map[string]json.RawMessage
 
-// at gives what a path of names leads to, nil if it leads nowhere.
+// at returns the value at a path of names, nil if absent.
 func (o object) at(path ...string) json.RawMessage {
 	raw := o[path[0]]
 	for _, name := range path[1:] {
@@ -29,7 +29,7 @@ func (o object) at(path ...string) json.RawMessage {
 
 func objectOf(raw json.RawMessage) object { return kit.Object(raw) }
 
-// objects gives an array of objects, false for anything else.
+// objects returns the elements of an array of objects, false for any other value.
 func objects(raw json.RawMessage) ([]object, bool) {
 	var list []object
 	if json.Unmarshal(raw, &list) != nil || list == nil || slices.ContainsFunc(list, func(o object) bool { return o == nil }) {
@@ -38,21 +38,21 @@ func objects(raw json.RawMessage) ([]object, bool) {
 	return list, true
 }
 
-// said is an answer of the endpoint.
+// said is a response of the site.
 type said struct {
 	url  string
 	resp *check.Response
 	err  error
-	body object // nil: none that is a JSON object
+	body object // nil: not a JSON object
 }
 
-// ok reports whether it is a 200 with a JSON object.
+// ok reports whether the response is a 200 with a JSON object.
 func (a *said) ok() bool { return a.err == nil && a.resp.OK() && a.body != nil }
 
-// page reports whether it is a page, and not an index.
+// page reports whether the response is a page, not an index.
 func (a *said) page() bool { return a.ok() && (a.body["items"] == nil || a.body["chunks"] != nil) }
 
-// got says for a finding what came.
+// got describes the response in a finding.
 func (a *said) got() string {
 	switch {
 	case a.err != nil:
@@ -65,25 +65,24 @@ func (a *said) got() string {
 	return a.resp.Said() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
 }
 
-// siteContext is what the rules share of a site.
+// siteContext contains the responses of a site that the rules share.
 type siteContext struct {
 	kit.SiteContext
-	about *said // at the well-known path
-	found *said // the discovery document: about, or what the root points at
+	about *said // response at the well-known path
+	found *said // discovery document: about, or the one that the root links to
 	feed  feed
-	index *said    // the endpoint without parameters; nil: there is no endpoint
-	items []object // of it
-	pages []*said  // of a sample of them, in their order
-	asked []string // the URLs of those
-	// sync holds the changes since shortly before the newest date of the index;
-	// nil for a static feed.
+	index *said    // response of the endpoint without parameters; nil: no endpoint
+	items []object // items of index
+	pages []*said  // sampled pages, in order
+	asked []string // URLs of pages
+	// sync contains the changes since shortly before the newest date of the index; nil for a
+	// static feed.
 	sync *said
-	word string // of the title of a page: a question that has an answer; "" = no page has a title
+	word string // word from a page title, as a question with an answer; "" = no page has a title
 	day  time.Time
 }
 
-// get asks for a document; an error that says nothing of the site is given
-// alone.
+// get requests a document. If an error does not concern the site, get returns only the error.
 func (s *siteContext) get(ctx context.Context, target string) (*said, error) {
 	resp, err := s.Get(ctx, target)
 	return s.answer(ctx, target, resp, err)
@@ -100,7 +99,7 @@ func (s *siteContext) answer(ctx context.Context, target string, resp *check.Res
 	return a, nil
 }
 
-// ask asks the endpoint with parameters.
+// ask requests the endpoint with parameters.
 func (s *siteContext) ask(ctx context.Context, pairs ...string) (*said, error) {
 	return s.get(ctx, s.feed.query(pairs...))
 }
@@ -123,14 +122,14 @@ func (s *siteContext) run(ctx context.Context) error {
 		at = s.found.resp.URL
 	}
 	s.feed = feed{Home: canon.Origin(at) + "/", Static: kit.Text(s.found.body.at("feed", "type")) == staticFeed}
-	_ = s.feed.named(s.Root(), kit.Text(s.found.body.at("site", "url"))) // a rule says so
+	_ = s.feed.named(s.Root(), kit.Text(s.found.body.at("site", "url"))) // a rule reports the error
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
 	}
 	ref := kit.Text(s.found.body.at("feed", "endpoint"))
 	if ref == "" {
-		ref = endpoint // as is recommended (3)
+		ref = endpoint // the recommended endpoint (3)
 	}
 	bad := s.feed.locate(base, ref)
 	s.AddHosts(at)
@@ -148,22 +147,21 @@ func (s *siteContext) run(ctx context.Context) error {
 	return err
 }
 
-// meant reports whether an answer is meant as the discovery document: what has
-// its members, what is JSON and broken, and what is there for some only.
+// meant reports whether a response is intended as the discovery document: it has its members,
+// or is invalid JSON with a JSON Content-Type.
 func (s *siteContext) meant(a *said) bool {
 	switch {
 	case a.err != nil:
 		return false
 	case a.resp.Status == http.StatusUnauthorized, a.resp.Status == http.StatusForbidden:
-		return false // so are the paths of many sites that have none
+		return false // sites without the protocol refuse such paths, too
 	case a.body != nil:
 		return a.body["feed"] != nil || a.body["version"] != nil && a.body["site"] != nil
 	}
 	return a.resp.Status < 300 && strings.Contains(a.resp.Header.Get("Content-Type"), "json")
 }
 
-// pointed gives the discovery document that the root points at, nil if it
-// points at none.
+// pointed returns the discovery document that the root links to, nil if there is no link.
 func (s *siteContext) pointed(ctx context.Context) (*said, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
@@ -189,7 +187,7 @@ func (s *siteContext) pointed(ctx context.Context) (*said, error) {
 	return nil, nil //nolint:nilnil // not found
 }
 
-// sample gets a sample of the pages that the index names.
+// sample fetches a sample of the pages in the index.
 func (s *siteContext) sample(ctx context.Context) error {
 	s.day = s.Now().UTC().Add(-7 * 24 * time.Hour)
 	newest := time.Time{}
@@ -209,7 +207,7 @@ func (s *siteContext) sample(ctx context.Context) error {
 	for _, it := range check.Sample(s.Target, s.items) {
 		u, err := s.feed.url(s.Root(), kit.Text(it["url"]))
 		if err != nil {
-			continue // a rule says so
+			continue // a rule reports the error
 		}
 		target := s.feed.query("url", relative(s.feed.Base, u))
 		if s.feed.Static {
@@ -218,7 +216,7 @@ func (s *siteContext) sample(ctx context.Context) error {
 				return err
 			}
 			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
-				continue // where a static feed has its pages is not said
+				continue // a static feed does not name the document
 			}
 		}
 		a, err := s.get(ctx, target)
@@ -236,7 +234,7 @@ func (s *siteContext) closed() bool {
 		(s.index.resp.Status == http.StatusUnauthorized || s.index.resp.Status == http.StatusForbidden)
 }
 
-// live gives an error unless the endpoint answers, and looks at parameters.
+// live returns an error unless the endpoint responds and evaluates parameters.
 func (s *siteContext) live() error {
 	if s.index == nil || !s.index.ok() || s.feed.Static {
 		return check.ErrNotApplicable

@@ -14,18 +14,18 @@ import (
 )
 
 var (
-	isFullText  = kit.TextKind("a string that says something", func(s string) bool { return !blank(s) })
+	isFullText  = kit.TextKind("a non-empty string", func(s string) bool { return !blank(s) })
 	isVersion   = kit.TextKind(`"1.0"`, func(s string) bool { return s == version })
 	isSchema    = kit.TextKind(`"`+schema+`"`, func(s string) bool { return s == schema })
-	isTag       = kit.TextKind("a language tag of BCP 47", isLanguage)
+	isTag       = kit.TextKind("a BCP 47 language tag", isLanguage)
 	isReference = kit.TextKind("a URL or a path", func(s string) bool { _, err := url.Parse(s); return err == nil && !blank(s) })
 	isURL       = kit.TextKind("an absolute http or https URL", func(s string) bool { _, err := canon.URL(s); return err == nil })
-	isDate      = kit.TextKind("a date and time of ISO 8601, such as 2026-02-20T00:00:00Z", isDateTime)
+	isDate      = kit.TextKind("an ISO 8601 date and time, such as 2026-02-20T00:00:00Z", isDateTime)
 	isContact   = kit.TextKind("an e-mail address or a URL", func(s string) bool {
 		_, err := canon.URL(s)
 		return err == nil || strings.Contains(s, "@") && !strings.ContainsAny(s, " \t\n")
 	})
-	isCode = kit.TextKind("NOT_FOUND, RATE_LIMITED, AUTH_REQUIRED or SERVER_ERROR, or a code like them", func(s string) bool {
+	isCode = kit.TextKind("NOT_FOUND, RATE_LIMITED, AUTH_REQUIRED, SERVER_ERROR or a similar code", func(s string) bool {
 		return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 	})
 	isObjects = kit.Kind{Want: "an array of objects", OK: func(raw json.RawMessage) bool { _, ok := objects(raw); return ok }}
@@ -33,10 +33,10 @@ var (
 	nothing   = kit.Kind{Want: "nothing", OK: func(json.RawMessage) bool { return false }}
 )
 
-// isDateTime takes what the reader takes, a day alone excepted.
+// isDateTime reports whether the reader accepts s, except a date without a time.
 func isDateTime(s string) bool { return len(s) > len(time.DateOnly) && !parseTime(s).IsZero() }
 
-// judge reports a member that is not what it should be.
+// judge reports a member that is not of kind k.
 func judge(k kit.Kind, u string, o object, fail check.Fail, where string, path ...string) {
 	if raw := o.at(path...); !k.OK(raw) {
 		fail(u, where+strings.Join(path, ".")+": "+kit.Shown(raw), k.Want)

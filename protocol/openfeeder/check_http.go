@@ -22,7 +22,7 @@ func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.about.err == nil {
 		switch s.about.resp.Status {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return check.ErrNotApplicable // the next rule says so
+			return check.ErrNotApplicable // the next rule reports it
 		}
 	}
 	want := "the discovery document"
@@ -36,7 +36,7 @@ func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
 func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, a := range []*said{s.about, s.found} {
 		if a.err == nil && (a.resp.Status == http.StatusUnauthorized || a.resp.Status == http.StatusForbidden) {
-			fail(a.url, a.resp.Said(), "200 OK for everybody")
+			fail(a.url, a.resp.Said(), "200 OK without a key")
 			return nil
 		}
 	}
@@ -45,7 +45,7 @@ func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 
 func checkStatus(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
-		return check.ErrNotApplicable // the rules before this one say so
+		return check.ErrNotApplicable // previous rules report it
 	}
 	if s.found.resp.Status != http.StatusOK {
 		fail(s.found.url, s.found.resp.Said(), "200 OK")
@@ -83,7 +83,7 @@ func checkEndpoint(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkAuth is about the endpoint and about what the document says of it.
+// checkAuth checks that the discovery document declares that the endpoint needs a key.
 func checkAuth(_ context.Context, s *siteContext, fail check.Fail) error {
 	if !s.closed() {
 		return check.ErrNotApplicable
@@ -107,8 +107,8 @@ func checkBearer(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// missing asks for a page that no site has; of a closed endpoint the answer
-// without a key is an error as well.
+// missing requests a page that no site has. If the endpoint needs a key, it returns the
+// response without a key, which is an error as well.
 func (s *siteContext) missing(ctx context.Context) (*said, error) {
 	if s.closed() {
 		return s.index, nil
@@ -133,7 +133,7 @@ func checkNotFound(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// answers gives what the endpoint has answered well.
+// answers returns the successful responses of the endpoint.
 func (s *siteContext) answers() []*said {
 	var out []*said
 	if s.index != nil && s.index.ok() {
@@ -163,8 +163,8 @@ func checkCacheField(_ context.Context, s *siteContext, fail check.Fail) error {
 	})
 }
 
-// eachHeader gives the field of every answer of a server; a plain host of files
-// has none.
+// eachHeader calls f with the header field of every response. It does not apply to a static
+// host, which sends no such fields.
 func (s *siteContext) eachHeader(name string, f func(a *said, got string)) error {
 	answers := s.answers()
 	if len(answers) == 0 || s.feed.Static {
@@ -176,8 +176,8 @@ func (s *siteContext) eachHeader(name string, f func(a *said, got string)) error
 	return nil
 }
 
-// private lists first path segments of usual systems that a feed should not
-// expose (section 10).
+// private lists first path segments of common systems that a feed should not expose (section
+// 10).
 var private = []string{
 	"account", "my-account", "admin", "wp-admin", "administrator", "dashboard", "checkout", "cart", "basket", "login", "wp-login.php", "signin", "logout", "password-reset",
 }
@@ -194,14 +194,14 @@ func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 		segment, _, _ := strings.Cut(strings.TrimPrefix(u, "/"), "/")
 		segment, _, _ = strings.Cut(segment, "?")
 		if slices.Contains(private, strings.ToLower(segment)) {
-			fail(s.index.url, "the index has "+u, "no pages of accounts, payment and administration")
+			fail(s.index.url, "the index lists "+u, "no account, checkout or admin pages")
 		}
 	}
 	return nil
 }
 
-// checkRobots checks the documents that a reader begins with, a question and a
-// page. Both are refused by a rule for questions.
+// checkRobots checks the documents that a reader fetches first, a question and a page. A
+// robots.txt rule about queries refuses both of the latter.
 func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {

@@ -34,8 +34,7 @@ func checkIndexLimit(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// last returns the URL of the last page of the index, and its document; nil
-// without one.
+// last returns the URL of the last page in the index, and its document; nil if absent.
 func (s *siteContext) last(ctx context.Context) (string, *said, error) {
 	items := s.items
 	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {
@@ -57,8 +56,8 @@ func (s *siteContext) last(ctx context.Context) (string, *said, error) {
 	return u, a, err
 }
 
-// rare returns the longest of the words of a page that none of the sampled
-// others has; "" if there is no such word.
+// rare returns the longest word of a page that no other sampled page contains; "" if there is
+// no such word.
 func (s *siteContext) rare(u string, page *said) (word string) {
 	var others strings.Builder
 	for i, p := range s.pages {
@@ -77,15 +76,15 @@ func (s *siteContext) rare(u string, page *said) (word string) {
 	return word
 }
 
-// checkQuestionLater asks for a word of the last page of the index: a search is
-// of the whole site.
+// checkQuestionLater searches for a word of the last page in the index, because a search
+// covers the whole site.
 func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) error {
 	plain, err := s.question(ctx)
 	if err != nil {
 		return err
 	}
 	if answered(plain.body) == "" {
-		return check.ErrNotApplicable // 3.1/q
+		return check.ErrNotApplicable // see rule 3.1/q
 	}
 	u, page, err := s.last(ctx)
 	if err != nil {
@@ -108,12 +107,12 @@ func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) er
 		found = max(found, len(list))
 	}
 	if !a.ok() || found == 0 || found < maxLimit && !s.lists(a, u, "items", "chunks") {
-		fail(a.url, a.got(), "the page "+u+", whose text has "+quote(word))
+		fail(a.url, a.got(), "the page "+u+", which contains "+quote(word))
 	}
 	return nil
 }
 
-// lists reports whether one of the lists of an answer has an object with a URL.
+// lists reports whether one of the named lists of a response has an object with URL u.
 func (s *siteContext) lists(a *said, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
@@ -126,7 +125,7 @@ func (s *siteContext) lists(a *said, u string, names ...string) bool {
 	return false
 }
 
-// absolute returns the URL of a page that the feed names, as a reader takes it.
+// absolute returns the absolute URL of a page in the feed, as the reader resolves it.
 func (s *siteContext) absolute(ref string) string {
 	if u, err := s.feed.url(s.Root(), ref); err == nil {
 		return u
@@ -134,8 +133,8 @@ func (s *siteContext) absolute(ref string) string {
 	return ref
 }
 
-// checkSinceUpdated asks for the changes since shortly before the last update of
-// a page that was published before that.
+// checkSinceUpdated requests the changes since shortly before the last update of a page that
+// was published earlier.
 func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	var at time.Time
 	var u string
@@ -155,13 +154,13 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 	_, added := objects(a.body.at("added"))
 	_, updated := objects(a.body.at("updated"))
 	if isReply(a) && added && updated && a.body.at("sync", "next") == nil && !s.lists(a, u, "added", "updated") {
-		fail(a.url, a.got(), "the page "+u+" in updated: its updated is "+kit.FormatTime(at))
+		fail(a.url, a.got(), "the page "+u+" in updated: it was updated "+kit.FormatTime(at))
 	}
 	return nil
 }
 
-// checkInvalidated comes a second time, and looks at the pages that the site
-// says have changed: those since the first read, else the last ones before it.
+// checkInvalidated runs some time after the other rules. It fetches pages that the site
+// reports as changed since the first read, else the last ones before it.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable
@@ -195,7 +194,7 @@ func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return check.Applied(checked > 0)
 }
 
-// maxChecked is how many changed pages are fetched again.
+// maxChecked is the maximum number of changed pages to fetch again.
 const maxChecked = 3
 
 func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
@@ -203,7 +202,7 @@ func (s *siteContext) fresh(ctx context.Context, target string, header http.Head
 	return s.answer(ctx, target, resp, err)
 }
 
-// checkIntent asks as a client that says what it wants to know.
+// checkIntent requests the index with an X-OpenFeeder-Intent header.
 func checkIntent(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err

@@ -21,13 +21,13 @@ func checkURLParameter(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkPageParameter asks for the second of as many pages as there can be.
+// checkPageParameter requests the second page with the smallest limit.
 func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
 	if n, ok := kit.Number(s.index.body["page"]); ok && n != 1 {
-		fail(s.index.url, "page: "+string(s.index.body["page"]), "1, since no page was asked for")
+		fail(s.index.url, "page: "+string(s.index.body["page"]), "1, because the request has no page")
 		return nil
 	}
 	a, err := s.ask(ctx, "limit", "1", "page", "2")
@@ -47,8 +47,7 @@ func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) er
 	return nil
 }
 
-// long gives a page with at least so many chunks, and its URL; nil if the
-// sample has none.
+// long returns a sampled page with at least n chunks, and its URL; nil if no page has that many.
 func (s *siteContext) long(n int) (string, *said) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
@@ -59,7 +58,7 @@ func (s *siteContext) long(n int) (string, *said) {
 	return "", nil
 }
 
-// limited asks for a page with a limit.
+// limited requests a page with a limit and checks the number of chunks.
 func (s *siteContext) limited(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
@@ -105,7 +104,7 @@ func checkLimitDefault(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// strict is a relevance that few chunks have.
+// strict is a min_score that few chunks reach.
 const strict = "0.9999"
 
 func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -126,7 +125,7 @@ func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkMinScoreAlone compares a page with and without a score.
+// checkMinScoreAlone compares a page with and without min_score.
 func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
@@ -137,7 +136,7 @@ func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) er
 	}
 	want, ok := objects(p.body["chunks"])
 	if !ok {
-		return check.ErrNotApplicable // 3.2/chunks
+		return check.ErrNotApplicable // see rule 3.2/chunks
 	}
 	a, err := s.ask(ctx, "url", u, "min_score", strict)
 	if err != nil {
@@ -146,7 +145,7 @@ func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) er
 	got, _ := objects(a.body.at("chunks"))
 	same := func(x, y object) bool { return kit.Text(x["text"]) == kit.Text(y["text"]) }
 	if !a.ok() || !slices.EqualFunc(got, want, same) {
-		fail(a.url, fmt.Sprintf("%s with %d chunks", status2(a), len(got)), fmt.Sprintf("the %d chunks that there are without min_score", len(want)))
+		fail(a.url, fmt.Sprintf("%s with %d chunks", status2(a), len(got)), fmt.Sprintf("the same %d chunks as without min_score", len(want)))
 	}
 	return nil
 }

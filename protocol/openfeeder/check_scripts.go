@@ -12,18 +12,18 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// scripted is markup that loads or runs something: a script or a frame with an
-// address, a script with a call or an assignment, a picture of one pixel. An
-// element that is only named, as in a text about HTML, does neither.
+// scripted matches markup that loads or runs something: a script or iframe with a src, a
+// script with a call or an assignment, an image of one pixel. It does not match a tag that is
+// only mentioned, as in a text about HTML.
 var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]*>?` +
 	`|<script(?:\s[^<>]*)?>.*?(?:[\w$)\]]\(|=).*?</script` +
 	`|<img\s[^>]*(?:width|height)=["']?1["'\s>]`)
 
-// sample is a span or a block of code in Markdown.
+// sample matches a code span or code block in Markdown.
 var sample = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// checkScripts is about markup that was left in the text. Code may have it, and
-// so may a text that shows it: then the page itself shows it to its readers.
+// checkScripts checks for markup left in the text. Markup is allowed in code, and in text that
+// quotes it: then the page itself shows it to its readers.
 func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {
@@ -42,21 +42,21 @@ func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 				return err
 			}
 			if !shown {
-				fail(p.url, fmt.Sprintf("chunks/%d/text has %s", n, found), "the content alone")
+				fail(p.url, fmt.Sprintf("chunks/%d/text contains %s", n, found), "only the content")
 			}
 		}
 	}
 	return check.Applied(some)
 }
 
-// unseen is what the readers of a page of HTML do not see of its source.
+// unseen matches the parts of an HTML source that readers do not see.
 var unseen = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</style\s*>|<!--.*?-->|<[a-z/!][^>]*>`)
 
-// shows reports whether a page of the site has markup in the text that its
-// readers see. Where the lines end, and how the code is coloured, is no matter.
+// shows reports whether a page of the site shows the markup as visible text. It ignores line
+// breaks and code highlighting.
 func (s *siteContext) shows(ctx context.Context, pageURL, markup string) (bool, error) {
 	if !s.Near(pageURL) {
-		return false, nil // no other site hears of the checker
+		return false, nil // request no other site
 	}
 	p, err := s.get(ctx, pageURL)
 	if err != nil || p.err != nil || p.resp.BodyErr != nil || p.resp.Status != http.StatusOK {

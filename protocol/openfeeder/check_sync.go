@@ -11,11 +11,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// isReply reports whether an answer is one of changes.
+// isReply reports whether a response is a sync reply.
 func isReply(a *said) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
 
-// window asks for changes; the rules about it say nothing of a site whose
-// since has none.
+// window requests changes. Its rules do not apply to a site that does not support since.
 func (s *siteContext) window(ctx context.Context, pairs ...string) (*said, error) {
 	if s.sync == nil || !isReply(s.sync) {
 		return nil, check.ErrNotApplicable
@@ -28,21 +27,21 @@ func checkSinceDate(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if !isReply(s.sync) {
-		fail(s.sync.url, s.sync.got(), "200 OK and what has changed, with a member sync")
+		fail(s.sync.url, s.sync.got(), "200 OK and the changes, with a member sync")
 	}
 	return nil
 }
 
 func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if !isToken(s.token()) {
-		return check.ErrNotApplicable // 3.4/sync-token
+		return check.ErrNotApplicable // see rule 3.4/sync-token
 	}
 	a, err := s.window(ctx, "since", s.token())
 	if err != nil {
 		return err
 	}
 	if !isReply(a) {
-		fail(a.url, a.got(), "200 OK and what has changed since the token")
+		fail(a.url, a.got(), "200 OK and the changes since the token")
 	}
 	return nil
 }
@@ -55,7 +54,7 @@ func (s *siteContext) token() string {
 	return kit.Text(s.sync.body.at("sync", "sync_token"))
 }
 
-// isToken reports whether a token says what the specification wants it to.
+// isToken reports whether a token has the members that the specification requires.
 func isToken(token string) bool {
 	raw, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
@@ -87,7 +86,7 @@ func checkCounts(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkChanged is about a list of page objects.
+// checkChanged checks a list of page objects.
 func checkChanged(name string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {
@@ -120,7 +119,7 @@ func checkTombstones(name string, k kit.Kind) siteCheck {
 	}
 }
 
-// checkUntil asks for a window that ends before it has anything.
+// checkUntil requests a window that ends before the first page.
 func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "since", "1990-01-01T00:00:00Z", "until", "1990-01-02T00:00:00Z")
 	if err != nil {
@@ -135,7 +134,7 @@ func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 		for i, it := range list {
 			published, updated := parseTime(kit.Text(it["published"])), parseTime(kit.Text(it["updated"]))
 			if late := parseTime("1990-01-03"); published.After(late) && (updated.IsZero() || updated.After(late)) {
-				fail(a.url, fmt.Sprintf("%s/%d is of %s", name, i, kit.FormatTime(published)), "nothing after until")
+				fail(a.url, fmt.Sprintf("%s/%d was published %s", name, i, kit.FormatTime(published)), "nothing after until")
 				return nil
 			}
 		}
@@ -146,7 +145,7 @@ func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// early is before anything on the web, so that the replies are short.
+// early is older than the web, so that replies are short.
 const early = "1990-01-02T00:00:00Z"
 
 func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -155,7 +154,7 @@ func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error
 		return err
 	}
 	if !isReply(a) {
-		fail(a.url, a.got(), "200 OK and what was published until then")
+		fail(a.url, a.got(), "200 OK and the pages published until then")
 	} else if raw := a.body.at("sync", "since"); raw != nil {
 		fail(a.url, "sync.since: "+string(raw), "no such member")
 	}
@@ -185,7 +184,7 @@ func checkUntilToken(ctx context.Context, s *siteContext, fail check.Fail) error
 		return err
 	}
 	if a.err == nil && a.resp.Status < 400 {
-		fail(a.url, a.got(), "400 and an error: until is a date")
+		fail(a.url, a.got(), "400 and an error, because until must be a date")
 	}
 	return nil
 }
@@ -201,7 +200,7 @@ func checkUntilBefore(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return nil
 }
 
-// checkQWins compares an answer to a question with and without dates.
+// checkQWins compares the response to a question with and without dates.
 func checkQWins(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if _, err := s.window(ctx, "until", early); err != nil {
 		return err
@@ -219,12 +218,12 @@ func checkQWins(ctx context.Context, s *siteContext, fail check.Fail) error {
 	}
 	one, other := answered(plain.body), answered(a.body)
 	if !a.ok() || one != other {
-		fail(a.url, a.got(), "the answer to the question, as without since and until")
+		fail(a.url, a.got(), "the same response as without since and until")
 	}
 	return nil
 }
 
-// answered gives what an answer to a question names, as one string.
+// answered returns the pages in the response to a question, as one string.
 func answered(o object) string {
 	var b strings.Builder
 	for _, name := range []string{"items", "chunks"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// fields are what a page that was read speaks for; a language that its document
-// leaves out is not among them.
+// fields are the fields that a page from the reader sets (Page.Known). They include the
+// language only if the document has one.
 const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldContent
 
@@ -18,8 +18,8 @@ const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAutho
 // is required (section 3.2).
 const unknownLanguage = "und"
 
-// carry gives what a reader makes of the page's document, nil for a page that
-// has none.
+// carry returns the page that a reader gets from the page's document, nil if the page has no
+// document.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := documentOf(site, p)
 	if w == nil {
@@ -28,8 +28,8 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.read()
 }
 
-// tag returns the page's revision, "" for a page that has no document. The version
-// that a store gives a page is a revision already.
+// tag returns the page's revision, "" for a page without a document. If the store has set a
+// version, that is the revision.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	switch _, ok := published(site, p); {
 	case !ok:
@@ -40,8 +40,9 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return p.Revision(), nil
 }
 
-// published gives the canonical URL of a page that has a document: archives
-// only point at others, and pages of another origin cannot be asked for.
+// published returns the canonical URL of a page that has a document. Archives have none,
+// because they only link to other pages. Pages of another origin have none, because url cannot
+// name them.
 func published(site millrace.Site, p *millrace.Page) (string, bool) {
 	if p.Kind == millrace.Archive {
 		return "", false
@@ -50,8 +51,8 @@ func published(site millrace.Site, p *millrace.Page) (string, bool) {
 	return u, err == nil && kit.SameOrigin(site.Base, u)
 }
 
-// documentOf gives the document of a page of a View with all its chunks, nil
-// for a page that has none.
+// documentOf returns the document of a page of a View with all its chunks, nil if the page has
+// none.
 func documentOf(site millrace.Site, p *millrace.Page) *page {
 	u, ok := published(site, p)
 	if !ok {
@@ -63,11 +64,11 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 		Author:    canon.ValidUTF8(p.Author),
 		Published: kit.FormatTime(p.Published),
 		Updated:   kit.FormatTime(p.Modified),
-		Language:  languageOf(p.Language), // that of the site may move without the page
+		Language:  languageOf(p.Language), // not the site's, which may change without the page
 		Revision:  p.Version,
 	}
 	for _, c := range chunk.Passages(p) {
-		if c.Parts != nil { // else it is the summary, for searches
+		if c.Parts != nil { // otherwise it is the summary, for searches
 			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: canon.ValidUTF8(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
 		}
 	}
@@ -76,8 +77,8 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 	return w
 }
 
-// itemOf gives the entry of a page that has a document. It needs the blocks
-// only of a page that has neither summary nor description (see [bare]).
+// itemOf returns the index entry of a page that has a document. It needs the blocks only of a
+// page with neither summary nor description (see [bare]).
 func itemOf(p *millrace.Page, u string) item {
 	return item{
 		URL:       u,
@@ -94,12 +95,12 @@ func bare(p *millrace.Page) bool {
 	return blank(p.Title) || summarise(p.Summary) == "" && summarise(p.Description) == ""
 }
 
-// cut gives the part of the document that a page number and a limit name.
+// cut returns the part of the document with the given page number and limit.
 func (w *page) cut(number, limit int) *page {
 	out := *w
 	total := len(w.Chunks)
 	from := total
-	if number <= total/limit { // else it would not fit in an int
+	if number <= total/limit { // otherwise the product overflows
 		from = min((number-1)*limit, total)
 	} else if number == total/limit+1 {
 		from = total - total%limit
@@ -109,10 +110,10 @@ func (w *page) cut(number, limit int) *page {
 	return &out
 }
 
-// pagesOf gives the number of pages for n things: at least 1.
+// pagesOf returns the number of pages for n elements, at least 1.
 func pagesOf(n, limit int) int { return max(1, (n+limit-1)/limit) }
 
-// read gives what the document says.
+// read converts the document to a page.
 func (w *page) read() *millrace.Page {
 	p := &millrace.Page{
 		URL:       w.URL,
@@ -130,14 +131,14 @@ func (w *page) read() *millrace.Page {
 	switch w.Language {
 	case "":
 		p.Known &^= millrace.FieldLanguage
-	case unknownLanguage: // the page says none
+	case unknownLanguage: // the page has no language
 		p.Language = ""
 	}
 	return p
 }
 
-// relative gives a URL of the site as an index has it: the path on its host.
-// One that would be taken for another host stays absolute.
+// relative returns a URL of the site as in an index: the path on its host. A path that would
+// be resolved as another host stays absolute.
 func relative(base, u string) string {
 	rest, ok := strings.CutPrefix(u, canon.Origin(base))
 	if !ok || !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
@@ -146,7 +147,7 @@ func relative(base, u string) string {
 	return rest
 }
 
-// languageOf gives the first that has the form of a language tag.
+// languageOf returns the first well-formed language tag.
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

@@ -13,14 +13,13 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// types are the types of blocks by their letters in the member blocks.
+// types maps the letters in the member blocks to block types.
 var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
 
-// blocksMember returns the member blocks of a passage: for each block, in order,
-// the letter of its type (with the level of a heading), a colon, and where it
-// starts in the text, in code points: "h2:0 p:12 l:340". A block ends before the
-// white space before the next one. It is empty if the blocks are read from the
-// text without it.
+// blocksMember returns the member blocks of a passage. It contains, for each block in order,
+// the letter of its type (with the level of a heading), a colon, and its start in the text, in
+// code points: "h2:0 p:12 l:340". A block ends before the white space before the next one. The
+// member is empty if the text alone yields the same blocks.
 func blocksMember(p *chunk.Passage) string {
 	if slices.Equal(p.Parts, partsOf(&piece{Type: p.Type, Text: p.Text})) {
 		return ""
@@ -42,7 +41,7 @@ func blocksMember(p *chunk.Passage) string {
 	return string(b)
 }
 
-// parseBlocks reads the member blocks; nil if it does not fit the text.
+// parseBlocks parses the member blocks. It returns nil if it does not match the text.
 func parseBlocks(member, text string) (parts []chunk.Part) {
 	at := 0
 	for token := range strings.FieldsSeq(member) {
@@ -65,8 +64,8 @@ func parseBlocks(member, text string) (parts []chunk.Part) {
 	return parts
 }
 
-// partsOf returns the parts that a chunk was made of. Without the member blocks,
-// paragraphs end at empty lines.
+// partsOf returns the parts of a chunk. Without the member blocks, empty lines separate
+// paragraphs.
 func partsOf(c *piece) []chunk.Part {
 	if parts := parseBlocks(c.Blocks, c.Text); parts != nil {
 		return parts
@@ -84,9 +83,8 @@ func partsOf(c *piece) []chunk.Part {
 
 var emptyLine = regexp.MustCompile(`\n[ \t\r]*\n\s*`)
 
-// blocksOf returns the blocks that chunks came from, as far as they tell: one for
-// each part. Parts of the site's own make become blocks that give the same parts
-// again.
+// blocksOf converts chunks to blocks, one for each part. A chunk from millrace becomes blocks
+// that convert back to the same parts.
 func blocksOf(pieces []piece) []millrace.Block {
 	var out []millrace.Block
 	for i := range pieces {
@@ -106,7 +104,7 @@ func blockOf(c chunk.Part) millrace.Block {
 	case chunk.Heading:
 		level := c.Level
 		if level < 1 || level > 6 {
-			level = 2 // the title is the first
+			level = 2 // the title is level 1
 		}
 		return millrace.Block{Type: millrace.HeadingBlock, Level: level, Text: c.Text}
 	case chunk.Code:
@@ -125,8 +123,7 @@ func blockOf(c chunk.Part) millrace.Block {
 	return text
 }
 
-// listForms gives what a chunk of the type list can have been: a list, definitions,
-// a table.
+// listForms returns the possible blocks of a list chunk: a list, definitions, a table.
 func listForms(text string) []millrace.Block {
 	var forms []millrace.Block
 	lines := strings.Split(text, "\n")
@@ -152,8 +149,7 @@ func listForms(text string) []millrace.Block {
 
 const cellGap = " | "
 
-// parseList reads the items that stand at an indent, with the lists inside of
-// them, and gives the lines after them.
+// parseList parses the items at an indent, with nested lists, and returns the remaining lines.
 func parseList(lines []string, indent string) (millrace.Block, []string) {
 	b := millrace.Block{Type: millrace.ListBlock}
 	for n := 0; len(lines) > 0; n++ {
@@ -198,8 +194,8 @@ func parseList(lines []string, indent string) (millrace.Block, []string) {
 	return b, lines
 }
 
-// parseDefinitions takes lines for terms, and those that are indented for what
-// the terms before them mean.
+// parseDefinitions parses lines as terms, and indented lines as the definitions of the terms
+// before them.
 func parseDefinitions(lines []string) millrace.Block {
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
 	for i, line := range lines {
@@ -221,10 +217,10 @@ func parseDefinitions(lines []string) millrace.Block {
 	return b
 }
 
-// maxIndent is where lists inside of lists end; a chunk's text goes no deeper.
+// maxIndent is the maximum depth of nested lists in the text of a chunk.
 const maxIndent = 16
 
-// cutMark cuts "- " or a number from a line; number is -1 for the former.
+// cutMark removes "- " or a number from a line; number is -1 for "- ".
 func cutMark(line string) (number int, text string, ok bool) {
 	if text, ok := strings.CutPrefix(line, "- "); ok {
 		return -1, text, true

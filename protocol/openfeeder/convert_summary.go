@@ -8,15 +8,14 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// A summary is one to three sentences (3.2), and no more characters than this.
+// Limits of a summary: one to three sentences (3.2), and characters.
 const (
 	maxSentences = 3
 	maxSummary   = 400
 )
 
-// summaryOf returns the page's summary, else its description, else the beginning
-// of its paragraphs, else of its lists; "" for a page without any. Mail addresses
-// are in none.
+// summaryOf returns the page's summary, else its description, else the start of its
+// paragraphs, else of its lists; "" if there are none. It excludes e-mail addresses.
 func summaryOf(p *millrace.Page) string {
 	for _, s := range []string{p.Summary, p.Description} {
 		if s = summarise(s); s != "" && !canon.HasMail(s) {

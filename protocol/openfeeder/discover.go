@@ -15,15 +15,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The discovery document is announced by this relation, since the
-// specification names none; its path is well known.
+// The link relation of the discovery document. The specification defines only its well-known
+// path.
 const (
 	relation  = "openfeeder"
 	mediaType = "application/json"
 )
 
-// discovery gives the discovery document (2). It is small, and its validator is
-// of its bytes.
+// discovery returns the discovery document (2). It is small; its ETag is a hash of its bytes.
 func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.Document, error) {
 	site := v.Site()
 	a := &about{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
@@ -35,7 +34,7 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 		a.Site.Language = languageOf(site.Language, home.Language)
 	case !errors.Is(err, millrace.ErrNotFound):
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
-	default: // the newest page speaks for the others
+	default: // use the language of the newest page
 		for newest, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, Limit: 1}) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: discovery: %w", Name, err)
@@ -72,8 +71,8 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	return d, nil
 }
 
-// Advertise says where the discovery document is: on the site's root, and in
-// robots.txt in the words of section 11.
+// Advertise advertises the discovery document on the site's root, and in robots.txt with the
+// comment of section 11.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
 	return millrace.Advertisement{
@@ -85,12 +84,11 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	}
 }
 
-// permission starts the comment of robots.txt by which a site that keeps robots
-// out lets them use its discovery document, and the endpoint that it names (11).
+// permission is the start of the robots.txt comment that allows clients to use a discovery
+// document and its endpoint although the rules disallow them (11).
 const permission = "OpenFeeder-compliant agents may use"
 
-// permits returns the discovery document that robots.txt permits, a path; "" = it
-// permits none.
+// permits returns the path of the discovery document that robots.txt permits; "" = none.
 func permits(robots *fetch.Robots) string {
 	for _, comment := range robots.Comments() {
 		if len(comment) < len(permission) || !strings.EqualFold(comment[:len(permission)], permission) {
@@ -105,9 +103,9 @@ func permits(robots *fetch.Robots) string {
 	return ""
 }
 
-// covers reports whether the permission for a discovery document covers a URL:
-// that of the document, of the endpoint and below, and of the files of a static
-// feed, whose names start like that of the endpoint.
+// covers reports whether the permission for a discovery document covers a URL: the document,
+// the endpoint and URLs below it, and the files of a static feed, whose names start with the
+// endpoint's.
 func (f *feed) covers(document string, u *url.URL) bool {
 	if document == "" || u.Path == document {
 		return document != ""
@@ -120,8 +118,7 @@ func (f *feed) covers(document string, u *url.URL) bool {
 	return u.Path == end.Path || ok && (strings.HasPrefix(rest, "/") || f.Static && strings.HasPrefix(rest, "-"))
 }
 
-// permitted reports whether a comment of robots.txt permits a URL that its rules
-// refuse.
+// permitted reports whether a comment in robots.txt permits a URL that its rules disallow.
 func (r *reader) permitted(ctx context.Context, u *url.URL) bool {
 	robots, err := fetch.RobotsOf(ctx, r.Client, u)
 	r.mu.Lock()

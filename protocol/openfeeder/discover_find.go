@@ -16,25 +16,24 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// feed is what discovery finds of a site.
+// feed is the result of discovery.
 type feed struct {
 	Endpoint string `json:"endpoint"`         // absolute, canonical
-	Base     string `json:"base"`             // that relative URLs of pages mean: absolute, canonical
-	Home     string `json:"home"`             // where the site was found, after redirects: its pages are there, or on the origin that was asked
-	Alias    string `json:"alias,omitempty"`  // the origin of site.url, if it is neither of these: another name of Home
-	Static   bool   `json:"static,omitempty"` // parameters mean nothing there
+	Base     string `json:"base"`             // base of relative page URLs: absolute, canonical
+	Home     string `json:"home"`             // where the site is after redirects; its pages are there, or on the requested origin
+	Alias    string `json:"alias,omitempty"`  // origin of site.url if it is another one: an alias of Home
+	Static   bool   `json:"static,omitempty"` // it ignores parameters
 }
 
-// maxPointers is how many addresses of a root's links are tried.
+// maxPointers is the maximum number of link targets of a root to try.
 const maxPointers = 4
 
-// errNone is a site without a word of the protocol.
-var errNone = fmt.Errorf("OpenFeeder is not deployed there: %w", millrace.ErrNotFound)
+// errNone is the error for a site without OpenFeeder.
+var errNone = fmt.Errorf("no OpenFeeder discovery document or endpoint: %w", millrace.ErrNotFound)
 
-// discover finds the feed of the site: by its well-known document (2), else by
-// what its root points at, which is such a document or the endpoint itself. A
-// root that has the version's field (9) and points nowhere has the endpoint
-// that is recommended (3).
+// discover finds the feed of the site: by its well-known document (2), else by the links of
+// its root, to such a document or to the endpoint itself. If the root has the version header
+// (9) and no link, discover tries the recommended endpoint (3).
 func (r *reader) discover(ctx context.Context) (feed, error) {
 	f, err := r.about(ctx, r.Root+discovery[1:])
 	if err == nil {
@@ -85,7 +84,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 		return feed{}, kit.FormatURL(err, target)
 	}
 	if major, _, _ := strings.Cut(a.Version, "."); major != "1" {
-		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, kit.Short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
+		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not supported: %w", target, kit.Short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
 	}
 	f := feed{Base: r.Root, Home: r.Root, Static: a.Feed.Type == staticFeed}
 	if final, err := canon.URL(at.String()); err == nil {
@@ -94,7 +93,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	if err := f.named(r.Root, a.Site.URL); err != nil {
 		r.Note("2.1/site-url", target, "site.url is "+kit.Short(a.Site.URL))
 	} else if f.Alias != "" {
-		r.Note("2.1/site-origin", target, "site.url is "+kit.Short(a.Site.URL)+", and the feed is at "+f.Home)
+		r.Note("2.1/site-origin", target, "site.url is "+kit.Short(a.Site.URL)+", but the feed is at "+f.Home)
 	}
 	if err := f.locate(at, a.Feed.Endpoint); err != nil {
 		return f, kit.FormatURL(err, target)
@@ -103,27 +102,27 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	return f, nil
 }
 
-// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. An
-// https site has none on http, but for the one that its own other name makes of
-// it: that one is on Home.
+// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It refuses an
+// http endpoint of an https site, unless it is on Alias: then the endpoint is the same path on
+// Home.
 func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
 	}
 	if kit.Downgrade(f.Home, f.Endpoint) {
 		if !kit.SameOrigin(f.Alias, f.Endpoint) {
-			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "it is on http, and the site on https", Err: millrace.ErrForbidden}
+			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "http URL on an https site", Err: millrace.ErrForbidden}
 		}
 		f.Endpoint = canon.Origin(f.Home) + targetOf(f.Endpoint)
 	}
 	return nil
 }
 
-// named sets Base and Alias from the site.url of the discovery document. An
-// origin that is neither root nor Home is another name of Home, such as www or
-// the one behind a proxy: relative URLs belong to Home, and so do the paths that
-// the feed names on that origin. So nothing is lost, and a feed still names no
-// page but those of where it was found. The error is of a siteURL that is no URL.
+// named sets Base and Alias from the site.url of the discovery document. An origin other than
+// root and Home is an alias of Home, such as www or the origin behind a proxy. Relative URLs
+// belong to Home, as do the paths that the feed names on the alias. So no page is lost, and a
+// feed still names only pages of the origin where it was found. It returns an error if siteURL
+// is not a URL.
 func (f *feed) named(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {
@@ -137,8 +136,8 @@ func (f *feed) named(root, siteURL string) error {
 	return err
 }
 
-// url gives the URL of a page that the feed names: on the origin that was asked,
-// or on Home.
+// url resolves the URL of a page in the feed, which must be on the requested origin or on
+// Home.
 func (f *feed) url(root, ref string) (string, error) {
 	base, err := url.Parse(f.Base)
 	if err != nil {
@@ -146,19 +145,19 @@ func (f *feed) url(root, ref string) (string, error) {
 	}
 	u, err := canon.Resolve(base, ref)
 	if err != nil || ref == "" {
-		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no URL: " + quote(ref), Err: err}
+		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "not a URL: " + quote(ref), Err: err}
 	}
 	if f.Alias != "" && kit.SameOrigin(f.Alias, u) {
 		u = canon.Origin(f.Home) + targetOf(u)
 	}
 	if !kit.SameOrigin(f.Home, u) && !kit.SameOrigin(root, u) {
-		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "it is no page of the site, " + root}
+		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "the page does not belong to the site, " + root}
 	}
 	return u, nil
 }
 
-// pointers gives the addresses that the site's root points at as those of the
-// protocol: in Link fields, link elements and meta elements.
+// pointers returns the URLs that the site's root links to as OpenFeeder: in Link fields, link
+// elements and meta elements.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, kit.HTMLTypes)
 	if err != nil {
@@ -181,7 +180,7 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 		switch {
 		case slices.Contains(out, u) || len(out) == maxPointers:
 		case kit.Downgrade(r.Root, u):
-			r.Note("reader/https", u, "an http address of an https site is not asked")
+			r.Note("reader/https", u, "skipped http URL on an https site")
 		default:
 			out = append(out, u)
 		}
@@ -189,8 +188,8 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// targets gives the targets of the links of the protocol: of our relation, or
-// alternates by the title that others give it; and of meta elements named after it.
+// targets returns the targets of links to OpenFeeder: those with the relation "openfeeder",
+// alternates with its title, and meta elements with its name.
 func targets(head weblink.Head) []string {
 	var out []string
 	for _, l := range head.Links {

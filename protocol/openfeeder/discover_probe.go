@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	probeBytes = 1 << 20 // the most of a document that a probe reads, as sent
-	// The most pages that a feed is taken to have, and the most requests that one
-	// of them takes, whatever its server says.
+	probeBytes = 1 << 20 // maximum bytes of a document that a probe reads, as sent
+	// Upper limits for the estimated pages of a feed and requests per page, whatever the
+	// server declares.
 	mostPages = 1 << 28
 	mostParts = 1 << 10
 )
 
-// probe finds the feed as a reader does, looks at the first page of the
-// index and at the last, asks what has changed since now, and for a few pages.
+// probe finds the feed as a reader does. It fetches the first and the last page of the index,
+// the changes since now, and a few pages.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
@@ -52,11 +52,11 @@ type feedProbe struct {
 	*reader
 	feed  feed
 	offer *protocol.Offer
-	items []item // that were seen
-	named int64  // bytes of an item as it is sent, on average
+	items []item // items received
+	named int64  // average bytes of an item, as sent
 }
 
-// spent gives what a request takes.
+// spent returns the cost of a request.
 func (l *feedProbe) spent(ask func() error) (protocol.Cost, error) {
 	before := *l.probeCost
 	err := ask()
@@ -91,7 +91,7 @@ func (l *feedProbe) served(ctx context.Context) error {
 	o, total := l.offer, int64(max(first.TotalPages, 1))
 	whole := protocol.Cost{Requests: total, Bytes: int64(o.Pages) * l.named}
 	if reply == nil {
-		// The index is read each time, until it stands still. It says what has gone.
+		// Each refresh reads the whole index, which shows deletions.
 		o.Deletes = true
 		o.Still = protocol.Cost{}.Add(page, 2).Add(whole, 1).Add(empty, 1)
 		o.First = o.First.Add(o.Still, 1)
@@ -118,7 +118,7 @@ func (l *feedProbe) wrap(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", Name, what, err)
 }
 
-// count says how many pages the index names, by its first page and its last.
+// count sets the number of pages, from the first and the last page of the index.
 func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost) error {
 	first.TotalPages = min(first.TotalPages, maxPages)
 	l.items = first.Items
@@ -135,7 +135,7 @@ func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost)
 	}
 	same := slices.EqualFunc(first.Items, last.Items, sameItem)
 	if last.Page != 0 && last.Page != first.TotalPages || same {
-		l.offer.Basis = "one page of the index, which is all that the server gives"
+		l.offer.Basis = "the only page of the index that the server returns"
 		first.TotalPages = 1
 		return nil
 	}
@@ -144,8 +144,8 @@ func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost)
 	return nil
 }
 
-// nothingNew asks what has changed since a token, or since now, which should be
-// nothing; nil if the site does not tell.
+// nothingNew requests the changes since a token, or since now, which should be none; nil if
+// the site does not support it.
 func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, string, error) {
 	if token == "" {
 		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -165,9 +165,8 @@ func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, str
 	return reply, head.header.Get("ETag"), nil
 }
 
-// pages gets a few of the pages that were named, and takes the others to be
-// like them. get gives the requests that a page takes in all, of which it has
-// sent one.
+// pages fetches a few of the listed pages and estimates the others from them. get returns the
+// total number of requests for a page, of which it has sent one.
 func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) error {
 	var got int64
 	var sum protocol.Cost
@@ -197,7 +196,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	if o.Basis == "" && got < int64(o.Pages) {
 		o.Basis = fmt.Sprintf("the index, and %d of its pages", got)
 	}
-	// Long pages take several requests: of all, rather than of each.
+	// Long pages take several requests: extrapolate the total, not each page.
 	o.First = o.First.Add(protocol.Cost{
 		Requests: sum.Requests * int64(o.Pages) / got, Bytes: sum.Bytes * int64(o.Pages) / got,
 	}, 1)
@@ -205,7 +204,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	return nil
 }
 
-// sample gets the first part of a page, and says how many there are.
+// sample fetches the first part of a page and returns the number of parts.
 func (l *feedProbe) sample(ctx context.Context, it *item) (int, error) {
 	u, err := l.feed.url(l.Root, it.URL)
 	if err != nil {
@@ -218,7 +217,7 @@ func (l *feedProbe) sample(ctx context.Context, it *item) (int, error) {
 	return max(1, (min(w.Meta.TotalChunks, mostParts*maxLimit)+maxLimit-1)/maxLimit), nil
 }
 
-// static probes a feed of files.
+// static probes a static feed.
 func (l *feedProbe) static(ctx context.Context) error {
 	var first *index
 	var f *kit.Resource
@@ -237,7 +236,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	}
 	files := int64(max(min(first.TotalPages, maxPages), 1))
 	o := l.offer
-	o.Deletes = true // who is not in the index is gone
+	o.Deletes = true // pages missing from the index are deleted
 	l.items = first.Items
 	o.Pages = min(len(first.Items)*int(files), mostPages)
 	if files > 1 {
@@ -245,7 +244,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	}
 	o.First = o.First.Add(page, files)
 	o.Still.Requests = files
-	// Each file is asked for until one has changed, and then all.
+	// A refresh requests each file until one has changed, then all files.
 	o.Moved = protocol.Cost{Requests: files, Bytes: page.Bytes}.Add(page, files)
 	if f.ETag == "" && f.Modified == "" {
 		o.Still = protocol.Cost{}.Add(page, files)
@@ -254,7 +253,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	return l.pages(ctx, func(it *item) (int, error) {
 		target, err := l.documentAt(it.Document, l.feed)
 		if err != nil || it.Document == "" {
-			return 0, errors.Join(err, fmt.Errorf("%s: %s has no file: %w", Name, it.URL, millrace.ErrNotFound))
+			return 0, errors.Join(err, fmt.Errorf("%s: %s has no document: %w", Name, it.URL, millrace.ErrNotFound))
 		}
 		_, _, err = l.part(ctx, l.feed, it.URL, millrace.Ref{URL: it.URL, Location: target}, 1)
 		return 1, err

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	version     = "1.0"                             // 2.1, 9
-	schema      = "openfeeder/1.0"                  // 3.2, 3.3, 8
-	contentType = "application/json; charset=utf-8" // 2
-	discovery   = "/.well-known/openfeeder.json"    // 2
-	endpoint    = "/openfeeder"                     // 3
-	versionHead = "X-Openfeeder"                    // 9, in the form of http.Header's keys
-	cacheHead   = "X-OpenFeeder-Cache"              // 9
+	version     = "1.0"                             // sections 2.1, 9
+	schema      = "openfeeder/1.0"                  // sections 3.2, 3.3, 8
+	contentType = "application/json; charset=utf-8" // section 2
+	discovery   = "/.well-known/openfeeder.json"    // section 2
+	endpoint    = "/openfeeder"                     // section 3
+	versionHead = "X-Openfeeder"                    // section 9, in the form of http.Header's keys
+	cacheHead   = "X-OpenFeeder-Cache"              // section 9
 
-	// 3.1
+	// section 3.1
 	defaultLimit = 10
 	maxLimit     = 50
 )
@@ -33,7 +33,7 @@ const (
 	staticFeed    = "static"
 )
 
-// What can stand in capabilities (2.1); diffSync is beyond it.
+// The values of capabilities (2.1); diffSync is beyond the specification.
 const (
 	searchCapability     = "search"
 	realtimeCapability   = "realtime"
@@ -42,7 +42,7 @@ const (
 	diffSync             = "diff-sync"
 )
 
-// about is the discovery document (2.1). "" and nil are what is absent.
+// about is the discovery document (2.1). Absent members are "" or nil.
 type about struct {
 	Version string `json:"version"`
 	Site    struct {
@@ -57,7 +57,7 @@ type about struct {
 	} `json:"feed"`
 	Capabilities []string `json:"capabilities"`
 	Contact      string   `json:"contact"`
-	// Events is beyond the specification: the stream of changes as they happen.
+	// Events is the event stream of changes; beyond the specification.
 	Events *eventSource `json:"events"`
 }
 
@@ -66,29 +66,29 @@ type eventSource struct {
 	Type     string `json:"type"` // "text/event-stream"
 }
 
-// item is an entry of an index (3.3), of a ranked index, and of the lists of a
-// sync reply (3.4), where URL is absolute.
+// item is an entry of an index (3.3), of a ranked index, and of the lists of a sync reply
+// (3.4). In a sync reply, URL is absolute.
 type item struct {
 	URL       string `json:"url"`
 	Title     string `json:"title"`
 	Published string `json:"published"` // RFC 3339; "" = null
-	Updated   string `json:"updated"`   // the same; beyond 3.3
+	Updated   string `json:"updated"`   // as Published; beyond 3.3
 	Summary   string `json:"summary"`
-	// Revision is beyond the specification: it moves with the page, and is that
-	// of its document.
+	// Revision changes with the page, and equals that of its document; beyond the
+	// specification.
 	Revision string `json:"revision"`
-	// Document is beyond the specification: where the page is in a static feed.
+	// Document is the URL of the page's document in a static feed; beyond the specification.
 	Document  string   `json:"document"`
-	Relevance *float64 `json:"relevance"` // of a ranked index
+	Relevance *float64 `json:"relevance"` // in a ranked index
 }
 
-// page is what url gives (3.2).
+// page is the response to url (3.2).
 type page struct {
 	URL       string  `json:"url"` // absolute
 	Title     string  `json:"title"`
 	Author    string  `json:"author"`    // "" = null
 	Published string  `json:"published"` // RFC 3339; "" = null
-	Updated   string  `json:"updated"`   // the same
+	Updated   string  `json:"updated"`   // as Published
 	Language  string  `json:"language"`
 	Summary   string  `json:"summary"`
 	Revision  string  `json:"revision"` // as in item
@@ -102,13 +102,13 @@ type piece struct {
 	URL       string   `json:"url"` // absolute, in a ranked index; beyond the specification
 	Text      string   `json:"text"`
 	Type      string   `json:"type"`   // paragraph, heading, list, code or quote
-	Blocks    string   `json:"blocks"` // the blocks in Text, see blocksMember; beyond the specification
+	Blocks    string   `json:"blocks"` // blocks in Text, see blocksMember; beyond the specification
 	Relevance *float64 `json:"relevance"`
 }
 
-// meta counts chunks (3.2). Page and TotalPages are beyond it. cached and
-// cache_age_seconds are constant: a body is the same whether or not it was
-// made for this request, and the header says which.
+// meta counts chunks (3.2). Page and TotalPages are beyond the specification. cached and
+// cache_age_seconds are constant, because a body must not depend on whether it was cached; the
+// header reports that.
 type meta struct {
 	TotalChunks    int `json:"total_chunks"`
 	ReturnedChunks int `json:"returned_chunks"`
@@ -116,35 +116,35 @@ type meta struct {
 	TotalPages     int `json:"total_pages"`
 }
 
-// index is a page of the index (3.3), and what q gives: then items and chunks
-// are ranked, and there is a meta.
+// index is a page of the index (3.3), and the response to q. In the latter, items and chunks
+// are ranked, and meta is present.
 type index struct {
 	Page       int     `json:"page"`
 	TotalPages int     `json:"total_pages"`
 	Items      []item  `json:"items"`
 	Chunks     []piece `json:"chunks"`
 	Meta       *meta   `json:"meta"`
-	SyncToken  string  `json:"sync_token"` // what has changed since this index; beyond 3.3
-	Next       string  `json:"next"`       // where a static feed goes on; beyond 3.3
-	Note       string  `json:"note"`       // why the answer is less than it could be; beyond the specification
-	Corrected  string  `json:"corrected"`  // the question as it was read when it had to be mended; beyond the specification
+	SyncToken  string  `json:"sync_token"` // token for the changes since this index; beyond 3.3
+	Next       string  `json:"next"`       // next file of a static index; beyond 3.3
+	Note       string  `json:"note"`       // why the response is limited; beyond the specification
+	Corrected  string  `json:"corrected"`  // question with corrected spelling; beyond the specification
 }
 
 // changes is a sync reply (3.4).
 type changes struct {
 	Sync struct {
 		Since     string `json:"since"` // "" = absent
-		Until     string `json:"until"` // the same
+		Until     string `json:"until"` // "" = absent
 		AsOf      string `json:"as_of"`
 		SyncToken string `json:"sync_token"`
 		Counts    struct {
 			Added   int `json:"added"`
 			Updated int `json:"updated"`
 			Deleted int `json:"deleted"`
-		} `json:"counts"` // of this page of the reply; not written from here
+		} `json:"counts"` // counts of this page of the reply; the writer computes them
 		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent: deletions are listed
-		// Next is beyond the specification: where the reply goes on, a
-		// reference relative to the endpoint; "" on its last page.
+		// Next is the next page of the reply, a reference relative to the endpoint; "" on the
+		// last page. Beyond the specification.
 		Next string `json:"next"`
 	} `json:"sync"`
 	Added   []item      `json:"added"`
@@ -152,20 +152,20 @@ type changes struct {
 	Deleted []tombstone `json:"deleted"`
 }
 
-// tombstone is a page that has gone (3.4).
+// tombstone is a deleted page (3.4).
 type tombstone struct {
 	URL       string `json:"url"` // absolute
 	DeletedAt string `json:"deleted_at"`
 }
 
-// token is what a sync_token says (3.4): base64 of it. All but T is beyond the
-// specification.
+// token is the content of a sync_token, which is its base64 (3.4). All members except T are
+// beyond the specification.
 type token struct {
 	T string  `json:"t"` // as_of
-	N *uint64 `json:"n"` // sequence number of the log; nil = T counts
-	E string  `json:"e"` // epoch of the store that N is one of
-	// Part says that a client with this token may not have the state at N: it has
-	// received later states of some pages.
+	N *uint64 `json:"n"` // sequence number of the log; nil = use T
+	E string  `json:"e"` // epoch of the store of N
+	// Part reports that a client with this token may not have the state at N: it has received
+	// later states of some pages.
 	Part bool `json:"p"`
 }
 
@@ -182,13 +182,13 @@ func (t token) String() string {
 	return base64.StdEncoding.EncodeToString(append(b, '}'))
 }
 
-// maxToken is the length in bytes of the longest token that is looked at.
+// maxToken is the maximum length of an accepted token, in bytes.
 const maxToken = 1024
 
 var errToken = errors.New("not a sync_token")
 
-// parseToken reads a token: of the standard or the URL-safe alphabet, padded or
-// not; a day is its beginning. In a query a "+" has become a space.
+// parseToken parses a token in the standard or the URL-safe alphabet, padded or not. It treats
+// a date as the start of that day, and a space, which is a decoded "+", as "+".
 func parseToken(s string) (t token, at time.Time, err error) {
 	if len(s) > maxToken {
 		return t, at, errToken
@@ -211,13 +211,13 @@ func parseToken(s string) (t token, at time.Time, err error) {
 
 var tokenAlphabet = strings.NewReplacer("-", "+", "_", "/", " ", "+")
 
-// failure is an error's body (8).
+// failure is the body of an error (8).
 type failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// The codes of errors: of section 8, and from invalidURL on beyond it.
+// The error codes: those of section 8, and from invalidURL on those beyond it.
 const (
 	notFound       = "NOT_FOUND"
 	rateLimited    = "RATE_LIMITED"
@@ -229,11 +229,11 @@ const (
 	slowConsumer   = "SLOW_CONSUMER"
 )
 
-// pageLimits bound what is read in one piece.
+// pageLimits are the limits of a document that is read at once.
 var pageLimits = jsonio.Limits{Size: 64 << 20, Depth: 64}
 
-// decode reads a document of any of the forms into v. Errors are
-// [*millrace.FormatError] without the URL, or ErrTooLarge.
+// decode parses any of the documents into v. Errors are [*millrace.FormatError] without the
+// URL, or ErrTooLarge.
 func decode(body []byte, v any, section string) error {
 	err := jsonio.Unmarshal(body, &pageLimits, v)
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
@@ -242,7 +242,7 @@ func decode(body []byte, v any, section string) error {
 	return err
 }
 
-// required gives an error for a member that a document must have.
+// required returns the error for a missing required member.
 func required(pointer, section string) error {
 	return &millrace.FormatError{Protocol: Name, Position: pointer, Section: section, Reason: "the member is required"}
 }
@@ -261,7 +261,7 @@ func decodeAbout(body []byte) (*about, error) {
 	return a, nil
 }
 
-// understood reports whether a schema is not that of another major version.
+// understood reports whether a schema is not of another major version.
 func understood(schema string) bool {
 	version, ok := strings.CutPrefix(schema, "openfeeder/")
 	major, _, _ := strings.Cut(version, ".")
@@ -281,7 +281,7 @@ func decodePage(body []byte) (*page, error) {
 	case w.Schema == nil:
 		return nil, required("/schema", "3.2")
 	case !understood(*w.Schema):
-		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.2", Reason: quote(*w.Schema) + " is not understood"}
+		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.2", Reason: quote(*w.Schema) + " is not supported"}
 	case w.URL == "":
 		return nil, required("/url", "3.2")
 	case w.Chunks == nil:
@@ -304,7 +304,7 @@ func decodeIndex(body []byte) (*index, error) {
 	case w.Schema == nil:
 		return nil, required("/schema", "3.3")
 	case !understood(*w.Schema):
-		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.3", Reason: quote(*w.Schema) + " is not understood"}
+		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.3", Reason: quote(*w.Schema) + " is not supported"}
 	case w.Items == nil:
 		return nil, required("/items", "3.3")
 	}
@@ -332,7 +332,7 @@ func decodeChanges(body []byte) (*changes, error) {
 	return &w.changes, nil
 }
 
-// decodeFailure reads an error's body; false if it is none.
+// decodeFailure parses the body of an error; false if it is not one.
 func decodeFailure(body []byte) (failure, bool) {
 	var w struct {
 		Error failure `json:"error"`
@@ -341,8 +341,8 @@ func decodeFailure(body []byte) (failure, bool) {
 	return w.Error, err == nil && w.Error.Code != ""
 }
 
-// parseTime reads a date that another site has written: RFC 3339, without a
-// zone (then UTC), or a day alone; the zero time for anything else.
+// parseTime parses a date of another site: RFC 3339, without a zone (then UTC), or without a
+// time. It returns the zero time for anything else.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -352,17 +352,17 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// parseInstant reads RFC 3339 and nothing else, with the fraction of the second.
+// parseInstant parses only RFC 3339, with fractions of a second.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
-	// The parser takes an hour of one digit, and a comma before the fraction.
+	// time.Parse accepts one-digit hours, and a comma before the fraction.
 	if err == nil && (s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",")) {
-		err = errors.New("no RFC 3339")
+		err = errors.New("not an RFC 3339 date-time")
 	}
 	return t.UTC(), err
 }
 
-// nullable writes null for "".
+// nullable appends a string, "" as null.
 func nullable(dst []byte, name, value string) []byte {
 	if value == "" {
 		return append(key(dst, name), "null"...)
@@ -378,7 +378,7 @@ func member(dst []byte, name, value string) []byte {
 	return canon.AppendString(key(dst, name), value)
 }
 
-// fraction writes a number from 0 to 1, nil as null.
+// fraction appends a number from 0 to 1, nil as null.
 func fraction(dst []byte, name string, f *float64) []byte {
 	dst = key(dst, name)
 	if f == nil {
@@ -387,8 +387,7 @@ func fraction(dst []byte, name string, f *float64) []byte {
 	return canon.AppendNumber(dst, *f)
 }
 
-// key writes a member's name, and a comma before it where there is a member
-// before.
+// key appends a member's name, and a comma if a member precedes it.
 func key(dst []byte, name string) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != '{' && dst[n-1] != ',' {
 		dst = append(dst, ',')

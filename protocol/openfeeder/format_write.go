@@ -2,7 +2,7 @@ package openfeeder
 
 import "strconv"
 
-// encode gives the discovery document.
+// encode returns the discovery document.
 func (a *about) encode() []byte {
 	b := member([]byte{'{'}, "version", a.Version)
 	b = append(key(b, "site"), '{')
@@ -34,7 +34,7 @@ func (a *about) encode() []byte {
 	return append(b, '}')
 }
 
-// encode gives the document of a page.
+// encode returns the document of a page.
 func (p *page) encode() []byte {
 	n := 512 + len(p.Title) + len(p.Summary)
 	for i := range p.Chunks {
@@ -117,8 +117,8 @@ func appendItems(b []byte, name string, items []item) []byte {
 	return append(b, ']')
 }
 
-// head gives an index up to its first item, so that a large one can be
-// streamed; tail gives what follows the last.
+// head returns an index up to its first item, and tail the rest after its last item, so that a
+// large index can be streamed.
 func (x *index) head() []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = member(b, "type", "index")
@@ -147,7 +147,7 @@ func (x *index) tail(b []byte) []byte {
 	return append(b, '}')
 }
 
-// encode gives the whole index.
+// encode returns the whole index.
 func (x *index) encode() []byte {
 	b := x.head()
 	for i := range x.Items {
@@ -159,7 +159,7 @@ func (x *index) encode() []byte {
 	return x.tail(b)
 }
 
-// encode gives the sync reply. The counts are those of what stands in it.
+// encode returns the sync reply. It computes the counts from the lists.
 func (c *changes) encode() []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = member(b, "openfeeder_version", version)
@@ -200,7 +200,7 @@ func (t *tombstone) append(b []byte) []byte {
 	return append(member(b, "deleted_at", t.DeletedAt), '}')
 }
 
-// encode gives the error's body.
+// encode returns the body of the error.
 func (f failure) encode() []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = append(key(b, "error"), '{')

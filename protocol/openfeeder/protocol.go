@@ -8,14 +8,13 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Name is the protocol's name everywhere: on the command line, of its tags, in
-// its errors and rule ids.
+// Name is the protocol's name, as on the command line, in tags, errors and rule IDs.
 const Name = "openfeeder"
 
-// source is where the specification is published.
+// source is the URL of the specification.
 const source = "https://github.com/jcviau81/openfeeder"
 
-// Protocol describes this protocol.
+// Protocol returns the description of OpenFeeder.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:     Name,

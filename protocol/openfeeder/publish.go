@@ -21,29 +21,29 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// PublisherOptions are OpenFeeder's own options. The zero value works.
+// PublisherOptions are the options specific to OpenFeeder. The zero value works.
 type PublisherOptions struct {
-	Embeddings bool // searches compare vectors of a model
+	Embeddings bool // searches use embedding vectors
 }
 
-// publisher serves, all under the documents' base:
+// publisher serves these documents, below the endpoint base:
 //
 //	/.well-known/openfeeder.json  discovery (2)
-//	/openfeeder                   index (3.3), of page and limit
-//	/openfeeder?url=              a page in chunks (3.2), of page and limit
-//	/openfeeder?q=                passages for a question (3.1), of url, min_score, page and limit
-//	/openfeeder?since=&until=     what has changed (3.4)
-//	/openfeeder/events            changes as they happen
-//	/openfeeder/update            changes that the site tells of
+//	/openfeeder                   index (3.3), with page and limit
+//	/openfeeder?url=              a page in chunks (3.2), with page and limit
+//	/openfeeder?q=                passages for a question (3.1), with url, min_score, page and limit
+//	/openfeeder?since=&until=     changes (3.4)
+//	/openfeeder/events            stream of changes
+//	/openfeeder/update            changes that the site reports
 //
-// A static feed has in their place, since a plain host looks at no query:
+// A static feed has these files in their place, because a static host ignores queries:
 //
-//	/openfeeder.json              index; /openfeeder-2.json … when it is long
-//	/openfeeder/pages/PATH.json   a page in all its chunks
+//	/openfeeder.json              index; /openfeeder-2.json … if it is long
+//	/openfeeder/pages/PATH.json   a page with all its chunks
 type publisher struct {
 	o      protocol.PublisherOptions
 	own    PublisherOptions
-	most   int // changes on a page of a sync reply, but for those of one commit
+	most   int // maximum changes on a page of a sync reply, except those of one commit
 	orders orders
 	items  itemCache
 	views  views
@@ -55,7 +55,7 @@ var (
 	_ millrace.Handler       = (*publisher)(nil)
 )
 
-// NewPublisher makes the protocol's publisher; nil options are the zero value.
+// NewPublisher returns the protocol's publisher. nil options mean the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -63,8 +63,8 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return &publisher{o: *o, own: *protocol.Own[PublisherOptions](o), most: syncItems}
 }
 
-// Find looks up the document that a request names. What is wrong with a
-// request is a [millrace.RequestError].
+// Find returns the requested document. If the request is invalid, the error is a
+// [millrace.RequestError].
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	path := r.URL.EscapedPath()
 	switch {
@@ -92,8 +92,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	}
 }
 
-// All yields the documents that have a name of their own: discovery, the index
-// as it is by default, and every page's first chunks.
+// All yields the documents with their own path: discovery, the index with default parameters,
+// and the first chunks of every page.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	if p.o.Static {
 		return p.allStatic(ctx, v)
@@ -129,7 +129,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// page gives the document of the page that a query names.
+// page returns the document of the page in a query.
 func (p *publisher) page(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	t, err := p.lookUp(ctx, v, q.url)
 	if err != nil {
@@ -139,8 +139,8 @@ func (p *publisher) page(ctx context.Context, v millrace.View, q query) (*millra
 	return p.pageDocument(v, t, q), nil
 }
 
-// lookUp gives the tag of the page with a URL, or of the one that differs by the
-// slash at the end of the path.
+// lookUp returns the tag of the page with URL u, or with a URL that differs only by a trailing
+// slash.
 func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (millrace.Tag, error) {
 	path, rest := u, ""
 	if i := strings.IndexByte(u, '?'); i >= 0 {
@@ -165,7 +165,7 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 	}
 }
 
-// pageDocument gives the document of a tag without reading the page.
+// pageDocument returns the document of a tag without reading the page.
 func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("page", t.Value, kit.FormatTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
@@ -179,7 +179,7 @@ func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *mill
 		}
 		doc := documentOf(site, found)
 		if doc == nil {
-			return fmt.Errorf("%s: page %s: it has become one without a document", Name, t.URL)
+			return fmt.Errorf("%s: page %s: the page no longer has a document", Name, t.URL)
 		}
 		_, err = w.Write(doc.cut(q.page, q.limit).encode())
 		return err
@@ -187,7 +187,7 @@ func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *mill
 	return d
 }
 
-// document gives what all documents of the protocol have in common.
+// document returns a document with the fields that all documents share.
 func (p *publisher) document(path, tag string) *millrace.Document {
 	cache := "public, max-age=0, must-revalidate"
 	if p.o.Auth {
@@ -211,10 +211,10 @@ func modified(h http.Header, t time.Time) {
 	}
 }
 
-// format moves when documents of the same page and site get other bytes.
+// format is incremented when documents of the same page and site get other bytes.
 const format = "2"
 
-// etag gives the validator of a document that the parts decide about.
+// etag returns an ETag computed from all inputs of a document.
 func etag(parts ...string) string {
 	b := []byte(format)
 	for _, part := range parts {
@@ -225,10 +225,10 @@ func etag(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// edition gives the part of a validator that moves with the view.
+// edition returns the part of an ETag that changes with the view.
 func edition(site millrace.Site) string { return string(site.At(site.Seq)) }
 
-// path gives the path of a document from the root of its host.
+// path returns the path of a document on its host.
 func path(site millrace.Site, name string) string {
 	u, err := url.Parse(site.EndpointBase)
 	if err != nil {
@@ -242,7 +242,7 @@ func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// RenderError gives the body of section 8 for every path of the protocol.
+// RenderError returns the body of section 8 for every path of the protocol.
 func (p *publisher) RenderError(r *http.Request, status int, err error) (http.Header, []byte, bool) {
 	name := r.URL.EscapedPath()
 	if name != discovery && name != endpoint && !strings.HasPrefix(name, endpoint+"/") && !p.static(name) {
@@ -256,7 +256,7 @@ func (p *publisher) RenderError(r *http.Request, status int, err error) (http.He
 		"Content-Type":  {contentType},
 		"Cache-Control": {"no-store"},
 		versionHead:     {version},
-		cacheHead:       {"MISS"}, // no error is kept
+		cacheHead:       {"MISS"}, // errors are not cached
 	}, f.encode(), true
 }
 
@@ -302,5 +302,5 @@ func messageOf(r *http.Request, status int) string {
 	return "The request is refused: " + strings.ToLower(http.StatusText(status)) + "."
 }
 
-// absolute gives the absolute URL of an identity or of a URL of the site.
+// absolute returns the absolute URL of an identity or of a URL of the site.
 func absolute(site millrace.Site, u string) string { return canon.Absolute(site.Base, u) }

@@ -13,30 +13,30 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// What is kept of the events for those who take them slowly.
+// Limits of the events stored for slow clients.
 const (
 	keptBytes  = 4 << 20
 	keptBursts = 4096
-	burstBytes = 64 << 10 // of one burst, but for its last commit
+	burstBytes = 64 << 10 // bytes of one burst, except its last commit
 )
 
-// commit is what one commit has changed, as events.
+// commit contains the events of one commit.
 type commit struct {
 	seq    uint64
 	frames []byte
-	gone   bool // pages are gone
+	gone   bool // it deletes pages
 }
 
-// burst is what several commits have changed that were published together: each
-// client is woken and written to once for all of them.
+// burst contains the events of several commits that were published together. Each client is
+// woken and written to once for all of them.
 type burst struct {
-	last   uint64 // sequence number
+	last   uint64 // last sequence number
 	frames []byte
-	ends   []commitEnd // of the commits, for who has seen some of them
-	gone   bool        // pages are gone
+	ends   []commitEnd // ends of the commits, for clients that have received some of them
+	gone   bool        // it deletes pages
 }
 
-// commitEnd says where the events of a commit end.
+// commitEnd is the end of a commit's events in the frames.
 type commitEnd struct {
 	seq uint64
 	end int
@@ -51,7 +51,7 @@ func (b *burst) add(c commit) {
 	}
 }
 
-// after gives the events after a sequence number.
+// after returns the events after a sequence number.
 func (b *burst) after(seq uint64) []byte {
 	n := 0
 	for _, m := range b.ends {
@@ -63,26 +63,25 @@ func (b *burst) after(seq uint64) []byte {
 	return b.frames[n:]
 }
 
-// events are the newest events, which are read and encoded once for all who
-// listen.
+// events contains the newest events, which are read and encoded once for all listeners.
 type events struct {
 	mu       sync.Mutex
 	clients  int
-	cancel   context.CancelFunc // of the goroutine that reads
-	first    uint64             // the events after it are at hand
-	slow     uint64             // those between it and first are not because pages are gone
-	at       uint64             // up to here
+	cancel   context.CancelFunc // stops the reading goroutine
+	first    uint64             // start of the stored events (exclusive)
+	slow     uint64             // events between slow and first were dropped because pages were deleted
+	at       uint64             // end of the stored events
 	bursts   []burst
 	size     int           // bytes of their frames
 	moved    chan struct{} // closed when one of these changes
-	err      error         // why there are no more
-	reported bool          // one listener has given err to the gateway, for its log
+	err      error         // why reading ended
+	reported bool          // one listener has returned err to the gateway, for its log
 	catch    chan struct{} // slots for clients that read past events from the log
 }
 
 var (
-	errBehind = errors.New("the events are not at hand any more")
-	errPurged = errors.New("the events may tell of what is gone")
+	errBehind = errors.New("events are no longer stored")
+	errPurged = errors.New("events may name deleted pages")
 )
 
 func (e *events) places() chan struct{} {
@@ -94,7 +93,7 @@ func (e *events) places() chan struct{} {
 	return e.catch
 }
 
-// join counts a client in. The first one starts the reading.
+// join adds a client. The first one starts the reading.
 func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,7 +115,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	go e.read(ctx, p, live, site)
 }
 
-// leave counts a client out. The last one ends the reading.
+// leave removes a client. The last one stops the reading.
 func (e *events) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,8 +125,8 @@ func (e *events) leave() {
 	}
 }
 
-// fault gives what the gateway is to log of the error that a stream has ended
-// with: each failure of the reading once, and nothing that had to be expected.
+// fault returns the error of a stream that the gateway should log: each failure of the reading
+// once, and no expected error.
 func (e *events) fault(err error) error {
 	_, asked := errors.AsType[*millrace.RequestError](err)
 	if err == nil || asked || errors.Is(err, errGone) || errors.Is(err, errBehind) ||
@@ -145,8 +144,8 @@ func (e *events) fault(err error) error {
 	return err
 }
 
-// read reads the log as it grows, until its context ends. No HTTP server
-// recovers its panics, so it does so itself.
+// read reads the log as it grows, until its context ends. It recovers its own panics, because
+// no HTTP server does.
 func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, site millrace.Site) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -175,17 +174,17 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 				news = burst{}
 			}
 		}
-		news.add(commit{seq: next.Seq}) // changes that are not public move the log too
+		news.add(commit{seq: next.Seq}) // changes that are not public also advance the log
 		e.add(ctx, news)
 		site = next
 	}
 }
 
-// end tells every client that there are no more events.
+// end notifies every client that there are no more events.
 func (e *events) end(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ctx.Err() == nil { // else the reading is another one's by now
+	if ctx.Err() == nil { // otherwise another reading has started
 		e.err = err
 		e.wake()
 	}
@@ -196,8 +195,8 @@ func (e *events) wake() {
 	e.moved = make(chan struct{})
 }
 
-// add adds a burst, and drops the oldest ones for it: all of them, if pages are
-// gone, of which they may tell.
+// add adds a burst and drops the oldest ones. If pages were deleted, it drops all, because
+// they may name these pages.
 func (e *events) add(ctx context.Context, b burst) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -229,9 +228,9 @@ func (e *events) add(ctx context.Context, b burst) {
 	e.wake()
 }
 
-// after gives the next events after a sequence number, and moves it to the end
-// of theirs; when there are none, a channel that tells of the next. errBehind and
-// errPurged: some are not at hand.
+// after returns the next events after a sequence number, and advances it to their end. If
+// there are no events, it returns a channel that is closed when there are. errBehind and
+// errPurged: some events are not stored.
 func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,10 +255,9 @@ func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	return nil, e.moved, e.err
 }
 
-// commits yields what a view's log tells after a sequence number, which was
-// committed at a time. The id of a commit's last event is its token; the others
-// have that of the commit before, so that nothing is lost by who has seen but
-// some of them.
+// commits yields the commits of a view's log after a sequence number, whose commit time is
+// reported. The ID of a commit's last event is its token. The IDs of its other events are the
+// previous token, so that a client that has received only some of them loses nothing.
 func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, reported string) iter.Seq2[commit, error] {
 	return func(yield func(commit, error) bool) {
 		site := v.Site()

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// index returns a page of the index (section 3.3). Its ETag is made of the view,
-// because the body is not rendered yet.
+// index returns a page of the index (section 3.3). Its ETag is computed from the view, because
+// the body is not rendered yet.
 func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("index", edition(site), site.Base, fmt.Sprint(q.page, q.limit)))
@@ -30,7 +30,7 @@ func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	return d
 }
 
-// window adds the items that a page number and a limit name.
+// window adds the items of a page number and a limit.
 func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q query, x *index) error {
 	site := v.Site()
 	if q.page > x.TotalPages {
@@ -50,8 +50,7 @@ func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q que
 	return nil
 }
 
-// item gives the entry of a published page that a scan has given, with an
-// absolute URL.
+// item returns the entry, with an absolute URL, of a published page from a scan.
 func (p *publisher) item(ctx context.Context, v millrace.View, found *millrace.Page) (item, error) {
 	if bare(found) {
 		return p.itemAt(ctx, v, found.URL, found.Version)
@@ -60,8 +59,8 @@ func (p *publisher) item(ctx context.Context, v millrace.View, found *millrace.P
 	return itemOf(found, u), nil
 }
 
-// itemAt gives the entry of the page with a URL; version moves with the page.
-// ErrNotFound: the page has no document.
+// itemAt returns the entry of the page with URL u; version changes with the page. ErrNotFound:
+// the page has no document.
 func (p *publisher) itemAt(ctx context.Context, v millrace.View, u, version string) (item, error) {
 	site := v.Site()
 	name := site.Base + "\n" + u + "\n" + version
@@ -83,8 +82,8 @@ func (p *publisher) itemAt(ctx context.Context, v millrace.View, u, version stri
 	return it, nil
 }
 
-// itemCache keeps entries of pages whose making takes the whole page. It holds
-// two generations of keptItems, about 4 MB.
+// itemCache caches entries that need the whole page. It contains two generations of keptItems,
+// about 4 MB.
 type itemCache struct {
 	mu       sync.Mutex
 	now, old map[string]item

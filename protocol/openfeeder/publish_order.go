@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// stride is how many pages lie at least between two places of an order that are
-// remembered; keptOrders, of how many views; keptPlaces, how many of each; and
-// mostChanges, how many changes an order outlives.
+// stride is the minimum number of pages between two cached places of an order. keptOrders is
+// the number of cached views, keptPlaces the number of places per view, and mostChanges the
+// number of changes after which an order is discarded.
 const (
 	stride      = maxLimit
 	keptOrders  = 2
@@ -23,29 +23,28 @@ const (
 	mostChanges = 1000
 )
 
-// orders remembers where pages of an index start, so that a page far down costs no
-// reading of all pages before it but once. It takes about 150 bytes for every 50
-// pages of a site, of the last two views.
+// orders caches where pages of an index start, so that all pages before a page are read only
+// once. It takes about 150 bytes for every 50 pages of a site, for the last two views.
 type orders struct {
 	mu   sync.Mutex
 	last []*order
 }
 
-// order is what is known of a view's pages from the newest to the oldest.
+// order contains the known places in a view's pages, from the newest to the oldest.
 type order struct {
 	view millrace.View
 
 	mu     sync.Mutex
-	places []spot // by number; the first is before all pages
+	places []spot // sorted by number; the first is before all pages
 }
 
 // spot is a page of an order.
 type spot struct {
-	number int // of published pages up to this one
+	number int // number of published pages up to and including this one
 	rank
 }
 
-// rank is where a page is in the order of pages.
+// rank is the sort key of a page.
 type rank struct {
 	url       string // identity
 	published time.Time
@@ -81,7 +80,7 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 		o.follow(ctx, os.last[n-1])
 	}
 	if ctx.Err() != nil {
-		return o // the next request follows
+		return o // The next request tries again.
 	}
 	if len(os.last) == keptOrders {
 		os.last = os.last[1:]
@@ -90,8 +89,8 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 	return o
 }
 
-// follow takes over the places of the order of an earlier view, moved by what has
-// changed since. If that is not known, or too much, it takes none.
+// follow copies the places of the order of an earlier view, adjusted by the changes since. If
+// those are unknown or too many, it copies none.
 func (o *order) follow(ctx context.Context, last *order) {
 	site, was := o.view.Site(), last.view.Site()
 	if !site.Has(was.Epoch, was.Seq) || was.Seq > site.Seq || was.Base != site.Base {
@@ -136,8 +135,8 @@ func (o *order) follow(ctx context.Context, last *order) {
 	}
 }
 
-// find returns the rank of a page of a view, none if it is not published; false if
-// the view cannot tell.
+// find returns the rank of a page of a view, none if it is not published; false if the view
+// cannot determine it.
 func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	p, err := v.Page(ctx, millrace.Ref{URL: url})
 	if err != nil {
@@ -149,7 +148,7 @@ func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	return []rank{rankOf(v.Site().Base, p)}, true
 }
 
-// pages yields so many published pages from a number on, without their blocks.
+// pages yields n published pages, starting at number from, without their blocks.
 func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
 	return func(yield func(*millrace.Page, error) bool) {
 		o.mu.Lock()
@@ -160,7 +159,7 @@ func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yi
 			after = canon.Absolute(site.Base, at.url)
 		}
 		for more := true; more; {
-			// As many as it takes, and a few for pages without a document.
+			// as many as needed, and a few for pages without a document
 			limit, n := end-number+8, 0
 			for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: after, Limit: limit}) {
 				if err != nil {
@@ -191,7 +190,7 @@ func (o *order) next(number int) int {
 	return sort.Search(len(o.places), func(i int) bool { return o.places[i].number > number })
 }
 
-// note remembers a place that is far enough from those before and after it.
+// note caches a place that is far enough from its neighbors.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// mode is what a query asks for.
+// mode is the kind of response that a query requests.
 type mode uint8
 
 const (
@@ -28,29 +28,28 @@ const (
 	searchMode
 )
 
-// query is what the parameters of section 3.1 and 3.4 mean, as far as they
-// count in their mode.
+// query contains the parameters of sections 3.1 and 3.4 that apply in its mode.
 type query struct {
 	mode  mode
 	url   string // canonical, absolute
-	text  string // q
+	text  string // parameter q
 	least float64
 	page  int // from 1
 	limit int // 1 to maxLimit
 
-	since, until time.Time // of dates; zero = absent
-	token        *token    // of since, when that is one
-	at           place     // where a reply goes on
-	raw          [2]string // since and until as they were given
+	since, until time.Time // dates; zero = absent
+	token        *token    // since, if it is a token
+	at           place     // where a reply continues
+	raw          [2]string // since and until as received
 }
 
 const (
 	maxQuery = 65536   // bytes of the whole query
-	maxPage  = 1 << 30 // above it there is nothing on any site
+	maxPage  = 1 << 30 // no site has more
 )
 
-// parseQuery reads the query of a request. Of a parameter that is there several
-// times the first counts, and an empty one is as none.
+// parseQuery parses the query of a request. The first value of a repeated parameter counts. An
+// empty parameter is treated as absent.
 func parseQuery(site millrace.Site, text string) (query, error) {
 	params, err := parameters(text)
 	if err != nil {
@@ -79,7 +78,7 @@ func parseQuery(site millrace.Site, text string) (query, error) {
 	return q, err
 }
 
-// parameters gives the first value of each parameter.
+// parameters returns the first value of each parameter.
 func parameters(text string) (map[string]string, error) {
 	if len(text) > maxQuery {
 		return nil, refuse(http.StatusBadRequest, invalidParam, fmt.Sprintf("The query is longer than %d bytes.", maxQuery))
@@ -101,8 +100,8 @@ func parameters(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// clamp reads a whole number; what is none is the default, and what is out of
-// the bounds the bound.
+// clamp parses an integer. It returns otherwise if s is not one, and limits the result to low
+// and high.
 func clamp(s string, otherwise, low, high int) int {
 	digits := strings.TrimPrefix(strings.TrimSpace(s), "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -142,8 +141,8 @@ func cutRunes(s string, n int) string {
 	return s
 }
 
-// parseURL gives the canonical URL of a page that a path, or an absolute URL of
-// the site, names.
+// parseURL returns the canonical URL of the page that a path, or an absolute URL of the site,
+// names.
 func parseURL(site millrace.Site, s string) (string, error) {
 	wrong := func(why string) error {
 		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Give the path of a page, or its URL on "+canon.Origin(site.Base)+".")
@@ -175,8 +174,7 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	return "", wrong("The URL is of another site")
 }
 
-// climbs reports whether a URL has a segment of dots in its path, whatever they
-// are written as.
+// climbs reports whether the path of a URL has a dot segment, in any encoding.
 func climbs(s string) bool {
 	_, rest, _ := strings.Cut(s, "://")
 	rest, _, _ = strings.Cut(rest, "?")
@@ -194,7 +192,7 @@ func climbs(s string) bool {
 	return false
 }
 
-// parseDates reads since, until and cursor (3.4).
+// parseDates parses since, until and cursor (3.4).
 func (q *query) parseDates(params map[string]string) (err error) {
 	if s := params["since"]; s != "" {
 		if q.since, err = parseInstant(plus(s)); err == nil {
@@ -231,8 +229,8 @@ func (q *query) parseDates(params map[string]string) (err error) {
 	return nil
 }
 
-// sayable gives the first time that is not the zero time, which stands for
-// none, for what is before it: some clients begin with the least date they know.
+// sayable returns t, but at least one second after the zero time, which means absent. Some
+// clients send their minimum date.
 func sayable(t time.Time) time.Time {
 	if first := (time.Time{}).Add(time.Second); t.Before(first) {
 		return first
@@ -240,7 +238,7 @@ func sayable(t time.Time) time.Time {
 	return t
 }
 
-// plus mends a date whose "+" of the zone was not percent-encoded.
+// plus repairs a date whose zone has a "+" that was not percent-encoded.
 func plus(s string) string {
 	if i := strings.LastIndexByte(s, ' '); i > len("2006-01-02T") {
 		return s[:i] + "+" + s[i+1:]
@@ -250,14 +248,14 @@ func plus(s string) string {
 
 func quote(s string) string { return strconv.Quote(kit.Short(s)) }
 
-// place is where a sync reply goes on.
+// place is the position at which a sync reply continues.
 type place struct {
 	Epoch   string `json:"e"`
-	Time    string `json:"t"` // when the edition was committed
-	Edition uint64 `json:"p"` // that the reply shows; 0 = this is its start
+	Time    string `json:"t"` // commit time of the edition
+	Edition uint64 `json:"p"` // edition of the reply; 0 = its start
 	Seq     uint64 `json:"n"` // everything up to it has been sent
-	// Scan says that the log has been sent, and that the listing of pages continues
-	// after After.
+	// Scan reports that the log has been sent, and that the listing of pages continues after
+	// After.
 	Scan  bool   `json:"s,omitempty"`
 	After string `json:"a,omitempty"`
 }
@@ -284,7 +282,7 @@ func parsePlace(s string) (p place, err error) {
 	return p, err
 }
 
-// path gives the path of the document that the query names, in its one form.
+// path returns the canonical path of the document that the query requests.
 func (q *query) path(site millrace.Site) string {
 	var b strings.Builder
 	add := func(name, value string) {

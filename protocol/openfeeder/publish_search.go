@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Costly reports whether a request is a search; all else is looked up.
+// Costly reports whether a request is a search. All other requests are look-ups.
 func (p *publisher) Costly(r *http.Request) bool {
 	if p.o.Static || r.URL.EscapedPath() != endpoint {
 		return false
@@ -29,9 +29,8 @@ func (p *publisher) Costly(r *http.Request) bool {
 	return false
 }
 
-// search gives what q asks for (3.1): the index ranked, with the chunks that
-// were found. The search is done here, so that the validator is that of what
-// it finds.
+// search returns the response to q (3.1): the ranked index, with the chunks found. It searches
+// before rendering, because the ETag depends on the result.
 func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	s, ok := v.(millrace.Searcher)
@@ -67,7 +66,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 		if _, seen := best[h.URL]; !seen {
 			t, err := v.Tag(ctx, Name, h.URL)
 			if errors.Is(err, millrace.ErrNotFound) {
-				continue // the index of passages knows pages that have no document
+				continue // the passage index also contains pages without a document
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: search: %w", Name, err)
@@ -78,7 +77,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 		}
 		relevance, id := round(h.Relevance), h.Chunk
 		if same[h.Chunk]++; same[h.Chunk] > 1 {
-			// Of another page that says the same: an id is unique in its response.
+			// Another page has the same text; an ID must be unique in its response.
 			id += "-" + strconv.Itoa(same[h.Chunk])
 		}
 		x.Chunks = append(x.Chunks, piece{ID: id, URL: h.URL, Text: canon.ValidUTF8(h.Text), Type: h.Type, Relevance: &relevance})
@@ -87,7 +86,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
 	if found.Behind {
-		d.Header.Set("Cache-Control", "no-store") // the same search finds more soon
+		d.Header.Set("Cache-Control", "no-store") // the same search finds more later
 	}
 	d.Query, d.PageCount = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {
@@ -107,5 +106,5 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	return d, nil
 }
 
-// round gives a relevance with four decimals.
+// round rounds a relevance to four decimals.
 func round(f float64) float64 { return math.Round(min(max(f, 0), 1)*1e4) / 1e4 }

@@ -18,7 +18,7 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// Scope says what the requests that name no document are allowed by.
+// Scope returns the scope that requests without a document need.
 func (p *publisher) Scope(r *http.Request) (millrace.Scope, bool) {
 	if p.o.Static {
 		return "", false
@@ -32,7 +32,7 @@ func (p *publisher) Scope(r *http.Request) (millrace.Scope, bool) {
 	return "", false
 }
 
-// Serve answers a request for the stream of events, or for an update.
+// Serve handles a request for the event stream, or an update.
 func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	serve, method, allow := p.listen, http.MethodGet, "GET, HEAD, OPTIONS"
 	if r.URL.EscapedPath() == updatePath {
@@ -47,14 +47,14 @@ func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.
 
 const (
 	heartbeat    = 15 * time.Second
-	writeTimeout = 10 * time.Second // with a client that takes nothing
-	atOnce       = 32 << 10         // bytes that it has to take in that time
-	catching     = 4                // clients that read past events from the log at once
+	writeTimeout = 10 * time.Second // for a client that does not read
+	atOnce       = 32 << 10         // bytes that a client must read in that time
+	catching     = 4                // clients that read past events from the log concurrently
 )
 
-// listen answers with the log from a place on, as server-sent events, for as
-// long as the client listens. Before there is an edition it waits: a browser
-// that is refused once does not ask again.
+// listen sends the log from a position on, as server-sent events, until the client
+// disconnects. Before the first edition it waits, because a browser does not retry after a
+// refusal.
 func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	ctx := r.Context()
 	l := &listener{p: p, w: w, control: http.NewResponseController(w), live: live}
@@ -90,7 +90,7 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	return e.fault(err)
 }
 
-// begin begins the response, once.
+// begin sends the response header, once.
 func (l *listener) begin() {
 	if l.begun {
 		return
@@ -101,26 +101,26 @@ func (l *listener) begin() {
 	h.Set("Access-Control-Expose-Headers", "X-OpenFeeder")
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // of proxies that would keep events back
+	h.Set("X-Accel-Buffering", "no") // prevents proxies from buffering events
 	h[versionHead] = []string{version}
 	l.w.WriteHeader(http.StatusOK)
 }
 
-// end ends the stream with the event that tells why.
+// end sends the final event, with the reason.
 func (l *listener) end(ctx context.Context, why error) {
 	last := l.p.parting(why)
 	switch {
 	case errors.Is(context.Cause(ctx), millrace.ErrForbidden):
 		last = stop(authRequired, "The key holds no more.")
 	case ctx.Err() != nil:
-		return // a client that is gone needs none
+		return // the client has disconnected
 	}
 	if last != nil {
 		_ = l.write(last)
 	}
 }
 
-// await waits for the first edition, with a sign of life now and then.
+// await waits for the first edition and sends heartbeats.
 func (l *listener) await(ctx context.Context) (millrace.View, error) {
 	l.begin()
 	for sign := "retry: 3000\n\n"; ; sign = ":\n\n" {
@@ -136,14 +136,14 @@ func (l *listener) await(ctx context.Context) (millrace.View, error) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			return v, err
 		}
-		if v, err := l.live.View(); err == nil { // of a site without a page
+		if v, err := l.live.View(); err == nil { // a site without pages
 			return v, nil
 		}
 	}
 }
 
-// resume gives the sequence number that a client has come to, by its last
-// event, its token or a date, and when that was committed.
+// resume returns the sequence number that a client has received, from its last event ID, its
+// token or a date, and its commit time.
 func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request) (uint64, string, error) {
 	site := v.Site()
 	params, err := parameters(r.URL.RawQuery)
@@ -162,7 +162,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	case q.since.IsZero():
 		return site.Seq, asOf(site), nil
 	case q.token == nil, site.Has(q.token.E, *q.token.N) && *q.token.N > site.Seq:
-		// A date, or a token of a server that is ahead of this one.
+		// a date, or a token of a server that is ahead of this one
 		seq, err := v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 		if err == nil {
 			err = reaches(ctx, v, seq)
@@ -181,31 +181,31 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	return *q.token.N, q.token.T, err
 }
 
-// ready gives the data of the first event: where the stream starts.
+// ready returns the data of the first event: the position at which the stream starts.
 func ready(site millrace.Site, from uint64, sent string) []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = member(b, "as_of", sent)
 	return append(member(b, "sync_token", eventID(site, from, sent)), '}')
 }
 
-// eventID gives the token of a place among events. Who has come to it need not
-// hold the state that was then: of what changed before it and after it, only
-// the latter may have been told.
+// eventID returns the token of a position in the events. A client at that position may not
+// have the state of that time: if a page changed before and after it, only the later change
+// may have been sent.
 func eventID(site millrace.Site, seq uint64, told string) string {
 	return token{T: told, N: &seq, E: site.Epoch, Part: true}.String()
 }
 
-// frame gives an event.
+// frame encodes an event.
 func frame(name, id string, data []byte) []byte {
 	b := append([]byte("event: "), name...)
 	if id != "" {
 		b = append(append(b, "\nid: "...), id...)
 	}
 	b = append(b, "\ndata: "...)
-	return append(append(b, data...), "\n\n"...) // JSON of ours has no line ends
+	return append(append(b, data...), "\n\n"...) // the JSON has no line ends
 }
 
-// stop gives the event that a stream ends with.
+// stop returns the final event of a stream.
 func stop(code, text string) []byte {
 	return frame("error", "", failure{code, text}.encode())
 }
@@ -216,7 +216,7 @@ type listener struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	live    millrace.Live
-	begun   bool   // the response is
+	begun   bool   // the response has started
 	at      uint64 // everything up to it has been sent
 }
 
@@ -224,7 +224,7 @@ type listener struct {
 func (l *listener) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), atOnce)
-		// A writer without deadlines, as in tests, has none to renew.
+		// fails for a writer without deadlines, as in tests
 		_ = l.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := l.w.Write(b[:n]); err != nil {
 			return err
@@ -237,8 +237,7 @@ func (l *listener) write(b []byte) error {
 	return nil
 }
 
-// follow tells of what has been, then of what happens, until there is an end to
-// it, which it gives.
+// follow sends past events, then new ones, until the stream ends, and returns the reason.
 func (l *listener) follow(ctx context.Context) error {
 	e := &l.p.events
 	beat := time.NewTicker(heartbeat)
@@ -273,7 +272,7 @@ func (l *listener) follow(ctx context.Context) error {
 	}
 }
 
-// parting gives the event that tells why a stream ends.
+// parting returns the final event for err.
 func (p *publisher) parting(err error) []byte {
 	switch e, asked := errors.AsType[*millrace.RequestError](err); {
 	case errors.Is(err, errGone):
@@ -290,10 +289,10 @@ func (p *publisher) parting(err error) []byte {
 	return stop(serverError, "The server has failed: connect again with Last-Event-ID.")
 }
 
-// errGone says that the client took no more.
-var errGone = errors.New("the client is gone")
+// errGone means that the client stopped reading.
+var errGone = errors.New("client disconnected")
 
-// catchUp tells of what was before the events that are at hand.
+// catchUp sends the events before the stored ones, from the log.
 func (l *listener) catchUp(ctx context.Context) error {
 	e := &l.p.events
 	select {

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	staticPages = endpoint + "/pages" // starts the names of pages in a static feed
+	staticPages = endpoint + "/pages" // prefix of page paths in a static feed
 	staticEnd   = ".json"
-	staticItems = 50_000 // in one file of the index
+	staticItems = 50_000 // items per index file
 )
 
-// static reports whether a path is one of a static feed.
+// static reports whether a path belongs to a static feed.
 func (p *publisher) static(name string) bool {
 	return p.o.Static && strings.HasSuffix(name, staticEnd) &&
 		(name == staticIndex(0) || strings.HasPrefix(name, endpoint+"-"))
 }
 
-// staticIndex gives the name of a file of the index, counted from 0.
+// staticIndex returns the path of index file i, from 0.
 func staticIndex(i int) string {
 	if i == 0 {
 		return endpoint + staticEnd
@@ -37,9 +37,9 @@ func staticIndex(i int) string {
 	return endpoint + "-" + strconv.Itoa(i+1) + staticEnd
 }
 
-// staticName gives the name of the file of the page with a path and query on its
-// host. It says all of it: the path, with "~d" for a slash at its end, and "~q" with the query in base 32. A
-// tilde of the last segment is doubled, so that these mean nothing else.
+// staticName returns the path of the file of a page. target is the page's path and query. The
+// name contains the path, "~d" for a trailing slash, and "~q" with the query in base 32. It
+// doubles each tilde of the last segment, so the encoding is unambiguous.
 func staticName(target string) string {
 	dir, query, _ := strings.Cut(target, "?")
 	last := dir[strings.LastIndexByte(dir, '/')+1:]
@@ -54,7 +54,7 @@ func staticName(target string) string {
 	return staticPages + dir + last + staticEnd
 }
 
-// targetOf gives the path and query of a canonical URL.
+// targetOf returns the path and query of a canonical URL.
 func targetOf(u string) string { return strings.TrimPrefix(u, canon.Origin(u)) }
 
 var lower32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -105,7 +105,7 @@ func (p *publisher) findStatic(ctx context.Context, v millrace.View, name string
 	return nil, fmt.Errorf("%s: %s: %w", Name, kit.Short(name), millrace.ErrNotFound)
 }
 
-// staticPage gives the document of a page with all its chunks.
+// staticPage returns the document of a page with all its chunks.
 func (p *publisher) staticPage(v millrace.View, t millrace.Tag) *millrace.Document {
 	const whole = 1 << 30
 	d := p.pageDocument(v, t, query{mode: pageMode, url: t.URL, page: 1, limit: whole})
@@ -152,7 +152,7 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 	}
 }
 
-// writeStatic writes one of the files of the index, from 0.
+// writeStatic writes index file i, from 0.
 func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, limit int, w io.Writer) error {
 	site := v.Site()
 	x := &index{Page: i + 1, TotalPages: files}
@@ -160,7 +160,7 @@ func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, 
 		x.Next = path(site, staticIndex(i+1))
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.Write(x.head()) // an error stays until Flush
+	_, _ = out.Write(x.head()) // Flush returns any error
 	buf := []byte("\n")
 	for found, err := range p.orders.of(ctx, v).pages(ctx, v, i*limit, limit) {
 		if err != nil {

@@ -13,40 +13,40 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// A page of a reply has so many changes, and what else its last commit has
-// changed; to find them among dates no more pages than scanned are looked at.
+// The number of changes on a page of a reply, not counting the rest of its last commit, and
+// the maximum number of pages scanned to compare dates.
 const (
 	syncItems = 500
 	scanned   = 50_000
 )
 
-// tokenAt gives the token of a sequence number that was committed at a time.
+// tokenAt returns the token of a sequence number with commit time at.
 func tokenAt(site millrace.Site, seq uint64, at string) string {
 	return token{T: at, N: &seq, E: site.Epoch}.String()
 }
 
-// asOf gives the time of a view as replies have it.
+// asOf returns the time of a view in the format of replies.
 func asOf(site millrace.Site) string { return kit.FormatTime(start(site.Time)) }
 
-// plan is what a sync reply is made of: a part of the log, a list of pages, or
-// the deletions of the log and then a list.
+// plan describes how to build a sync reply: from a part of the log, from a list of pages, or
+// from the deletions of the log and then a list.
 type plan struct {
-	log  bool   // the log is read
-	from uint64 // from here on
-	puts bool   // it tells of pages, not of deletions alone
-	scan bool   // pages are listed, by their dates
-	all  bool   // whatever their dates: all are new to who asks
-	gap  bool   // some deletions are not known any more
-	part bool   // who asks may hold what this view does not show yet
+	log  bool   // read the log
+	from uint64 // start in the log
+	puts bool   // report changed pages, not only deletions
+	scan bool   // list pages by date
+	all  bool   // list all pages as added, whatever their dates
+	gap  bool   // some deletions are unknown
+	part bool   // the client may have states newer than this view
 }
 
-// sync returns the changes (section 3.4). Its pages show one edition, as long as
-// that is remembered. After that, a change since then is listed again.
+// sync returns the changes (section 3.4). Its pages show one edition while it is in memory.
+// After that, changes since then are listed again.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
 		status, code := http.StatusNotFound, notFound
-		if q.token != nil || q.at.Edition > 0 { // of a store of before, whose reader is to begin again
+		if q.token != nil || q.at.Edition > 0 { // a token of a previous store, whose reader must restart
 			status, code = http.StatusGone, resyncRequired
 		}
 		return nil, refuse(status, code, "This site does not tell what has changed since: read the index.")
@@ -86,15 +86,14 @@ func resync(why string) error {
 	return refuse(http.StatusGone, resyncRequired, why+": read the index, and go on from its sync_token.")
 }
 
-// plan says how a query is answered. A token goes by the log alone. So does a
-// date from when the log had begun, unless there is an end to the window too;
-// other dates are compared with those of the pages.
+// plan returns the plan for a query. A token uses only the log, as does a date after the start
+// of the log without until. Other dates are compared with those of the pages.
 func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan, err error) {
 	site := v.Site()
 	if t := q.token; t != nil && q.until.IsZero() {
 		switch {
 		case !site.Has(t.E, *t.N):
-			// What has gone while the other store counted is not known.
+			// Deletions before this store are unknown.
 			return plan{scan: true, all: true, gap: true}, nil
 		case *t.N <= site.Seq:
 			pl = plan{log: true, from: *t.N, puts: true}
@@ -109,7 +108,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan
 	if q.since.IsZero() {
 		return plan{scan: true}, nil
 	}
-	pl = plan{log: true, part: q.token != nil} // of a server that is ahead of this one
+	pl = plan{log: true, part: q.token != nil} // a token of a server that is ahead of this one
 	pl.from, err = v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 	if err == nil {
 		pl.puts = pl.from > 0 && q.until.IsZero()
@@ -125,8 +124,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan
 	return pl, nil
 }
 
-// reaches gives ErrConflict if the log does not reach back to a sequence
-// number.
+// reaches returns ErrConflict if the log does not reach back to a sequence number.
 func reaches(ctx context.Context, v millrace.View, seq uint64) error {
 	site := v.Site()
 	if seq >= site.Seq {
@@ -138,7 +136,7 @@ func reaches(ctx context.Context, v millrace.View, seq uint64) error {
 	return nil
 }
 
-// reply makes a page of a reply.
+// reply builds a page of a reply.
 func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan) (*changes, error) {
 	site := v.Site()
 	at := q.at
@@ -172,18 +170,18 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 	return c, r.end(ctx, more)
 }
 
-// end says how far the reply has come, and where it goes on.
+// end sets the token of the page and the next page.
 func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
 	case r.pl.puts && more: // each page of the log has its own token
 		s.AsOf = r.reported
-		// A page that changed before and after that place is listed after it.
+		// A page that changed before and after that position is listed after it.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
-	case more: // only the end of the list has a token of its own
+	case more: // only the end of the list has its own token
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: kit.FormatTime(start(r.q.since))}.String()
 		if r.q.token != nil {
@@ -193,7 +191,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: s.AsOf, N: &r.at.Edition, E: r.site.Epoch, Part: r.pl.part || r.at.Edition < r.site.Seq}.String()
 		if u := r.q.until; !u.IsZero() && u.Before(parseTime(s.AsOf)) {
-			// What is later has not been told.
+			// Later changes have not been sent.
 			switch seq, err := r.v.SeqAt(ctx, u); {
 			case err == nil:
 				s.SyncToken = token{T: s.AsOf, N: &seq, E: r.site.Epoch, Part: true}.String()
@@ -213,7 +211,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	return nil
 }
 
-// start gives a time, or the first of RFC 3339 for the zero time.
+// start returns t, or the first time of RFC 3339 if t is zero.
 func start(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -221,7 +219,7 @@ func start(t time.Time) time.Time {
 	return t
 }
 
-// replying is a page of a reply as it is made.
+// replying is the state of a page of a reply during generation.
 type replying struct {
 	p        *publisher
 	v        millrace.View
@@ -230,15 +228,14 @@ type replying struct {
 	pl       plan
 	at       place
 	c        *changes
-	reported string // the time of the last commit that was told
+	reported string // time of the last commit sent
 }
 
 func (r *replying) full() bool {
 	return len(r.c.Added)+len(r.c.Updated)+len(r.c.Deleted) >= r.p.most
 }
 
-// log tells of changes in their order, whole commits, and reports whether there
-// are more.
+// log adds changes in order, whole commits at a time, and reports whether there are more.
 func (r *replying) log(ctx context.Context) (more bool, err error) {
 	var last time.Time
 	for c, err := range r.v.Changes(ctx, r.site.At(r.at.Seq)) {
@@ -274,11 +271,10 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// changed gives the item of a changed page, or its tombstone if it is gone or
-// no longer has a document. It gives neither if no edition has named the page:
-// its URL was never public. A tombstone does not depend on where a client
-// starts, which may have seen a part of what is between, or a newer edition on
-// another server.
+// changed returns the item of a changed page, or its tombstone if it was deleted or no longer
+// has a document. It returns neither if no edition has listed the page: its URL was never
+// public. A tombstone does not depend on the client's start, because the client may have
+// received some of the changes in between, or a newer edition from another server.
 func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Change) (*item, *tombstone, error) {
 	if c.Kind == millrace.Put {
 		it, err := p.itemAt(ctx, v, c.URL, c.Version)
@@ -334,8 +330,8 @@ func (r *replying) list(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// when says what the dates of a page make of it. An undated page was published
-// when it was first seen, which is not before its last change.
+// when reports whether the dates of a page make it added or updated. A page without a
+// published date counts as published when it was last modified.
 func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	if r.pl.all {
 		return true, false
@@ -352,7 +348,7 @@ func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	return in(at), at.Before(since) && in(p.Modified)
 }
 
-// views remembers the views of replies that go on.
+// views caches the views of replies with several pages.
 type views struct {
 	mu   sync.Mutex
 	last []millrace.View
@@ -376,7 +372,7 @@ func (vs *views) hold(v millrace.View) {
 	vs.last = append(vs.last, v)
 }
 
-// get gives the view of a sequence number, nil if it is not remembered.
+// get returns the view of a sequence number, nil if it is not cached.
 func (vs *views) get(epoch string, seq uint64) millrace.View {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// An update names no more URLs, in no more bytes.
+// Limits of an update: URLs and bytes.
 const (
 	maxUpdate = 1000
 	maxBody   = 1 << 20
 )
 
-// update answers a site that tells of pages which have changed or gone:
-// {"action":"upsert"|"delete","urls":[…]}, by {"schema","action","accepted",
-// "added","updated","deleted","unchanged"}. Every URL is looked at before
-// anything is done.
+// update handles a site's report of changed or deleted pages:
+// {"action":"upsert"|"delete","urls":[…]}. The response is {"schema","action",
+// "accepted","added","updated","deleted","unchanged"}. It validates every URL before it
+// applies the update.
 func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	v, err := live.View()
 	if err != nil {
@@ -50,12 +50,11 @@ func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	h[versionHead] = []string{version}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(b) // it is done, whether or not the client hears of it
+	_, _ = w.Write(b) // the update is applied even if the client has gone
 	return nil
 }
 
-// parseUpdate reads the body of an update. The URLs are canonical, absolute,
-// and there once.
+// parseUpdate parses the body of an update. The URLs are canonical, absolute and distinct.
 func parseUpdate(site millrace.Site, r *http.Request) (action string, urls []string, err error) {
 	wrong := func(text string) error { return refuse(http.StatusBadRequest, invalidParam, text) }
 	var given []string

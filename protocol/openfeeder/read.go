@@ -17,38 +17,37 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// ReaderOptions configure a reader. The zero value works.
+// ReaderOptions are the options of the OpenFeeder reader. The zero value works.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Compare is after how many replies of changes the whole index is read
-	// again, of a site that does not tell of deletions, or has never told of
-	// one; 0 = 10.
+	// Compare is the number of sync replies after which the whole index is read again, if the
+	// site does not report deletions or has never reported one; 0 = 10.
 	Compare int
 }
 
-// reader is the source that a site in OpenFeeder is.
+// reader is the source that reads a site in OpenFeeder.
 type reader struct {
 	kit.Reader
 	o         ReaderOptions
-	probeCost *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
+	probeCost *protocol.Cost // cost of the requests while probing; nil: not probing
 
 	mu   sync.Mutex
-	feed feed // that was found last; the zero value: none
-	flat int  // answers in a row that were the index, where a page was asked for
+	feed feed // last feed found; zero: none
+	flat int  // consecutive page requests that returned the index
 }
 
-// flatAfter is after how many indexes in place of pages a server is taken for a
-// plain host, which has no pages to ask for.
+// flatAfter is the number of such responses after which a server is treated as a static host,
+// which has no pages to request.
 const flatAfter = 3
 
-// isFlat reports whether pages are not worth asking for.
+// isFlat reports whether the server ignores queries, so that pages cannot be requested.
 func (r *reader) isFlat() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flat >= flatAfter
 }
 
-// answered notes what came where a page was asked for.
+// answered records whether a page request returned the index.
 func (r *reader) answered(index bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,12 +56,12 @@ func (r *reader) answered(index bool) {
 	}
 }
 
-// NewReader reads the site at an endpoint, any URL of it; a nil client is the
-// guarded default, nil options are the zero value.
+// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A
+// nil client is the guarded default; nil options are the zero value.
 //
-// Changes reads the index once, and from then on what has changed since the
-// last token. Pages are asked for one by one. A server that has no tokens, or a
-// feed of files, has its index read each time.
+// Changes reads the index once, and then the changes since the last token. It requests pages
+// one by one. For a server without tokens, and for a static feed, it reads the index each
+// time.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -77,22 +76,22 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 // cursor is the position in the stream of a site.
 type cursor struct {
 	Root  string    `json:"root"`
-	Found time.Time `json:"found"` // when the feed was last looked for
+	Found time.Time `json:"found"` // time of the last discovery
 	Feed  feed      `json:"feed"`
-	Token string    `json:"token,omitempty"` // everything before it has been applied; "" = the index is read
-	// ETag is of the reply about Token, if that had nothing to tell.
+	Token string    `json:"token,omitempty"` // all changes before it have been applied; "" = the index is being read
+	// ETag is the ETag of the reply to Token, if that had no changes.
 	ETag string `json:"etag,omitempty"`
-	// ReportsDeletions says that the site lists deletions. If it does not, Polls
-	// counts the replies since the index was last compared.
+	// ReportsDeletions reports that the site lists deletions. If it does not, Polls counts the
+	// replies since the index was last compared.
 	ReportsDeletions bool           `json:"reports_deletions,omitempty"`
 	Polls            int            `json:"polls,omitempty"`
-	Files            []kit.Resource `json:"files,omitempty"` // of the index of a static feed
-	// AsOf is the time of Token, of a cursor of deletions.
+	Files            []kit.Resource `json:"files,omitempty"` // index files of a static feed
+	// AsOf is the time of Token, in a cursor of deletions.
 	AsOf time.Time `json:"as_of,omitzero"`
 }
 
-// keptTombstones is how many deletions the specification recommends to keep
-// (3.4): a reply with as many may be the end of a longer list.
+// keptTombstones is the number of deletions that the specification recommends to keep (3.4). A
+// reply with that many may be incomplete.
 const keptTombstones = 1000
 
 // run is one reading of the stream.
@@ -100,7 +99,7 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	named   bool // pages have been named that what comes next need not know of
+	named   bool // pages have been yielded that are not in the next listing
 }
 
 var errResync = errors.New("the index must be read again") // the token is not enough
@@ -127,8 +126,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx)
 }
 
-// begin starts a reading from a cursor, with the feed that is remembered, or
-// that is found.
+// begin starts a reading from a cursor, with the cached feed or by discovery.
 func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yield) (*run, time.Time, error) {
 	now, run := r.Now(), &run{reader: r, Yield: yield}
 	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Feed.Endpoint != "" }); err != nil {
@@ -149,8 +147,8 @@ func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yie
 	return run, now, nil
 }
 
-// moved looks for the feed again, which has not been where it was, and reports
-// whether it is elsewhere now; else the error stands.
+// moved looks for the feed again after an error, and reports whether it has moved. If it has
+// not, moved returns lost.
 func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error) {
 	f, err := r.discover(ctx)
 	if err != nil || f == r.is.Feed {
@@ -167,7 +165,7 @@ func (r *reader) remember(f feed) {
 	r.feed = f
 }
 
-// read reads what the site has in the way that it can tell it.
+// read reads the site by the best means that it supports.
 func (r *run) read(ctx context.Context) error {
 	if r.is.Feed.Static {
 		return r.static(ctx)
@@ -183,11 +181,11 @@ func (r *run) read(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %s changes faster than it can be read: %w", Name, r.Root, millrace.ErrUnavailable)
+	return fmt.Errorf("%s: %s: the site changes faster than it can be read: %w", Name, r.Root, millrace.ErrUnavailable)
 }
 
-// poll asks for what has changed since the cursor's token. Each page of a reply
-// has a token that covers it.
+// poll requests the changes since the cursor's token. Each page of a reply has a token that
+// covers it.
 func (r *run) poll(ctx context.Context) error {
 	c := r.is
 	c.Polls++
@@ -206,7 +204,7 @@ func (r *run) poll(ctx context.Context) error {
 			return err
 		}
 		if len(reply.Deleted) == keptTombstones && s.Next == "" {
-			return errResync // there may have been more
+			return errResync // the list may be incomplete
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == c.Token {
 			c.ETag = etag
@@ -220,14 +218,14 @@ func (r *run) poll(ctx context.Context) error {
 	return err
 }
 
-// gone reports whether a server no longer knows the token that it has given.
+// gone reports whether a server no longer accepts its own token.
 func gone(err error) bool {
 	e, ok := errors.AsType[*fetch.StatusError](err)
 	return ok && (e.Code == http.StatusGone || e.Code == http.StatusBadRequest)
 }
 
-// put yields the changes of a page of a reply. What it lists is there, whatever
-// has gone before.
+// put yields the changes of a page of a reply. A page that it lists exists, even if the reply
+// also has its tombstone.
 func (r *run) put(ctx context.Context, reply *changes) error {
 	listed := map[string]bool{}
 	for _, items := range [][]item{reply.Added, reply.Updated} {
@@ -255,7 +253,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 	return nil
 }
 
-// name yields a page that an item names; section is the file that has the item.
+// name yields the page of an item; section is the file that contains the item.
 func (r *run) name(ctx context.Context, it *item, section string) error {
 	u, err := r.urlOf(it.URL)
 	ref := millrace.Ref{URL: u, Version: it.version(), Section: section}
@@ -276,11 +274,11 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 	return r.Give(c, err)
 }
 
-// urlOf gives the URL of a page that the feed names.
+// urlOf resolves the URL of a page in the feed.
 func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
-// ask sends a GET, conditional if there are validators; the response's URL is
-// that after redirects.
+// ask sends a GET, conditional if there are validators. The response's URL is that after
+// redirects.
 func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -298,11 +296,11 @@ type got struct {
 	status int
 	header http.Header
 	url    *url.URL // after redirects
-	size   int64    // of the body as it was sent, of what is only looked at
+	size   int64    // bytes of the body as sent, while probing
 }
 
-// get gets a JSON document whole. An error says what the server's own body says
-// of it (8); with it, there may have been no response.
+// get fetches a complete JSON document. An error contains the server's error message (8). It
+// may also be returned without a response.
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
 	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
 	if r.probeCost != nil {
@@ -321,7 +319,7 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		if f, ok := decodeFailure(body); ok {
 			err = fmt.Errorf("%w: %s: %s", err, kit.Short(f.Code), kit.Short(f.Message))
 		} else if millrace.StatusErr(resp.StatusCode) != nil && resp.StatusCode != http.StatusNotFound {
-			r.Note("8/error-body", target, fmt.Sprintf("%d without the error's body", resp.StatusCode))
+			r.Note("8/error-body", target, fmt.Sprintf("status %d without an error body", resp.StatusCode))
 		}
 		return head, nil, err
 	}
@@ -337,17 +335,17 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		return nil, nil, err
 	}
 	if head.size = max(b.Size, b.Read); !b.Complete {
-		return nil, nil, fmt.Errorf("%s: it is longer than the %d bytes that are looked at: %w", target, probeBytes, millrace.ErrTooLarge)
+		return nil, nil, fmt.Errorf("%s: longer than %d bytes, the limit of a probe: %w", target, probeBytes, millrace.ErrTooLarge)
 	}
 	r.probeCost.Bytes += head.size
 	return head, b.Content, nil
 }
 
-// maxFailure is what is read of an error's body, in bytes.
+// maxFailure is the maximum number of bytes read of an error's body.
 const maxFailure = 64 << 10
 
-// unqueried returns the error of a reply that cannot be decoded. A host that
-// ignores the query gives its index whatever is asked for.
+// unqueried returns the error for a reply that cannot be decoded. A host that ignores the
+// query returns its index for every request.
 func unqueried(err error, body []byte, target string) error {
 	if x, _ := decodeIndex(body); x != nil {
 		return errIgnored(target)
@@ -355,10 +353,10 @@ func unqueried(err error, body []byte, target string) error {
 	return kit.FormatURL(err, target)
 }
 
-// errIgnored is the error of a host that looks at no query.
+// errIgnored returns the error for a host that ignores queries.
 func errIgnored(target string) error {
 	return &millrace.FormatError{
 		Protocol: Name, URL: target, Section: "3.1", Code: "query-ignored",
-		Reason: "the host ignores the query and gives its index; read the site another way, or publish a feed of the type static",
+		Reason: "the host ignores the query and returns its index; read the site another way, or publish a static feed",
 	}
 }

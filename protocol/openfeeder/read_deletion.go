@@ -18,16 +18,15 @@ import (
 var _ protocol.DeletionReader = (*reader)(nil)
 
 const (
-	// skew is how far two clocks may be apart.
+	// skew is the tolerated difference of two clocks.
 	skew = 10 * time.Minute
-	// maxGone is the most deletions of one answer. With more, reading the whole
+	// maxGone is the maximum number of deletions in one response. With more, reading the whole
 	// site costs less.
 	maxGone = 100_000
 )
 
-// Deletions implements [protocol.DeletionReader]. A site tells of deletions if
-// its index has a token, if it says so, or if it has told of one; with a feed of
-// files it does not.
+// Deletions implements [protocol.DeletionReader]. A site reports deletions if its index has a
+// token, if it declares so, or if it has reported one. A static feed does not.
 func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		gone, next, err := r.deletions(ctx, since, from)
@@ -45,8 +44,7 @@ func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time
 	})
 }
 
-// deletions gives the pages that are gone, each with the time when it went, and
-// where to go on.
+// deletions returns the deleted pages with their deletion times, and the next cursor.
 func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time.Time) (map[string]time.Time, *cursor, error) {
 	run, now, err := r.begin(ctx, since, nil)
 	if err != nil {
@@ -65,20 +63,20 @@ func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time
 	return told, &run.is, nil
 }
 
-// coarse is how much the times of two documents of a site may be apart by being
-// in whole seconds, one rounded up and one down.
+// coarse is how much the times of two documents of a site may differ because they are in whole
+// seconds, one rounded up and one down.
 const coarse = 2 * time.Second
 
-// gone asks for what has gone since the cursor, or since a time if that is
-// earlier, and moves the cursor on.
+// gone requests the deletions since the cursor, or since from if that is earlier, and advances
+// the cursor.
 func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Time, error) {
 	c := &r.is
 	if c.Feed.Static {
-		return nil, fmt.Errorf("%s: %s is a feed of files, which does not tell of deletions: %w", Name, c.Feed.Endpoint, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: deletions: %s is a static feed, which does not report deletions: %w", Name, c.Feed.Endpoint, errors.ErrUnsupported)
 	}
 	since, etag, restart := c.Token, c.ETag, c.Token == ""
 	if was := r.was.AsOf; restart && !was.IsZero() && (from.IsZero() || was.Before(from)) {
-		from = was // of a feed that has moved, whose tokens may mean nothing now
+		from = was // The feed has moved, so its tokens may be invalid.
 	}
 	switch {
 	case restart && from.IsZero():
@@ -100,7 +98,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 		}
 		c.ReportsDeletions = c.ReportsDeletions || len(reply.Deleted) > 0
 		if len(reply.Deleted) == keptTombstones && s.Next == "" || len(told) > maxGone {
-			return r.lost("there may be more deletions than it tells of")
+			return r.lost("the list of deletions may be incomplete")
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == since {
 			c.ETag = tag
@@ -115,7 +113,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	case gone(err) && !restart:
 		return nil, r.lost(err.Error())
 	case restart && (gone(err) || errors.Is(err, millrace.ErrInvalid)):
-		return nil, fmt.Errorf("%s: %s does not tell of deletions: %w: %w", Name, r.Root, errors.ErrUnsupported, err)
+		return nil, fmt.Errorf("%s: deletions: %s does not report deletions: %w: %w", Name, r.Root, errors.ErrUnsupported, err)
 	case err != nil:
 		return nil, err
 	}
@@ -125,13 +123,13 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 		}
 	}
 	if gap {
-		return nil, r.lost("it does not know what has gone since " + since)
+		return nil, r.lost("the site no longer has the deletions since " + since)
 	}
 	return told, nil
 }
 
-// bury notes the pages of a reply that are gone. What it lists is there,
-// whatever has gone before.
+// bury records the deleted pages of a reply. A page that it lists exists, even if the reply
+// also has its tombstone.
 func (r *run) bury(reply *changes, told map[string]time.Time) {
 	listed := map[string]bool{}
 	for _, items := range [][]item{reply.Added, reply.Updated} {
@@ -157,8 +155,8 @@ func (r *run) lost(why string) error {
 	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.Root, why, millrace.ErrConflict)
 }
 
-// probeDeletions asks whether a site that has not told of a deletion yet would do so:
-// one whose index has a token does.
+// probeDeletions finds out whether a site that has not reported a deletion yet would do so:
+// its index must have a token.
 func (r *run) probeDeletions(ctx context.Context) error {
 	target := r.is.Feed.query("limit", strconv.Itoa(1), "page", strconv.Itoa(1))
 	_, body, err := r.get(ctx, target, "")
@@ -170,7 +168,7 @@ func (r *run) probeDeletions(ctx context.Context) error {
 		return kit.FormatURL(err, target)
 	}
 	if r.is.ReportsDeletions = x.SyncToken != ""; !r.is.ReportsDeletions {
-		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.Root, errors.ErrUnsupported)
+		return fmt.Errorf("%s: deletions: %s does not declare that it reports deletions: %w", Name, r.Root, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -23,29 +23,29 @@ import (
 
 var _ protocol.ChangeNotifier = (*reader)(nil)
 
-// Limits of a stream of events. A connection that sends more is closed and
-// opened again: the data of events is not used.
+// Limits of an event stream. A connection that sends more is closed and opened again, because
+// the data of events is not used.
 const (
-	maxStream = 16 << 20 // bytes of one connection
+	maxStream = 16 << 20 // bytes per connection
 	maxLine   = 256 << 10
-	maxPlace  = 1 << 10 // bytes of an id
-	maxData   = 4 << 10 // bytes that are kept of an event's data
+	maxPlace  = 1 << 10 // bytes of an ID
+	maxData   = 4 << 10 // stored bytes of an event's data
 
-	silence = 4 * heartbeat // after which a server is taken for gone
+	silence = 4 * heartbeat // after which a server counts as disconnected
 )
 
-// Waits between two connections.
+// Delays between two connections.
 const (
-	firstRetry = 3 * time.Second // unless the server says another time
+	firstRetry = 3 * time.Second // default; the server may set another time
 	maxRetry   = 5 * time.Minute
-	lasting    = 20 * time.Second // a connection that has lasted as long was a good one
+	lasting    = 20 * time.Second // a connection that lasts this long resets the delay
 )
 
-// errMuted is a server that wants no client to come back.
-var errMuted = fmt.Errorf("the site tells of no more events: %w", millrace.ErrNotFound)
+// errMuted is the error for a server that tells clients not to reconnect.
+var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
 
 // Notify listens to the site's events, which the discovery document names. See
-// [protocol.ChangeNotifier]; places are ids of events.
+// [protocol.ChangeNotifier]; places are event IDs.
 func (r *reader) Notify(ctx context.Context, place string, woken func(place string)) error {
 	if r.Err != nil {
 		return r.Err
@@ -60,12 +60,12 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrForbidden), errors.Is(err, millrace.ErrInvalid):
 			return fmt.Errorf("%s: events: %w", Name, err)
 		}
-		r.Note("reader/events", l.target, "the stream has ended: "+err.Error())
+		r.Note("reader/events", l.target, "event stream ended: "+err.Error())
 		if fails++; time.Since(began) >= lasting && !errors.Is(err, millrace.ErrTooLarge) {
 			fails = 1
 		}
 		wait := min(l.retry<<min(fails-1, 16), maxRetry)
-		wait -= time.Duration(rand.Float64() * float64(wait/2)) // not all clients of a server at once
+		wait -= time.Duration(rand.Float64() * float64(wait/2)) // clients of a server must not reconnect all at once
 		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 			wait = max(wait, min(status.RetryAfter, kit.DiscoveryAge))
 		}
@@ -75,17 +75,17 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 	}
 }
 
-// listening is a client of a stream of events.
+// listening is a client of an event stream.
 type listening struct {
 	*reader
 	woken  func(place string)
-	target string // where the events are; "" = not known yet
-	place  string // of the last event; "" = none
+	target string // URL of the events; "" = not yet known
+	place  string // ID of the last event; "" = none
 	fresh  bool   // the caller has not been notified of earlier changes yet
 	retry  time.Duration
 }
 
-// once is one connection, from its beginning to its end, whose reason it gives.
+// once runs one connection to its end and returns why it ended.
 func (l *listening) once(ctx context.Context) (err error) {
 	if l.target == "" {
 		if l.target, err = l.eventsAt(ctx); err != nil {
@@ -99,7 +99,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
 	req.Header.Set("Accept", eventStream)
-	req.Header.Set("Accept-Encoding", "identity") // codings keep events back
+	req.Header.Set("Accept-Encoding", "identity") // compression delays events
 	req.Header.Set("Cache-Control", "no-cache")
 	if l.place != "" {
 		req.Header.Set("Last-Event-ID", l.place)
@@ -116,12 +116,12 @@ func (l *listening) once(ctx context.Context) (err error) {
 		if l.place != "" && gone(err) {
 			// The log does not reach back to the place.
 			l.place = ""
-			return fmt.Errorf("the place is not known there any more: %s: %w", err.Error(), millrace.ErrUnavailable)
+			return fmt.Errorf("the server no longer has the position: %s: %w", err.Error(), millrace.ErrUnavailable)
 		}
 		return err
 	}
 	if mt, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != eventStream {
-		return &millrace.FormatError{Protocol: Name, URL: l.target, Reason: "it is no stream of events: Content-Type is " + kit.Short(resp.Header.Get("Content-Type"))}
+		return &millrace.FormatError{Protocol: Name, URL: l.target, Reason: "not an event stream: Content-Type is " + kit.Short(resp.Header.Get("Content-Type"))}
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -132,8 +132,8 @@ func (l *listening) once(ctx context.Context) (err error) {
 	return l.read(body)
 }
 
-// eventsAt gives where the discovery document says that the events are: on the
-// site's own origin, or on that of the document.
+// eventsAt returns the URL of the events in the discovery document. It must be on the site's
+// own origin, or on that of the document.
 func (l *listening) eventsAt(ctx context.Context) (string, error) {
 	target := l.Root + discovery[1:]
 	head, body, err := l.get(ctx, target, "")
@@ -157,14 +157,14 @@ func (l *listening) eventsAt(ctx context.Context) (string, error) {
 		return "", kit.FormatURL(err, target)
 	}
 	if a.Events == nil || a.Events.Endpoint == "" {
-		return "", fmt.Errorf("%s names no events: %w", target, millrace.ErrNotFound)
+		return "", fmt.Errorf("%s: no event stream: %w", target, millrace.ErrNotFound)
 	}
 	at, err := canon.Resolve(head.url, a.Events.Endpoint)
 	if err != nil {
 		return "", &millrace.FormatError{Protocol: Name, URL: target, Position: "/events/endpoint", Reason: "no URL", Err: err}
 	}
 	if !kit.SameOrigin(l.Root, at) && !kit.SameOrigin(head.url.String(), at) {
-		return "", fmt.Errorf("%s: the events are said to be on another site, %s: %w", target, canon.Origin(at), millrace.ErrForbidden)
+		return "", fmt.Errorf("%s: the event stream is on another site, %s: %w", target, canon.Origin(at), millrace.ErrForbidden)
 	}
 	return at, nil
 }
@@ -197,17 +197,17 @@ func (l *listening) read(r io.Reader) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("the server has closed it: %w", millrace.ErrUnavailable)
+	return fmt.Errorf("the server closed the connection: %w", millrace.ErrUnavailable)
 }
 
-// event is one event of a stream, as far as it has come.
+// event is the part of an event received so far.
 type event struct {
 	name string
-	data []byte // no more than maxData
+	data []byte // at most maxData
 	some bool   // there is data
 }
 
-// field takes up a line of an event (WHATWG HTML, section 9.2.6).
+// field parses a line of an event (WHATWG HTML, section 9.2.6).
 func (l *listening) field(e *event, line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -218,7 +218,7 @@ func (l *listening) field(e *event, line []byte) {
 		e.data = append(e.data, value[:min(len(value), maxData-len(e.data))]...)
 		e.some = true
 	case "id":
-		// What no header can carry is no place to come back to.
+		// An ID that a header cannot contain cannot be sent back.
 		if len(value) <= maxPlace && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 			l.place = string(value)
 		}
@@ -229,8 +229,8 @@ func (l *listening) field(e *event, line []byte) {
 	}
 }
 
-// take says what to make of an event: a reason to wake, the end of the stream,
-// or nothing if it is about the stream itself.
+// take evaluates an event. wake reports that the site has changed; err ends the stream. An
+// event about the stream itself returns neither.
 func (l *listening) take(e *event) (wake bool, err error) {
 	switch {
 	case !e.some, e.name == "ready":
@@ -248,8 +248,7 @@ func (l *listening) take(e *event) (wake bool, err error) {
 	return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrUnavailable)
 }
 
-// eventLines splits a stream at CR, LF, and both together, without waiting for
-// what comes after a CR.
+// eventLines splits a stream at CR, LF and CRLF, without waiting for the byte after a CR.
 func eventLines() bufio.SplitFunc {
 	first, afterCR := true, false
 	return func(data []byte, atEOF bool) (int, []byte, error) {
@@ -272,6 +271,6 @@ func eventLines() bufio.SplitFunc {
 			afterCR = data[skip+i] == '\r'
 			return skip + i + 1, data[skip : skip+i], nil
 		}
-		return skip, nil, nil // what is left at the end is no event
+		return skip, nil, nil // an incomplete line at the end is not an event
 	}
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// allTime is before the date of every page: a sync since then lists them all.
+	// allTime is before the date of every page: a sync since then lists all pages.
 	allTime = "0001-01-01T00:00:01Z"
-	// An index that ends with so many empty pages ends before them.
+	// Reading an index stops after this number of empty pages.
 	maxEmpty = 10
-	// No site has more pages of its index, and no reply more.
+	// maximum number of pages of an index or a reply
 	maxPages = 1 << 20
 )
 
-// query gives the address of a request for the endpoint; pairs are names and
-// values of parameters.
+// query returns the URL of a request to the endpoint; pairs are names and values of
+// parameters.
 func (f feed) query(pairs ...string) string {
 	u, query, _ := strings.Cut(f.Endpoint, "?")
 	sep := "?"
@@ -39,7 +39,7 @@ func (f feed) query(pairs ...string) string {
 	return u
 }
 
-// index gets a page of the index (3.3).
+// index fetches a page of the index (3.3).
 func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) {
 	target := f.query("limit", strconv.Itoa(maxLimit), "page", strconv.Itoa(number))
 	head, body, err := r.get(ctx, target, "")
@@ -54,14 +54,13 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 		r.Note("9/x-openfeeder", target, "no X-OpenFeeder")
 	}
 	if x.TotalPages < 1 && len(x.Items) > 0 {
-		r.Note("3.3/total-pages", target, "no total_pages: only the first page of the index is read")
+		r.Note("3.3/total-pages", target, "no total_pages: reading only the first page of the index")
 	}
 	return x, nil
 }
 
-// whole reads everything that the site has, and then what has changed
-// meanwhile. The milestone at its end says that what was not named is gone, if
-// nothing else was named before.
+// whole reads the complete site, and then the changes made meanwhile. If no other pages were
+// yielded before, the final checkpoint is complete: pages that were not yielded are deleted.
 func (r *run) whole(ctx context.Context, alone bool) error {
 	first, err := r.index(ctx, r.is.Feed, 1)
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *run) whole(ctx context.Context, alone bool) error {
 	complete := alone
 	switch {
 	case c.Token != "" && first.TotalPages <= 1:
-		// An index with a token is of one state, and tells of deletions.
+		// An index with a token has one state, and the site reports deletions.
 		c.ReportsDeletions = true
 		err = r.names(ctx, first)
 	case c.Token != "":
@@ -94,14 +93,14 @@ func (r *run) whole(ctx context.Context, alone bool) error {
 		}
 	}
 	if !complete {
-		c.ReportsDeletions, c.Polls = false, r.o.Compare // the next time all over
+		c.ReportsDeletions, c.Polls = false, r.o.Compare // read everything again next time
 	}
 	return r.Mark(c, complete, "")
 }
 
 func (r *run) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
 
-// catchUp yields what has changed while the index was read.
+// catchUp yields the changes made while the index was read.
 func (r *run) catchUp(ctx context.Context, c *cursor) error {
 	token := c.Token
 	err := r.since(ctx, token, "", func(reply *changes, etag string) error {
@@ -122,7 +121,7 @@ func (r *run) catchUp(ctx context.Context, c *cursor) error {
 	return err
 }
 
-// names yields what a page of an index names.
+// names yields the pages in a page of an index.
 func (r *run) names(ctx context.Context, x *index) error {
 	for i := range x.Items {
 		if err := r.name(ctx, &x.Items[i], ""); err != nil {
@@ -132,9 +131,9 @@ func (r *run) names(ctx context.Context, x *index) error {
 	return nil
 }
 
-// everything lists all pages of one state of the site as what has changed since
-// ever, and gives the token of that state. Pages of an index may be of several,
-// and then one may have slipped from a page to the one before it.
+// everything lists all pages of one state of the site, as the changes since allTime, and
+// returns the token of that state. The pages of an index may have several states, so a page
+// may move between them and be missed.
 func (r *run) everything(ctx context.Context) (token string, err error) {
 	err = r.since(ctx, allTime, "", func(reply *changes, _ string) error {
 		token = reply.Sync.SyncToken
@@ -147,7 +146,7 @@ func (r *run) everything(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
-// now gives a token of the present, "" if the site has none.
+// now returns a token of the present, "" if the site has none.
 func (r *run) now(ctx context.Context) (token string, err error) {
 	err = r.since(ctx, r.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339), "", func(reply *changes, _ string) error {
 		token = reply.Sync.SyncToken
@@ -157,13 +156,13 @@ func (r *run) now(ctx context.Context) (token string, err error) {
 	case err == nil:
 		return token, nil
 	case gone(err), errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrNotFound):
-		return "", ctx.Err() // it gives the index, or an error
+		return "", ctx.Err() // the response is the index, or an error
 	}
 	return "", err
 }
 
-// pages reads an index page by page, until nothing moves while it is read. It
-// reports whether it has seen all of it.
+// pages reads an index page by page, until it does not change while it is read. It reports
+// whether it has read all of it.
 func (r *run) pages(ctx context.Context, first *index) (complete bool, err error) {
 	for range 3 {
 		whole, err := r.pass(ctx)
@@ -178,12 +177,11 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 			return true, nil
 		}
 	}
-	r.Note("reader/index-moves", r.is.Feed.Endpoint, "the index moves while it is read: what has gone is not known yet")
+	r.Note("reader/index-moves", r.is.Feed.Endpoint, "the index changes while it is read: deletions are not yet known")
 	return false, nil
 }
 
-// pass reads every page of the index once. whole is false if the server does
-// not give them.
+// pass reads every page of the index once. whole is false if the server does not serve them.
 func (r *run) pass(ctx context.Context) (whole bool, err error) {
 	var before *index
 	empty := 0
@@ -196,7 +194,7 @@ func (r *run) pass(ctx context.Context) (whole bool, err error) {
 			same := len(x.Items) > 0 && slices.EqualFunc(x.Items, before.Items, sameItem)
 			if x.Page != 0 && x.Page != number || same {
 				r.Note("3.1/page", r.is.Feed.query("page", strconv.Itoa(number)),
-					fmt.Sprintf("page %d is page %d once more: the server looks at no parameters", number, max(x.Page, 1)))
+					fmt.Sprintf("page %d repeats page %d: the server ignores parameters", number, max(x.Page, 1)))
 				return false, nil
 			}
 		}
@@ -216,9 +214,8 @@ func (r *run) pass(ctx context.Context) (whole bool, err error) {
 
 func sameItem(a, b item) bool { return a.URL == b.URL && a.Updated == b.Updated }
 
-// since asks for what has changed since a token or a date, and gives each page
-// of the reply with its tag, or nil when it is the reply of the tag that is
-// given.
+// since requests the changes since a token or a date. It calls take with each page of the
+// reply and its ETag, or with nil if the reply has not been modified.
 func (r *run) since(ctx context.Context, since, etag string, take func(reply *changes, etag string) error) error {
 	target := r.is.Feed.query("since", since)
 	for range maxPages {
@@ -234,7 +231,7 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 			return unqueried(err, body, target)
 		}
 		if c := reply.Sync.Counts; c.Added != len(reply.Added) || c.Updated != len(reply.Updated) || c.Deleted != len(reply.Deleted) {
-			r.Note("3.4/counts", target, "sync.counts are not the numbers of what is listed")
+			r.Note("3.4/counts", target, "sync.counts differ from the lists")
 		}
 		if err := take(reply, head.header.Get("ETag")); err != nil || reply.Sync.Next == "" {
 			return err
@@ -245,7 +242,7 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 		}
 		next, err := canon.Resolve(endpoint, reply.Sync.Next)
 		if err != nil || next == target || !kit.SameOrigin(r.is.Feed.Endpoint, next) {
-			return &millrace.FormatError{Protocol: Name, URL: target, Position: "/sync/next", Section: "3.4", Reason: "it leads nowhere: " + quote(reply.Sync.Next), Err: err}
+			return &millrace.FormatError{Protocol: Name, URL: target, Position: "/sync/next", Section: "3.4", Reason: "not a URL: " + quote(reply.Sync.Next), Err: err}
 		}
 		target, etag = next, ""
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// version gives what tells one state of the page from another: its revision,
-// else the date of its last change; "" if the item has neither.
+// version returns the version of the page: its revision, else its modification date; "" if the
+// item has neither.
 func (it *item) version() string { return versionOf(it.Revision, it.Updated, "") }
 
 // versionOf returns the version of a page: the revision, the date, or the ETag,
@@ -31,7 +31,7 @@ func versionOf(revision, updated, etag string) string {
 	return etag
 }
 
-// Page asks for a page (3.2), in as many requests as its chunks need.
+// Page fetches a page (3.2), in as many requests as its chunks need.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -67,7 +67,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// found gives the feed that was found last, or looks for it.
+// found returns the last feed found, or discovers it.
 func (r *reader) found(ctx context.Context) (feed, error) {
 	r.mu.Lock()
 	f := r.feed
@@ -82,8 +82,9 @@ func (r *reader) found(ctx context.Context) (feed, error) {
 	return f, err
 }
 
-// document gets all chunks of a page. Parts of several states begin again. The
-// tag is that of a document in one part: another part may change without it.
+// document fetches all chunks of a page. If its parts have different states, it starts again.
+// It returns an ETag only for a document with one part, because other parts may change without
+// it.
 func (r *reader) document(ctx context.Context, f feed, u string, have millrace.Ref) (w *page, etag string, err error) {
 	for range 3 {
 		part, tag, err := r.part(ctx, f, u, have, 1)
@@ -101,7 +102,7 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 				break
 			}
 			if part.Meta.Page != 0 && part.Meta.Page != number || len(part.Chunks) == 0 || part.Meta.Page == 0 && again(w.Chunks, part.Chunks) {
-				r.Note("3.2/chunks", u, fmt.Sprintf("%d of %d chunks can be had", len(w.Chunks), w.Meta.TotalChunks))
+				r.Note("3.2/chunks", u, fmt.Sprintf("only %d of %d chunks are available", len(w.Chunks), w.Meta.TotalChunks))
 				break
 			}
 			w.Chunks = append(w.Chunks, part.Chunks...)
@@ -110,15 +111,16 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 			return w, etag, nil
 		}
 	}
-	return nil, "", fmt.Errorf("%s: %s changes while it is read: %w", Name, u, millrace.ErrUnavailable)
+	return nil, "", fmt.Errorf("%s: %s: the page changes while it is read: %w", Name, u, millrace.ErrUnavailable)
 }
 
-// again reports whether chunks are there already, at the start.
+// again reports whether part starts with the same chunk as have: the server has ignored the
+// page number.
 func again(have, part []piece) bool {
 	return len(have) > 0 && have[0].ID == part[0].ID && have[0].Text == part[0].Text
 }
 
-// part gets some of the chunks of a page.
+// part fetches some of the chunks of a page.
 func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, number int) (*page, string, error) {
 	target := have.Location
 	if target == "" {
@@ -137,7 +139,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	head, body, err := r.get(ctx, target, etag)
 	if err != nil {
 		if head != nil && head.status == http.StatusNotModified && etag == "" {
-			return nil, "", r.Bad(target, "3.2", "304 for a request without a condition", nil)
+			return nil, "", r.Bad(target, "3.2", "304 for an unconditional request", nil)
 		}
 		return nil, "", fmt.Errorf("%s: page: %w", Name, err)
 	}
@@ -145,7 +147,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	if have.Location == "" {
 		var x *index
 		if err != nil {
-			x, _ = decodeIndex(body) // whatever else it is
+			x, _ = decodeIndex(body) // any other document
 		}
 		r.answered(x != nil)
 	}
@@ -154,34 +156,34 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	}
 	switch m := w.Meta; {
 	case m.TotalChunks < len(w.Chunks):
-		r.Note("3.2/total-chunks", target, fmt.Sprintf("total_chunks is %d, and there are %d", m.TotalChunks, len(w.Chunks)))
+		r.Note("3.2/total-chunks", target, fmt.Sprintf("total_chunks is %d, but the page has %d", m.TotalChunks, len(w.Chunks)))
 	case m.ReturnedChunks != len(w.Chunks):
-		r.Note("3.2/returned-chunks", target, fmt.Sprintf("returned_chunks is %d, and there are %d", m.ReturnedChunks, len(w.Chunks)))
+		r.Note("3.2/returned-chunks", target, fmt.Sprintf("returned_chunks is %d, but the response has %d", m.ReturnedChunks, len(w.Chunks)))
 	}
 	for i := range w.Chunks {
 		switch w.Chunks[i].Type {
 		case chunk.Paragraph, chunk.Heading, chunk.List, chunk.Code, chunk.Quote:
 		default:
-			r.Note("3.2/chunk-type", target, "a chunk of the type "+quote(w.Chunks[i].Type))
+			r.Note("3.2/chunk-type", target, "unknown chunk type "+quote(w.Chunks[i].Type))
 		}
 	}
 	return w, head.header.Get("ETag"), nil
 }
 
-// leadsBack gives the URL of a page that was asked for by another one: they may
-// differ by http and https, and by the slash at the end of the path.
+// leadsBack returns the URL of a page that a response names with another URL than the
+// requested one. They may differ by http and https, and by a trailing slash.
 func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {
-		return "", errors.Join(r.Bad(asked, "3.2", "url is no page of the site", nil), err)
+		return "", errors.Join(r.Bad(asked, "3.2", "url does not belong to the site", nil), err)
 	}
 	if plainURL(u) == plainURL(asked) {
 		return u, nil
 	}
 	if targetOf(u) == targetOf(asked) {
-		return asked, nil // of the two origins that a feed may have
+		return asked, nil // both origins of the feed are allowed
 	}
-	return "", r.Bad(asked, "3.2", "the document is that of "+kit.Short(u), nil)
+	return "", r.Bad(asked, "3.2", "the document is of another page, "+kit.Short(u), nil)
 }
 
 func plainURL(u string) string {

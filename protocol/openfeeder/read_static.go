@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// static reads the index of a feed of files, if one of them has changed.
+// static reads the index of a static feed if one of its files has changed.
 func (r *run) static(ctx context.Context) error {
 	changed := len(r.is.Files) == 0
 	for _, f := range r.is.Files {
@@ -45,16 +45,16 @@ func (r *run) static(ctx context.Context) error {
 		}
 		if target == "" && x.TotalPages > len(c.Files) {
 			whole = false
-			r.Note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages and no way to the others", x.TotalPages))
+			r.Note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages but no next", x.TotalPages))
 		}
 	}
 	if i := slices.IndexFunc(c.Files, func(f kit.Resource) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
-		c.Files = nil // it cannot be asked whether it has changed
+		c.Files = nil // no validators for a conditional request
 	}
 	return r.Mark(c, whole, "")
 }
 
-// staticNext gives where a static index goes on, "" at its end.
+// staticNext returns the next file of a static index, "" at its end.
 func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	if x.Next == "" {
 		return "", nil
@@ -62,16 +62,15 @@ func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	last := files[len(files)-1].URL
 	next, err := r.documentAt(x.Next, r.is.Feed)
 	if err == nil && (len(files) == maxPages || slices.ContainsFunc(files, func(f kit.Resource) bool { return f.URL == next })) {
-		err = errors.New("it has been read already")
+		err = errors.New("already read")
 	}
 	if err != nil {
-		return "", &millrace.FormatError{Protocol: Name, URL: last, Position: "/next", Section: "3.3", Reason: "the index goes on nowhere", Err: err}
+		return "", &millrace.FormatError{Protocol: Name, URL: last, Position: "/next", Section: "3.3", Reason: "next is not a usable URL", Err: err}
 	}
 	return next, nil
 }
 
-// staticFile gets a file of the index, and its validators; x is nil for one that
-// has not changed.
+// staticFile fetches a file of the index, and its validators; x is nil if it has not changed.
 func (r *reader) staticFile(ctx context.Context, f kit.Resource) (x *index, is *kit.Resource, err error) {
 	resp, err := r.ask(ctx, f.URL, f.Validators, mediaType)
 	if err != nil {
@@ -94,8 +93,8 @@ func (r *reader) staticFile(ctx context.Context, f kit.Resource) (x *index, is *
 	return x, &kit.Resource{URL: f.URL, Validators: fetch.ValidatorsOf(resp)}, nil
 }
 
-// documentAt gives the address of a file of a static feed: it is on the
-// endpoint's origin.
+// documentAt returns the URL of a file of a static feed, which must be on the endpoint's
+// origin.
 func (r *reader) documentAt(ref string, f feed) (string, error) {
 	base, err := url.Parse(f.Endpoint)
 	if err != nil {
@@ -103,15 +102,15 @@ func (r *reader) documentAt(ref string, f feed) (string, error) {
 	}
 	u, err := canon.Resolve(base, ref)
 	if err == nil && !kit.SameOrigin(f.Endpoint, u) {
-		err = errors.New("it is on another origin: " + kit.Short(u))
+		err = errors.New("on another origin: " + kit.Short(u))
 	}
 	if err != nil {
-		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no file of the feed", Err: err}
+		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "not a document of the feed", Err: err}
 	}
 	return u, nil
 }
 
-// locate finds the file of a page by the index.
+// locate finds the file of a page in the index.
 func (r *reader) locate(ctx context.Context, f feed, page string) (string, error) {
 	var files []kit.Resource
 	run := &run{reader: r, is: cursor{Feed: f}}
@@ -130,5 +129,5 @@ func (r *reader) locate(ctx context.Context, f feed, page string) (string, error
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s: %s is not in the index, or has no file: %w", Name, page, millrace.ErrNotFound)
+	return "", fmt.Errorf("%s: %s is not in the index or has no document: %w", Name, page, millrace.ErrNotFound)
 }

@@ -48,7 +48,7 @@ func checkMaxAge(s *siteContext, c *seenFile, fail check.Fail) bool {
 			continue
 		}
 		if least := interval(e.attr["updateFreq"]); maxAge(c.resp) < least {
-			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("max-age=%d or more, since it is updated %s", least, e.attr["updateFreq"]))
+			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("max-age=%d or more, because updateFreq is %s", least, e.attr["updateFreq"]))
 		}
 		return true
 	}
@@ -64,7 +64,7 @@ func checkDeltaMaxAge(s *siteContext, c *seenFile, fail check.Fail) bool {
 			continue
 		}
 		if age := maxAge(c.resp); age < 0 || age >= maxAge(f.resp) {
-			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("a max-age below %d, that of the snapshot", maxAge(f.resp)))
+			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("max-age below that of the snapshot, %d", maxAge(f.resp)))
 		}
 		return true
 	}

@@ -115,7 +115,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: %w", cmp.Or(why, "no sitemap of the site has its elements"), check.ErrAbsent)
+	return fmt.Errorf("%s: %w", cmp.Or(why, "no sitemap of the site has SCP elements"), check.ErrAbsent)
 }
 
 // entries parses the sitemap as a sitemap and returns its child sitemaps.
@@ -228,7 +228,7 @@ func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 			return nil, err
 		}
 		if !resp.OK() {
-			return nil, errors.New("the sitemap cannot be read again")
+			return nil, errors.New("second request of the sitemap failed")
 		}
 		return &seenSitemap{url: s.list.url, resp: resp, elements: walk(resp.Body)}, nil
 	})

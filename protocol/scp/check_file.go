@@ -136,7 +136,7 @@ func (b *bench) run(ctx context.Context) {
 	b.coding = codingOf(coded[:min(4, len(coded))])
 	b.about["format/compression"] = b.file.suffix
 	if b.coding != b.file.named && b.file.suffix && !strings.EqualFold(b.file.resp.Header.Get("Content-Encoding"), b.coding) {
-		b.note("format/compression", "the file is "+codingName(b.coding), codingName(b.file.named)+", as its name says")
+		b.note("format/compression", "file is "+codingName(b.coding), codingName(b.file.named)+", as its suffix says")
 		if b.coding == "" {
 			return // the format is unknown
 		}
@@ -190,13 +190,13 @@ func (b *bench) ended(l *lines, err error) {
 	case err == nil:
 		b.whole = true
 	case errors.Is(err, errLine):
-		b.note("limits/page", fmt.Sprintf("line %d has more than %d bytes", l.number+1, b.limits.MaxLine), "100 MB at most")
+		b.note("limits/page", fmt.Sprintf("line %d has more than %d bytes", l.number+1, b.limits.MaxLine), "at most 100 MB")
 	case l.bytes > l.most && l.ratio:
-		b.note("limits/ratio", fmt.Sprintf("%d bytes become more than %d", len(b.file.resp.Coded), l.most), "100 times as many at most")
+		b.note("limits/ratio", fmt.Sprintf("%d bytes decompress to more than %d", len(b.file.resp.Coded), l.most), "at most 100 times as many")
 	case l.bytes > l.most:
-		b.limited = fmt.Errorf("%w: %d bytes of a file", check.ErrLimit, l.most)
+		b.limited = fmt.Errorf("%w: %d bytes per file", check.ErrLimit, l.most)
 	case broken:
-		b.note("format/compression", err.Error(), "a file that can be decompressed to its end")
+		b.note("format/compression", err.Error(), "a file that decompresses completely")
 	default:
 		b.limited = err
 	}
@@ -204,7 +204,7 @@ func (b *bench) ended(l *lines, err error) {
 
 func codingName(coding string) string {
 	if coding == "" {
-		return "no gzip or zstd"
+		return "neither gzip nor zstd"
 	}
 	return coding
 }

@@ -58,7 +58,7 @@ func (b *bench) reported(number int64, line []byte, r *lineReport) {
 // issue notes a violation in a line and quotes the text at that position.
 func (b *bench) issue(number int64, line []byte, i issue) {
 	there := line[min(i.at, len(line)):]
-	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "as in the section "+i.section)
+	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "a line that conforms to section "+i.section)
 }
 
 // page records a page and compares it with the same page in older files.
@@ -104,10 +104,10 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 		old := time.Unix(0, was).UTC()
 		switch {
 		case modified.Before(old):
-			b.note("deltas/monotonic", at+" "+said+", in "+f.ref.url+" "+old.Format(time.RFC3339Nano), "not earlier than in a collection that is older")
+			b.note("deltas/monotonic", at+" "+said+", in "+f.ref.url+" "+old.Format(time.RFC3339Nano), "not earlier than in an older collection")
 			return
 		case ref.delta && !f.ref.delta && f.ref.section == ref.section && modified.Equal(old) && !f.ref.generated.After(ref.since):
-			b.note("deltas/within-period", at+" "+said+", as in the snapshot of "+f.ref.generated.Format(time.RFC3339), "only what has changed since "+ref.since.Format(time.RFC3339))
+			b.note("deltas/within-period", at+" "+said+", as in the snapshot of "+f.ref.generated.Format(time.RFC3339), "only pages changed since "+ref.since.Format(time.RFC3339))
 			return
 		}
 	}

@@ -105,11 +105,11 @@ func (r *FileReport) String() string {
 // checksums contains the text for each CheckResult.Checksum.
 var checksums = map[string]string{
 	"cut":        "checksum holds",
-	"empty":      "checksum holds with an empty one in its place",
-	"zeros":      "checksum holds with zeros in its place",
-	"pages-only": "checksum holds for the pages, nothing holds the first line",
+	"empty":      "checksum matches with an empty value in its place",
+	"zeros":      "checksum matches with zeros in its place",
+	"pages-only": "checksum matches the pages; it does not cover the first line",
 	"none":       "no checksum",
-	"bad":        "checksum does not hold",
+	"bad":        "checksum does not match",
 }
 
 // Inspection is the statistics of a file.
@@ -213,11 +213,11 @@ func (r *Inspection) WriteText(w io.Writer) error {
 	line("coding", "%s", cmp.Or(r.Coding, "none"))
 	line("size", "%d bytes, %d decoded, ratio %.2f", r.Size, r.Bytes, r.Ratio)
 	line("checksum", "%s", cmp.Or(strings.TrimPrefix(checksums[r.Checksum], "checksum "), "not known"))
-	line("pages", "%d, %d skipped, %d of a URL that was there before", r.Pages, r.Skipped, r.Duplicates)
+	line("pages", "%d, %d skipped, %d with the URL of an earlier page", r.Pages, r.Skipped, r.Duplicates)
 	writeCounts(b, "sections", r.Sections)
 	writeCounts(b, "blocks", r.Blocks)
 	if r.Unknown+r.Dropped+r.Clamped > 0 {
-		line("odd", "%d blocks of unknown types, %d URLs that are none, %d headings of no level", r.Unknown, r.Dropped, r.Clamped)
+		line("odd", "%d blocks of unknown types, %d invalid URLs, %d headings with an invalid level", r.Unknown, r.Dropped, r.Clamped)
 	}
 	if r.Error != "" {
 		line("refused", "%s", r.Error)

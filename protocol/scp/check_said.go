@@ -25,7 +25,7 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 		case f.resp.Status != http.StatusOK:
 			got = f.resp.Said()
 		case f.resp.CutErr != nil:
-			got = "a body that breaks off: " + f.resp.CutErr.Error()
+			got = "a truncated body: " + f.resp.CutErr.Error()
 		default:
 			continue
 		}
@@ -56,7 +56,7 @@ func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
 		}
 		still, err := s.still(ctx, c.ref)
 		if err == nil && still {
-			fail(c.ref.url, "the sitemap says "+said+", it has "+is, is)
+			fail(c.ref.url, "the sitemap declares "+said+", the file has "+is, is)
 		}
 		return true, err
 	})
@@ -111,7 +111,7 @@ func checkUniqueID(_ context.Context, s *siteContext, fail check.Fail) error {
 		}
 		other := first[f.meta.ID]
 		if other != nil && other.sum != f.sum && other.ref.group() != f.ref.group() {
-			fail(f.ref.url, fmt.Sprintf("id %q, as %s has", f.meta.ID, other.ref.url), "an id of its own")
+			fail(f.ref.url, fmt.Sprintf("id %q is also that of %s", f.meta.ID, other.ref.url), "a unique id")
 		}
 		if other == nil {
 			first[f.meta.ID] = f
@@ -125,7 +125,7 @@ func checkSum(_ *siteContext, c *seenFile, fail check.Fail) bool {
 		return false
 	}
 	if c.checksum == "bad" {
-		fail(c.ref.url, "checksum "+c.meta.Checksum+", which holds in no reading: over the file without the member, with an empty value, with zeros, without the first line", "the SHA-256 of the uncompressed file")
+		fail(c.ref.url, "checksum "+c.meta.Checksum+" matches neither the file without the member, nor with an empty value, nor with zeros, nor the pages alone", "the SHA-256 of the uncompressed file")
 	}
 	return true
 }
@@ -134,16 +134,16 @@ func checkReading(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if c.content == nil || c.checksum == "" || c.checksum == "none" || c.checksum == "bad" {
 		return false
 	}
-	reading := map[string]string{"empty": "with an empty value", "zeros": "with 64 zeros as its value", "pages-only": "after the first line, which it does not protect"}[c.checksum]
+	reading := map[string]string{"empty": "with an empty value", "zeros": "with 64 zeros as its value", "pages-only": "without the first line, which it does not protect"}[c.checksum]
 	if reading != "" {
-		fail(c.ref.url, "the checksum is that of the file "+reading, "that of the file without the member checksum and its comma")
+		fail(c.ref.url, "checksum covers the file "+reading, "the hash of the file without the member checksum and its comma")
 	}
 	return true
 }
 
 func checkSuffix(_ *siteContext, r *reference) (string, bool) {
 	if _, ok := suffixOf(r.url); !ok && r.url != "" {
-		return "another end of the name", true
+		return "another suffix", true
 	}
 	return "", r.url != ""
 }

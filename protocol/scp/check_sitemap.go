@@ -138,7 +138,7 @@ func checkOffered(s *siteContext, e *seenElement) (string, bool) {
 	named := strings.Split(e.text, ",")
 	for _, r := range s.refs {
 		if c, ok := suffixOf(r.url); ok && c != "" && !slices.Contains(named, c) {
-			return fmt.Sprintf("compression is %q, while there is %s", e.text, r.url), true
+			return fmt.Sprintf("compression is %q, but the sitemap lists %s", e.text, r.url), true
 		}
 	}
 	return "", true
@@ -173,7 +173,7 @@ func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	if !ok || slices.ContainsFunc(s.refs, func(r *reference) bool { return !r.delta && r.section == name }) {
 		return "", ok
 	}
-	return fmt.Sprintf("no scp:collection is of section %q", name), true
+	return fmt.Sprintf("section %q has no scp:collection", name), true
 }
 
 // onReferences runs f on the collections in the sitemap. f returns what is wrong, and whether
@@ -207,7 +207,7 @@ func checkExpired(s *siteContext, r *reference) (string, bool) {
 		return "", false
 	}
 	if now := s.Now().UTC(); now.After(r.expires.Add(skew)) {
-		return "expired " + r.expires.Format(time.RFC3339) + ", now it is " + now.Format(time.RFC3339), true
+		return "expired " + r.expires.Format(time.RFC3339) + ", now " + now.Format(time.RFC3339), true
 	}
 	return "", true
 }
@@ -242,7 +242,7 @@ func checkFileSize(s *siteContext, r *reference) (string, bool) {
 func checkSitemapName(_ context.Context, s *siteContext, fail check.Fail) error {
 	path, _, _ := strings.Cut(s.list.url, "?")
 	if !strings.HasSuffix(path, sitemapPath) {
-		fail(s.list.url, "the elements of SCP are here", "in "+strings.TrimPrefix(sitemapPath, "/"))
+		fail(s.list.url, "the SCP elements are here", "in "+strings.TrimPrefix(sitemapPath, "/"))
 	}
 	return nil
 }

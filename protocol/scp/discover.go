@@ -35,7 +35,7 @@ type found struct {
 }
 
 // errNoSCP is the error for a sitemap without SCP elements.
-var errNoSCP = fmt.Errorf("it has no elements of SCP: %w", millrace.ErrNotFound)
+var errNoSCP = fmt.Errorf("no SCP elements: %w", millrace.ErrNotFound)
 
 // candidate is a sitemap to search for SCP elements.
 type candidate struct {
@@ -89,7 +89,7 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 	if broken != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, broken)
 	}
-	return nil, fmt.Errorf("%s: SCP is not deployed at %s: none of its sitemaps has the elements: %w", Name, r.Root, millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: discovery at %s: no sitemap has SCP elements: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
 // absent reports whether an error means that a sitemap has no SCP elements. Other errors mean
@@ -118,7 +118,7 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	urls = kit.Sitemaps(robots, r.Root, func(u string) bool {
 		down := kit.Downgrade(r.Root, u)
 		if down {
-			r.Note("security/sitemap-https", u, "an http sitemap of an https site is not read")
+			r.Note("security/sitemap-https", u, "skipped http sitemap of an https site")
 		}
 		return !down && !sitemap.IsOther(u)
 	})
@@ -149,7 +149,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		if errors.Is(err, millrace.ErrUnmodified) {
-			err = fmt.Errorf("%s: 304 for a request without a condition: %w", at, millrace.ErrInvalid)
+			err = fmt.Errorf("%s: 304 for an unconditional request: %w", at, millrace.ErrInvalid)
 		}
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
@@ -178,7 +178,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	}
 	if f.offer = reader.offer(); len(f.offer.collections) == 0 {
 		if reader.elements > 0 {
-			return nil, nil, &millrace.FormatError{Protocol: Name, URL: at, Section: sectionDiscovery, Reason: "it names no collection that can be read", Err: reader.leftOut}
+			return nil, nil, &millrace.FormatError{Protocol: Name, URL: at, Section: sectionDiscovery, Reason: "no readable collection in the sitemap", Err: reader.leftOut}
 		}
 		return nil, children, fmt.Errorf("%s: sitemap %s: %w", Name, at, errNoSCP)
 	}

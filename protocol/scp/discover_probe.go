@@ -35,7 +35,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	names := run.names(f.offer)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: sitemap %s: it has no snapshot: %w", Name, f.URL, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: sitemap %s: no snapshot: %w", Name, f.URL, millrace.ErrNotFound)
 	}
 	offer := &protocol.Offer{Entry: f.URL, Detail: millrace.DetailBlocks, Fields: fields, First: *run.probeCost}
 	if expired(f.offer.expires(names), run.now) {
@@ -107,11 +107,11 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 	}
 	switch {
 	case unsized > 0:
-		into.Basis = fmt.Sprintf("the sitemap, which does not say how long %d of its collections are", unsized)
+		into.Basis = fmt.Sprintf("the sitemap, without the sizes of %d of its collections", unsized)
 	case deltas == int64(len(names)) && !there:
-		into.Basis = "the sizes that the sitemap says; it promises deltas and has none now"
+		into.Basis = "the sizes in the sitemap, which declares deltas but lists none"
 	default:
-		into.Basis = "the sizes that the sitemap says"
+		into.Basis = "the sizes in the sitemap"
 	}
 	return nil
 }

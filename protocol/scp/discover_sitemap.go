@@ -70,7 +70,7 @@ type offerReader struct {
 func (r *offerReader) element(e sitemap.Element) error {
 	r.after = 0
 	if r.elements++; r.elements > maxElements {
-		r.err = fmt.Errorf("%s: sitemap %s: more than %d elements of SCP: %w", Name, r.base, maxElements, millrace.ErrTooLarge)
+		r.err = fmt.Errorf("%s: sitemap %s: more than %d SCP elements: %w", Name, r.base, maxElements, millrace.ErrTooLarge)
 		return r.err
 	}
 	var err error
@@ -84,7 +84,7 @@ func (r *offerReader) element(e sitemap.Element) error {
 	}
 	if r.err == nil && err != nil {
 		r.leftOut = cmp.Or(r.leftOut, err)
-		r.Note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %s is left out: %v", e.Line, e.Name, err))
+		r.Note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: skipped %s: %v", e.Line, e.Name, err))
 	}
 	return r.err
 }
@@ -93,7 +93,7 @@ func (r *offerReader) element(e sitemap.Element) error {
 func (r *offerReader) version(e sitemap.Element) error {
 	major, minor, ok := strings.Cut(e.Text, ".")
 	if !ok || !isDigits(major) || !isDigits(minor) {
-		return &ruled{"sitemap/version", fmt.Errorf("%q is no version", kit.Short(e.Text))}
+		return &ruled{"sitemap/version", fmt.Errorf("%q is not a version", kit.Short(e.Text))}
 	}
 	if strings.Trim(major, "0") != "" {
 		r.err = r.format(e, "version "+kit.Short(e.Text)+" is higher than "+version, nil)
@@ -107,7 +107,7 @@ func (r *offerReader) format(e sitemap.Element, reason string, err error) error 
 	}
 }
 
-var errEmpty = errors.New("it is empty")
+var errEmpty = errors.New("empty value")
 
 // collection reads a snapshot or delta element (Appendix A).
 func (r *offerReader) collection(e sitemap.Element) error {
@@ -119,7 +119,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		return &ruled{rule, fmt.Errorf("%s: %w", name, err)}
 	}
 	if !isName(o.section) {
-		return bad("section", "sitemap/section", fmt.Errorf("%q is no name", kit.Short(o.section)))
+		return bad("section", "sitemap/section", fmt.Errorf("%q is not a valid name", kit.Short(o.section)))
 	}
 	if t := e.Attr["type"]; !o.delta && t != "snapshot" {
 		return bad("type", "sitemap/type", fmt.Errorf("it is %q", kit.Short(t)))
@@ -129,7 +129,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	case err != nil || e.Attr["url"] == "":
 		return bad("url", "sitemap/url", cmp.Or(err, errEmpty))
 	case kit.Downgrade(r.Root, u):
-		return bad("url", "security/https", errors.New("it leaves https for http"))
+		return bad("url", "security/https", errors.New("http URL on an https site"))
 	case !r.allowed(u):
 		return fmt.Errorf("%s: %w", hostOf(u), errHost)
 	}
@@ -137,7 +137,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		return bad("generated", "sitemap/date-time", err)
 	}
 	if o.generated.After(r.now.Add(skew)) {
-		return bad("generated", "metadata/generated-past", errors.New("it is in the future: "+kit.Short(e.Attr["generated"])))
+		return bad("generated", "metadata/generated-past", errors.New("in the future: "+kit.Short(e.Attr["generated"])))
 	}
 	if o.delta {
 		if o.since, err = instantOf(e.Attr["since"]); err != nil {
@@ -203,7 +203,7 @@ func (r *offerReader) broken(at string, err error) error {
 	case r.elements > 0 && ends && r.probeCost != nil:
 		return nil // the elements suffice
 	case r.elements > 0 && r.after > 0 && ends:
-		r.Note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())
+		r.Note("discovery/valid", at, "skipped the part after the SCP elements: "+err.Error())
 		return nil
 	case r.elements == 0 && ends:
 		return fmt.Errorf("%s: sitemap %s: %w: %v", Name, at, errNoSCP, err) //nolint:errorlint // it is no broken SCP
@@ -234,7 +234,7 @@ func instantOf(s string) (time.Time, error) {
 		t, ok = parseTime([]byte(s + "Z"))
 	}
 	if !ok || t.IsZero() {
-		return time.Time{}, fmt.Errorf("%q is no date and time", kit.Short(s))
+		return time.Time{}, fmt.Errorf("%q is not a date and time", kit.Short(s))
 	}
 	return t.UTC().Truncate(time.Second), nil
 }

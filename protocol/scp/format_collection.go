@@ -212,8 +212,8 @@ func (c *Collection) ladder(ctx context.Context) (string, error) {
 	}
 	return "bad", &ruled{"checksum/matches", &millrace.FormatError{
 		Protocol: Name, Position: "line 1 (/collection/checksum)", Section: "Checksum Verification",
-		Reason: "the checksum is not that of the file", Err: errSum,
+		Reason: "the checksum does not match the file", Err: errSum,
 	}}
 }
 
-var errSum = errors.New("no way to understand it holds")
+var errSum = errors.New("no interpretation matches")

@@ -87,7 +87,7 @@ func codingOf(magic []byte) string {
 var errLine = errors.New("the line is too long")
 
 // errStop is the error with which a function stops the reading of lines.
-var errStop = errors.New("no further line is wanted")
+var errStop = errors.New("stop reading lines")
 
 // lines splits a file into lines. It decodes the file into its own Write method.
 type lines struct {
@@ -141,7 +141,7 @@ func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []
 	case err == nil:
 		return nil
 	}
-	return l.refused("format/compression", "it cannot be decompressed", "Error Handling", err)
+	return l.refused("format/compression", "decompression failed", "Error Handling", err)
 }
 
 func (l *lines) decode(in io.Reader, coding string) error {
@@ -179,9 +179,9 @@ func (l *lines) take(b []byte) error {
 		return err
 	}
 	if l.bytes += int64(len(b)); l.bytes > l.most {
-		rule, reason := noteRefused, fmt.Sprintf("it is longer than %d bytes", l.most)
+		rule, reason := noteRefused, fmt.Sprintf("longer than %d bytes", l.most)
 		if l.ratio {
-			rule, reason = "limits/ratio", fmt.Sprintf("it becomes more than %d times larger by decompression", l.limits.MaxRatio)
+			rule, reason = "limits/ratio", fmt.Sprintf("decompressed size over %d times the file size", l.limits.MaxRatio)
 		}
 		return l.refused(rule, reason, sectionLimits, nil)
 	}

@@ -16,14 +16,14 @@ var (
 	nameForm     = matching("want letters, digits, hyphens and underscores", isName)
 	kindForm     = matching(`want "snapshot" or "delta"`, func(s []byte) bool { return string(s) == "snapshot" || string(s) == "delta" })
 	versionForm  = matching(`want "MAJOR.MINOR"`, func(s []byte) bool { return isVersion(string(s)) })
-	languageForm = matching("it is no language tag", isLanguage)
-	durationForm = matching("it is no duration in hours, minutes and seconds", isDuration)
+	languageForm = matching("not a language tag", isLanguage)
+	durationForm = matching("not a duration in hours, minutes and seconds", isDuration)
 
 	instantForm = &form[time.Time]{
 		func(p *parser, v *time.Time) {
 			if s, ok := p.token(); ok {
 				if *v, ok = parseTime(p.bytes(s)); !ok {
-					p.refuse(s.from, "it is no date-time of RFC 3339")
+					p.refuse(s.from, "not an RFC 3339 date-time")
 				}
 			}
 		},
@@ -54,7 +54,7 @@ var (
 			p.peek()
 			at := p.pos
 			if n, _ := p.whole(); n < 0 {
-				p.refuse(at, "want a number that is not negative")
+				p.refuse(at, "want a non-negative number")
 			} else {
 				*v = n
 			}
@@ -158,7 +158,7 @@ func sources(o *object[source]) *form[media] {
 			at := p.pos
 			all, good := readElements(p, o, &m.Sources)
 			if all == 0 {
-				p.refuse(at, "there is no URL")
+				p.refuse(at, "no URL")
 			}
 			p.astray = p.astray || all > 0 && good == 0
 		},
@@ -203,7 +203,7 @@ func (p *parser) url(v *string) {
 	}
 	*v = string(p.bytes(s))
 	if !strings.HasPrefix(*v, "http://") && !strings.HasPrefix(*v, "https://") {
-		p.refuse(s.from, "the URL is not one of http or https")
+		p.refuse(s.from, "the URL is not http or https")
 		return
 	}
 	u, err := canon.URL(*v)
@@ -212,7 +212,7 @@ func (p *parser) url(v *string) {
 		return
 	}
 	if !isURI(*v) || !isWeb(*v) {
-		p.odd(s.from, "page/url", "it is no URL of http or https")
+		p.odd(s.from, "page/url", "not an http or https URL")
 	}
 	*v = u
 }
@@ -229,7 +229,7 @@ func (p *parser) link(v *string, rule string) {
 	if raw := p.bytes(s); isURI(raw) && isWeb(raw) {
 		*v = p.string(s)
 	} else {
-		p.odd(s.from, rule, "it is no URL of http or https")
+		p.odd(s.from, rule, "not an http or https URL")
 		*v = webURL(string(raw))
 		p.astray = p.astray || *v == ""
 	}
@@ -255,7 +255,7 @@ func (p *parser) level(v *int) {
 	n, ok := p.whole()
 	if *v = min(max(n, 1), 6); ok && *v != n {
 		p.counts.clamped++
-		p.odd(at, "blocks/heading-level", "a level is 1 to 6")
+		p.odd(at, "blocks/heading-level", "want a level from 1 to 6")
 	}
 }
 
@@ -264,7 +264,7 @@ func (p *parser) level(v *int) {
 func (p *parser) whole() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {
-		p.wrong("a whole number")
+		p.wrong("an integer")
 		return 0, false
 	}
 	at := p.pos
@@ -276,7 +276,7 @@ func (p *parser) whole() (n int, ok bool) {
 		return min(max(n, -maxInt), maxInt), true
 	}
 	if !isWhole(b) {
-		p.refuse(at, "want a whole number")
+		p.refuse(at, "want an integer")
 		return 0, false
 	}
 	f, _ := strconv.ParseFloat(string(b), 64) // infinite if out of range

@@ -29,7 +29,7 @@ func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
 	p.reset(line, metaSectionName, "format/first-line")
 	p.sum = place{}
 	if strings.HasPrefix(p.text, byteOrderMark) {
-		p.fail(issue{rule: "format/json-lines", section: "Error Handling", reason: "it starts with a byte order mark"})
+		p.fail(issue{rule: "format/json-lines", section: "Error Handling", reason: "the file starts with a byte order mark"})
 		return m, at, false
 	}
 	if !p.open() {
@@ -88,11 +88,11 @@ func (p *parser) checksum(v *string) {
 	s := p.string(t)
 	hex, found := strings.CutPrefix(s, hashPrefix)
 	if !found || len(hex) != len(noSum) || strings.Trim(hex, "0123456789abcdefABCDEF") != "" {
-		p.refuse(p.sum.value, "it is no SHA-256 checksum")
+		p.refuse(p.sum.value, "not a SHA-256 checksum")
 		return
 	}
 	if *v = hashPrefix + strings.ToLower(hex); *v != s {
-		p.odd(p.sum.value, "checksum/form", "it is not in small letters")
+		p.odd(p.sum.value, "checksum/form", "the checksum is not in lower case")
 	}
 	p.sum.from, p.sum.to, p.sum.end = before, p.pos, p.pos
 	if before == 0 {
@@ -110,7 +110,7 @@ func (p *parser) supported(m *Metadata) bool {
 	if strings.Trim(major, "0") != "" {
 		at := strings.Index(p.text, `"`+m.Version+`"`)
 		return p.fail(issue{
-			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + kit.Short(m.Version) + " is not known here, only 0",
+			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + kit.Short(m.Version) + " is not supported, only 0",
 		})
 	}
 	return true

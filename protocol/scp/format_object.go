@@ -28,7 +28,7 @@ type member[T any] struct {
 }
 
 // duplicateName is the reason why an object with two members of one name is invalid.
-const duplicateName = "the name is there twice"
+const duplicateName = "duplicate name"
 
 // form defines how values of one type are read, validated and written.
 type form[V any] struct {

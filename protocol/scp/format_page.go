@@ -21,7 +21,7 @@ func (p *parser) parsePage(line []byte) bool {
 	case missing == nil:
 		return true
 	case seen&pageObject.needs == 0 && seen>>pageObject.find([]byte("collection"), 0)&1 != 0:
-		return p.fail(issue{at: at, rule: "format/pages", section: "Structure", reason: "there is a second line of metadata"})
+		return p.fail(issue{at: at, rule: "format/pages", section: "Structure", reason: "second metadata line"})
 	}
 	return p.fail(issue{at: at, member: missing[0].name, rule: "page/required", section: "Error Handling", reason: missingReason})
 }
@@ -70,7 +70,7 @@ func (p *parser) readBlock() {
 		p.has(p.rule)
 	} else {
 		p.counts.unknown++
-		p.odd(at, "blocks/type", "it is none of the content block types")
+		p.odd(at, "blocks/type", "unknown content block type")
 	}
 	n := len(p.page.Content)
 	p.page.Content = append(p.page.Content, block{Type: k.name})

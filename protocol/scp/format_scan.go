@@ -130,7 +130,7 @@ func (p *parser) note(i issue) {
 func (p *parser) open() bool {
 	if p.peek() != '{' {
 		if p.value() && p.end() {
-			p.fail(issue{rule: p.broken, section: p.section, reason: "the line is no object"})
+			p.fail(issue{rule: p.broken, section: p.section, reason: "the line is not an object"})
 		}
 		return false
 	}
@@ -155,7 +155,7 @@ func (p *parser) peek() byte {
 // end reports whether only white space is left.
 func (p *parser) end() bool {
 	if p.peek() != 0 || p.pos < len(p.data) {
-		return p.syntax(p.pos, "there is data after the value")
+		return p.syntax(p.pos, "data after the value")
 	}
 	return true
 }
@@ -201,7 +201,7 @@ func (p *parser) quoted() (s span, ok bool) {
 			i++
 		}
 		if i == len(data) {
-			return s, p.syntax(i, "it ends too early")
+			return s, p.syntax(i, "unexpected end of the line")
 		}
 		switch data[i] {
 		case '"':
@@ -213,12 +213,12 @@ func (p *parser) quoted() (s span, ok bool) {
 		case '\\':
 			n := escape(data[i:])
 			if n == 0 {
-				return s, p.syntax(i, "an escape is none")
+				return s, p.syntax(i, "invalid escape")
 			}
 			s.escaped = true
 			i += n
 		default:
-			return s, p.syntax(i, "a control character stands in a string")
+			return s, p.syntax(i, "control character in a string")
 		}
 	}
 }
@@ -398,9 +398,9 @@ func (p *parser) array(each func()) bool {
 
 func (p *parser) expected(what string) bool {
 	if p.pos >= len(p.data) {
-		return p.syntax(len(p.data), "it ends too early")
+		return p.syntax(len(p.data), "unexpected end of the line")
 	}
-	return p.syntax(p.pos, "here should be "+what)
+	return p.syntax(p.pos, "expected "+what)
 }
 
 // value reads and discards any value.
@@ -414,7 +414,7 @@ func (p *parser) value() bool {
 		return ok
 	case '{', '[':
 		if p.depth >= p.limits.MaxDepth {
-			return p.limit("it nests too deep")
+			return p.limit("nested too deep")
 		}
 		p.depth++
 		p.pos++
@@ -472,7 +472,7 @@ func (p *parser) number() (b []byte, ok bool) {
 	}
 	if i < len(data) && data[i] == '.' {
 		if i++; !digits() {
-			return nil, p.syntax(i, "a number is none")
+			return nil, p.syntax(i, "invalid number")
 		}
 	}
 	if i < len(data) && data[i]|0x20 == 'e' {
@@ -480,7 +480,7 @@ func (p *parser) number() (b []byte, ok bool) {
 			i++
 		}
 		if !digits() {
-			return nil, p.syntax(i, "a number is none")
+			return nil, p.syntax(i, "invalid number")
 		}
 	}
 	b, p.pos = data[p.pos:i], i

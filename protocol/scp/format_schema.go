@@ -19,7 +19,7 @@ var collectionObject = objectOf("format/first-line", "",
 	need("generated", instantForm, func(m *Metadata) *time.Time { return &m.Generated }).
 		by("metadata/generated", "generated is a date-time."),
 	may("since", instantForm, func(m *Metadata) *time.Time { return &m.Since }).
-		by("metadata/since", "since is a date-time, which a delta must have."),
+		by("metadata/since", "since is a date-time. A delta must have it."),
 	need("version", versionForm, func(m *Metadata) *string { return &m.Version }).
 		by("metadata/version", "version has the format MAJOR.MINOR."),
 	may("checksum", checksumForm, func(m *Metadata) *string { return &m.Checksum }).
@@ -27,7 +27,7 @@ var collectionObject = objectOf("format/first-line", "",
 
 var pageObject = objectOf("format/pages", "",
 	need("url", urlForm, func(w *page) *string { return &w.URL }).
-		by("page/url", "url is the full URL of the page, of http or https."),
+		by("page/url", "url is the full http or https URL of the page."),
 	need("title", textForm, func(w *page) *string { return &w.Title }).
 		by("page/title", "title is a string."),
 	need("description", textForm, func(w *page) *string { return &w.Description }).
@@ -72,7 +72,7 @@ var blockKinds = []*blockKind{
 	blockOf(quoteBlock, "A quote block has text, and may have a citation.",
 		need("text", textForm, blockText),
 		may("citation", textForm, func(b *block) *string { return &b.Citation })),
-	blockOf(videoBlock, "A video block has a name and one URL or more.",
+	blockOf(videoBlock, "A video block has a name and at least one URL.",
 		mediaTitle,
 		need("url", sources(videoSource), blockMedia),
 		mediaDuration,
@@ -84,7 +84,7 @@ var blockKinds = []*blockKind{
 			by("blocks/captions", "captions are objects with language, url and label."),
 		mediaChapters,
 		mediaTranscript),
-	blockOf(audioBlock, "An audio block has a name and one URL or more.",
+	blockOf(audioBlock, "An audio block has a name and at least one URL.",
 		mediaTitle,
 		need("url", sources(audioSource), blockMedia),
 		mediaDuration,

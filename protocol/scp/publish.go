@@ -102,7 +102,7 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 		return time.Time{}, fmt.Errorf("%s: sections: %w", Name, err)
 	}
 	if err := pl.plan(ctx); err != nil {
-		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
+		return time.Time{}, fmt.Errorf("%s: changes: %w", Name, err)
 	}
 	// Without the snapshot of a section, the site would look smaller than it is. Clients that
 	// notice a change in other documents find it in the snapshots of a small site.

@@ -68,7 +68,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%s: page %s: the protocol has collections only: %w", Name, have.URL, errors.ErrUnsupported)
+	return nil, fmt.Errorf("%s: page %s: SCP has only collections: %w", Name, have.URL, errors.ErrUnsupported)
 }
 
 // cursor is the position in the stream of a site.
@@ -193,7 +193,7 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 		}
 	}
 	if expired(at, r.now) {
-		r.Note("sitemap/not-expired", f.URL, "what it names has expired at "+at.Format(time.RFC3339)+" and is not replaced")
+		r.Note("sitemap/not-expired", f.URL, "collections expired at "+at.Format(time.RFC3339)+" and have not been replaced")
 	}
 	return f, nil
 }

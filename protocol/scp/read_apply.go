@@ -18,11 +18,11 @@ func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
 	for _, s := range r.o.Sections {
 		if !slices.Contains(names, s) {
-			r.Note(noteSection, f.URL, "there is no snapshot of section "+s)
+			r.Note(noteSection, f.URL, "no snapshot of section "+s)
 		}
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("%s: sitemap %s: it has no snapshot of the sections that are wanted: %w", Name, f.URL, millrace.ErrNotFound)
+		return fmt.Errorf("%s: sitemap %s: no snapshot of the selected sections: %w", Name, f.URL, millrace.ErrNotFound)
 	}
 	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
 	// If a section was removed, only a complete reading shows which pages were removed with
@@ -43,7 +43,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 	if names = r.others(f.offer); len(names) == 0 {
 		return err
 	}
-	r.Note(ruleOf(err), f.URL, "its sections are read in place of "+every+": "+err.Error())
+	r.Note(ruleOf(err), f.URL, "reading the sections in place of "+every+": "+err.Error())
 	r.again = true
 	is.Sections = slices.Clone(r.was.Sections)
 	return r.sections(ctx, f, names, is, false)
@@ -105,7 +105,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 	if snapshot != nil && snapshot.generated.Before(was.Snapshot) {
 		err := &millrace.FormatError{
 			Protocol: Name, URL: snapshot.files[0].url, Section: sectionReplay,
-			Reason: fmt.Sprintf("it was generated %s, before the snapshot that was applied last, of %s", stampOf(snapshot.generated), stampOf(was.Snapshot)),
+			Reason: fmt.Sprintf("the snapshot of %s is older than the applied one of %s", stampOf(snapshot.generated), stampOf(was.Snapshot)),
 		}
 		if len(deltas) == 0 {
 			return was, false, &ruled{noteReplay, err}
@@ -124,7 +124,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 		if err == nil || snapshot == nil || !snapshot.generated.After(is.Generated) || errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, false, err
 		}
-		r.Note(ruleOf(err), deltas[0].files[0].url, "the snapshot is read in place of the deltas: "+err.Error())
+		r.Note(ruleOf(err), deltas[0].files[0].url, "reading the snapshot in place of the deltas: "+err.Error())
 	}
 	return r.snapshot(ctx, snapshot, all, is)
 }
@@ -138,7 +138,7 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	is = was
 	for _, d := range deltas {
 		if d.since.After(is.Generated) {
-			r.Note(noteMissed, d.files[0].url, fmt.Sprintf("nothing says what has changed from %s to %s", stampOf(is.Generated), stampOf(d.since)))
+			r.Note(noteMissed, d.files[0].url, fmt.Sprintf("no delta contains the changes from %s to %s", stampOf(is.Generated), stampOf(d.since)))
 			is.Deltas = missed // read the next snapshot
 		}
 		if is, err = r.take(ctx, d, is); err != nil && !errors.Is(err, millrace.ErrUnmodified) {

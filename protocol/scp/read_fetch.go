@@ -49,7 +49,7 @@ func (s *spool) close() {
 func temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {
-		return nil, fmt.Errorf("a place to keep it: %w", err)
+		return nil, fmt.Errorf("create temporary file: %w", err)
 	}
 	_ = os.Remove(f.Name())
 	return f, nil
@@ -117,7 +117,7 @@ func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool
 		}
 		if tries > maxTries || s.restarts > maxRestarts {
 			if err == nil {
-				err = fmt.Errorf("%s: it is never the same: %w", f.url, millrace.ErrUnavailable)
+				err = fmt.Errorf("%s: the file changes while it is read: %w", f.url, millrace.ErrUnavailable)
 			}
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 		return false, fmt.Errorf("%s: %w", f.url, millrace.ErrUnmodified)
 	case resp.StatusCode == http.StatusOK:
 		if s.size > 0 {
-			r.Note(noteChanged, f.url, "it is another file than before, or has no ranges: it is read from the start")
+			r.Note(noteChanged, f.url, "the file has changed or does not support ranges; restarting the download")
 		}
 		if err := s.restart(); err != nil {
 			return false, err
@@ -185,17 +185,17 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
 		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
-			r.Note("http/content-length", f.url, "its Content-Length was wrong: the file ends here")
+			r.Note("http/content-length", f.url, "wrong Content-Length: the file ends here")
 			return false, nil
 		}
 		return true, s.restart()
 	case resp.StatusCode == http.StatusPartialContent:
 		return true, s.restart()
 	case resp.StatusCode == http.StatusNotModified:
-		return false, fmt.Errorf("%s: 304 for a request without a condition: %w", f.url, millrace.ErrInvalid)
+		return false, fmt.Errorf("%s: 304 for an unconditional request: %w", f.url, millrace.ErrInvalid)
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
 		// Not ErrNotFound: the site has the protocol, but violates it.
-		return false, &ruled{"download/get", fmt.Errorf("%s: the sitemap names it, and there is no such file (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
+		return false, &ruled{"download/get", fmt.Errorf("%s: no such file, although the sitemap lists it (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
 	default:
 		if err := fetch.CheckStatus(resp); err != nil {
 			return false, err

@@ -81,7 +81,7 @@ func (f *File) open(ctx context.Context, name string) error {
 	}
 	defer file.Close()
 	if err == nil && info.IsDir() {
-		err = fmt.Errorf("it is a folder: %w", millrace.ErrInvalid)
+		err = fmt.Errorf("is a directory: %w", millrace.ErrInvalid)
 	}
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ const (
 	noteSection = "reader/section-missing"        // the options name a missing section
 )
 
-var errHost = millrace.Coded("other-host", errors.New("the host is not one that is allowed"))
+var errHost = millrace.Coded("other-host", errors.New("host is not allowed"))
 
 // ruleOf returns the rule for an error that refuses a file.
 func ruleOf(err error) string {

@@ -101,31 +101,31 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 	}
 	switch {
 	case meta.Section != was.Name:
-		return bad("sitemap/section", sectionDiscovery, "section", "it is of section %q, the sitemap says %q", kit.Short(meta.Section), was.Name)
+		return bad("sitemap/section", sectionDiscovery, "section", "section is %q, the sitemap declares %q", kit.Short(meta.Section), was.Name)
 	case meta.Type != kind:
-		return bad("sitemap/kind", sectionDiscovery, "type", "it is a %s, the sitemap says %s", meta.Type, kind)
+		return bad("sitemap/kind", sectionDiscovery, "type", "type is %s, the sitemap declares %s", meta.Type, kind)
 	case meta.Generated.After(r.now.Add(skew)):
 		return bad("metadata/generated-past", sectionReplay, "generated", "%s is in the future", stampOf(at))
 	case o.delta && !at.After(was.Generated):
-		return bad(noteReplay, sectionReplay, "generated", "%s is not after what was applied, of %s", stampOf(at), stampOf(was.Generated))
+		return bad(noteReplay, sectionReplay, "generated", "%s is not after the applied collection of %s", stampOf(at), stampOf(was.Generated))
 	case !o.delta && at.Before(was.Snapshot):
-		return bad(noteReplay, sectionReplay, "generated", "%s is before the snapshot that was applied last, of %s", stampOf(at), stampOf(was.Snapshot))
+		return bad(noteReplay, sectionReplay, "generated", "%s is before the applied snapshot of %s", stampOf(at), stampOf(was.Snapshot))
 	case o.delta && since.After(was.Generated) && since.After(o.since):
-		return bad("sitemap/since", sectionDiscovery, "since", "it starts at %s, the sitemap says %s", stampOf(since), stampOf(o.since))
+		return bad("sitemap/since", sectionDiscovery, "since", "since is %s, the sitemap declares %s", stampOf(since), stampOf(o.since))
 	}
 	url := s.url
 	if at.Before(o.generated) {
 		r.again = true
 	}
 	if !at.Equal(o.generated) {
-		r.Note("sitemap/generated", url, "it was generated "+stampOf(at)+", the sitemap says "+stampOf(o.generated))
+		r.Note("sitemap/generated", url, "generated is "+stampOf(at)+", the sitemap declares "+stampOf(o.generated))
 	}
 	switch named, ok := suffixOf(f.url); {
 	case s.decoded:
 	case ok && s.coding == named && c.Coding() != named:
-		r.Note("format/compression", url, fmt.Sprintf("its name and Content-Encoding say %q, its bytes are %q", named, c.Coding()))
+		r.Note("format/compression", url, fmt.Sprintf("suffix and Content-Encoding declare %q, the content is %q", named, c.Coding()))
 	case s.coding != c.Coding() || ok && s.coding != named:
-		r.Note("http/content-encoding", url, fmt.Sprintf("Content-Encoding is %q, its bytes are %q", s.coding, c.Coding()))
+		r.Note("http/content-encoding", url, fmt.Sprintf("Content-Encoding is %q, the content is %q", s.coding, c.Coding()))
 	}
 	if s.contentType != contentType {
 		r.Note("http/content-type", url, "Content-Type is "+kit.Short(s.contentType))
@@ -139,30 +139,30 @@ func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) 
 	named, ok := suffixOf(f.url)
 	asNamed := !ok || named == coding // otherwise coded or decoded in transit
 	if f.size > 0 && s.size != f.size && asNamed {
-		r.Note("sitemap/size", url, fmt.Sprintf("it has %d bytes, the sitemap says %d", s.size, f.size))
+		r.Note("sitemap/size", url, fmt.Sprintf("%d bytes, the sitemap declares %d", s.size, f.size))
 	}
 	switch v.Checksum {
 	case "none":
-		r.Note("checksum/present", url, "it has no checksum")
+		r.Note("checksum/present", url, "no checksum")
 	case "empty", "zeros":
-		r.Note("checksum/reading", url, "its checksum is of the file with another value in its place: "+v.Checksum)
+		r.Note("checksum/reading", url, "the checksum was computed with another value in its place: "+v.Checksum)
 	case "pages-only":
-		r.Note("checksum/reading", url, "its checksum is of the pages alone: nothing holds the metadata")
+		r.Note("checksum/reading", url, "the checksum covers only the pages, not the metadata")
 	}
 	if v.Unknown > 0 {
-		r.Note("blocks/type", url, fmt.Sprintf("blocks of types that are not known, which are left out: %d", v.Unknown))
+		r.Note("blocks/type", url, fmt.Sprintf("dropped blocks of unknown types: %d", v.Unknown))
 	}
 	if n := v.Dropped - v.canonical; n > 0 {
-		r.Note("blocks/url", url, fmt.Sprintf("URLs that are not of http or https, which are left out: %d", n))
+		r.Note("blocks/url", url, fmt.Sprintf("dropped URLs that are not http or https: %d", n))
 	}
 	if v.canonical > 0 {
-		r.Note("page/canonical", url, fmt.Sprintf("canonical URLs that are not of http or https: %d", v.canonical))
+		r.Note("page/canonical", url, fmt.Sprintf("canonical URLs that are not http or https: %d", v.canonical))
 	}
 	if v.Clamped > 0 {
-		r.Note("blocks/heading-level", url, fmt.Sprintf("headings of a level that there is not: %d", v.Clamped))
+		r.Note("blocks/heading-level", url, fmt.Sprintf("headings with an invalid level: %d", v.Clamped))
 	}
 	if n := v.Pages + v.Skipped; o.pages >= 0 && n != o.pages {
-		r.Note("sitemap/pages", url, fmt.Sprintf("it has %d pages, the sitemap says %d", n, o.pages))
+		r.Note("sitemap/pages", url, fmt.Sprintf("%d pages, the sitemap declares %d", n, o.pages))
 	}
 }
 
@@ -175,7 +175,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 	note := func(skipped error, u string) {
 		if rule := ruleOf(skipped); !noted[rule] {
 			noted[rule] = true
-			r.Note(rule, u, "pages are skipped, this one first: "+skipped.Error())
+			r.Note(rule, u, "skipped pages, first "+skipped.Error())
 		}
 	}
 	for p, err := range c.Pages(ctx) {
@@ -191,7 +191,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 			return err
 		case !r.ours(p.URL):
 			err = &millrace.SkipError{URL: p.URL, Err: &ruled{"page/site", &millrace.FormatError{
-				Protocol: Name, Section: sectionDiscovery, Reason: "it is no page of the sitemap's site, " + r.Root,
+				Protocol: Name, Section: sectionDiscovery, Reason: "the page does not belong to the sitemap's site, " + r.Root,
 			}}}
 			note(err, p.URL)
 		default:
