@@ -25,8 +25,8 @@ type observed struct {
 	// Its error ends the stream.
 	marked func(ctx context.Context, at time.Time) error
 
-	changes bool // there were other changes than Marks
-	whole   bool // everything was named
+	changes  bool // there were other changes than Marks
+	complete bool // everything was named
 }
 
 // Changes yields those of the source.
@@ -55,7 +55,7 @@ func (w *observed) observe(ctx context.Context, c millrace.Change) error {
 		w.changes = true
 		return nil
 	}
-	w.whole = w.whole || c.Checkpoint != nil && c.Checkpoint.Complete && c.Checkpoint.Section == ""
+	w.complete = w.complete || c.Checkpoint != nil && c.Checkpoint.Complete && c.Checkpoint.Section == ""
 	if w.marked != nil {
 		return w.marked(ctx, c.Time)
 	}
@@ -140,7 +140,7 @@ func (d *deletions) sync(
 		return d.owe(ctx, at)
 	}
 	rep, err := sync(d.policy.undeleting(proto), seen)
-	if err != nil || rep.Doubted > 0 {
+	if err != nil || rep.UnconfirmedDeletions > 0 {
 		return rep, err
 	}
 	after, err := d.site.Cursor(ctx, from)
@@ -162,7 +162,7 @@ func (d *deletions) sync(
 		return rep, err
 	}
 	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; %s is read whole for them", err, d.primary)
-	if seen.whole {
+	if seen.complete {
 		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.primary)
 	}
 	if !errors.Is(err, millrace.ErrConflict) && d.w != nil {
@@ -173,17 +173,17 @@ func (d *deletions) sync(
 	}
 	owed := d.record.Owed
 	d.record = deletionsRecord{}
-	if seen.whole && !errors.Is(err, millrace.ErrConflict) {
+	if seen.complete && !errors.Is(err, millrace.ErrConflict) {
 		d.record.Owed = owed // the next pull asks again
 	}
-	if err := d.save(ctx); err != nil || seen.whole {
+	if err := d.save(ctx); err != nil || seen.complete {
 		return rep, err
 	}
 	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}}); err != nil {
 		return rep, err
 	}
-	whole, err := sync(d.policy.reader(proto), new(observed))
-	return joinReports(rep, whole), err
+	complete, err := sync(d.policy.reader(proto), new(observed))
+	return joinReports(rep, complete), err
 }
 
 // manyGone is how many names of pages are kept until it is known whether to

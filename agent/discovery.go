@@ -42,7 +42,7 @@ type DiscoveredWay struct {
 	Entry           string `json:"entry"`            // URL of the first document
 	Pages           int    `json:"pages"`            // number of pages; -1 if unknown
 	Carries         string `json:"carries"`          // blocks, text or summaries; "" if nothing
-	Bare            int    `json:"without_content"`  // pages that it names without content
+	WithoutContent  int    `json:"without_content"`  // pages that it names without content
 	Deletes         bool   `json:"deletes"`          // a refresh reports deleted pages
 	FirstRequests   int64  `json:"first_requests"`   // requests of a first pull
 	FirstBytes      int64  `json:"first_bytes"`      // bytes of a first pull
@@ -90,7 +90,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 	for _, w := range site.Ways {
 		row := DiscoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code}
 		if o := w.Offer; o != nil {
-			row.Entry, row.Pages, row.Carries, row.Bare = o.Entry, o.Pages, carriesText(o.Detail), o.WithoutContent
+			row.Entry, row.Pages, row.Carries, row.WithoutContent = o.Entry, o.Pages, carriesText(o.Detail), o.WithoutContent
 			row.Deletes, row.Basis = o.Deletes, o.Basis
 		}
 		for _, q := range plan.Quotes {
@@ -150,8 +150,8 @@ func (r *Discovery) WriteText(w io.Writer) error {
 			said[row.Reason] = true
 			notes = append(notes, name+": "+row.Reason)
 		}
-		if row.Bare > 0 && row.Carries != "summaries" {
-			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", name, row.Bare))
+		if row.WithoutContent > 0 && row.Carries != "summaries" {
+			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", name, row.WithoutContent))
 		}
 		if row.Basis != "" {
 			basis = append(basis, name+" by "+row.Basis)

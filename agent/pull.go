@@ -248,9 +248,9 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	if err == nil && rep.SkippedN > 0 {
 		err = ingest.CheckSkipped(ctx, site, from, rep.SkippedN)
 	}
-	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
-		gone, doubted, retireErr := ingest.Retire(ctx, s.store.State(), site, from, ingest.Sources(root)...)
-		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
+	if err == nil && rep.UnconfirmedDeletions == 0 && rep.Missed == 0 && complete {
+		gone, unconfirmed, retireErr := ingest.Retire(ctx, s.store.State(), site, from, ingest.Sources(root)...)
+		rep.Deleted, rep.UnconfirmedDeletions = rep.Deleted+gone, unconfirmed
 		err = retireErr
 	}
 	w := Way{Protocol: name, Part: "all"}
@@ -277,7 +277,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 		w.Part = "some" // the rest is left for the next pull
 	}
 	r.Ways = append(r.Ways, w)
-	known := max(0, w.Pages-rep.Doubted) // those may be deleted
+	known := max(0, w.Pages-rep.UnconfirmedDeletions) // those may be deleted
 	if err != nil || !complete {
 		known = -1
 	}
@@ -287,7 +287,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
 	}
 	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
-	r.Doubted, r.SkippedN = rep.Doubted, rep.SkippedN
+	r.UnconfirmedDeletions, r.SkippedN = rep.UnconfirmedDeletions, rep.SkippedN
 	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // what the way before has skipped, this one may have taken
 	return err
 }

@@ -41,8 +41,8 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	if r.Quota != "" {
 		fmt.Fprintf(w, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
 	}
-	if r.Doubted > 0 {
-		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
+	if r.UnconfirmedDeletions > 0 {
+		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.UnconfirmedDeletions)
 	}
 	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
 		fmt.Fprintf(w, "  %d pages could not be had; pull again\n", r.Missed)

@@ -29,7 +29,7 @@ type watchedSite struct {
 	pushed pushed
 
 	mu       sync.Mutex
-	place    string    // of the last event
+	eventID  string    // of the last event
 	listener *listener // nil = not connected to an event stream
 	quiet    time.Time // until then there is no attempt to listen
 }
@@ -60,7 +60,7 @@ func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	if s.record, err = s.stored.Load(ctx); err != nil {
 		return nil, err
 	}
-	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
+	s.record.State, s.eventID, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
 	costs, err := w.a.store.Costs().List(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	s.fresh = !slices.ContainsFunc(costs, func(a store.SiteCost) bool {
 		return (a.Site == s.root || a.Site == s.folder) && a.Pulls > a.Failed
 	})
-	if s.held(w) {
+	if s.suppressed(w) {
 		return s, nil
 	}
 	known, err := ingest.SiteNames(ctx, w.a.store)
@@ -87,9 +87,9 @@ func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	return s, nil
 }
 
-// held reports whether changes of the site are not sent yet: with FromNow,
+// suppressed reports whether changes of the site are not sent yet: with FromNow,
 // the pages of the first pull are not changes.
-func (s *watchedSite) held(w *watch) bool { return s.fresh && w.o.FromNow }
+func (s *watchedSite) suppressed(w *watch) bool { return s.fresh && w.o.FromNow }
 
 // keep keeps the record.
 func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx, s.record) }
@@ -142,16 +142,16 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	case <-s.hints:
 	default:
 	}
-	place := s.lastEvent()
+	eventID := s.lastEvent()
 	began := w.now()
 	release := func() {}
-	if !s.held(w) {
+	if !s.suppressed(w) {
 		release = w.deliveries.follow(s.root, s.folder)
 	}
 	r := w.a.pull(ctx, s.url)
 	err := r.Err
 	release()
-	if s.fresh = s.fresh && err != nil; !s.held(w) {
+	if s.fresh = s.fresh && err != nil; !s.suppressed(w) {
 		w.deliveries.wake(r.Site)
 	}
 	if err != nil && ctx.Err() != nil {
@@ -159,7 +159,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 	l := schedule.Scan{
 		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
-		Changed: r.Added+r.Updated+r.Deleted > 0, Doubted: r.Doubted > 0 || r.Quota != "",
+		Changed: r.Added+r.Updated+r.Deleted > 0, Doubted: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	l.Took = max(0, l.Ended.Sub(began))
 	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
@@ -179,7 +179,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 		log.Debug("pulled", "protocol", r.Via, "unchanged", r.Unchanged)
 	}
 	if err == nil {
-		s.record.Site, s.record.Event = r.Site, place
+		s.record.Site, s.record.Event = r.Site, eventID
 		w.listen(ctx, s)
 		w.subscribe(ctx, s)
 	}
@@ -304,9 +304,9 @@ func (s *watchedSite) disconnect() {
 }
 
 // hint receives an event: the site has changed.
-func (s *watchedSite) hint(place string) {
+func (s *watchedSite) hint(eventID string) {
 	s.mu.Lock()
-	s.place = place
+	s.eventID = eventID
 	s.mu.Unlock()
 	s.nudge()
 }
@@ -315,7 +315,7 @@ func (s *watchedSite) hint(place string) {
 func (s *watchedSite) lastEvent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place
+	return s.eventID
 }
 
 // compact compacts the sites once an hour.

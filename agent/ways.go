@@ -121,11 +121,11 @@ func (w *ways) probe(ctx context.Context, quick bool) error {
 
 // find finds out what ways there are, in brief if nothing has failed before
 // and the ways by which the site was read before are among them.
-func (w *ways) find(ctx context.Context, held []string) error {
+func (w *ways) find(ctx context.Context, previous []string) error {
 	if err := w.probe(ctx, len(w.before) == 0); err != nil || !w.found.Site.Quick {
 		return err
 	}
-	for _, name := range held {
+	for _, name := range previous {
 		if w.found.Site.Way(name) == nil {
 			return w.probe(ctx, false)
 		}
@@ -147,7 +147,7 @@ func (w *ways) fail(name string, err error) {
 }
 
 // plan chooses among the ways that have not failed.
-func (w *ways) plan(held []string) *discover.Plan {
+func (w *ways) plan(previous []string) *discover.Plan {
 	site := *w.found.Site
 	site.Ways = slices.Clone(site.Ways)
 	for i := range site.Ways {
@@ -155,11 +155,11 @@ func (w *ways) plan(held []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
 		}
 	}
-	return site.Plan(&discover.Model{Previous: held})
+	return site.Plan(&discover.Model{Previous: previous})
 }
 
-// held returns the ways that were the last to decide which pages the site has.
-func (s *sitePull) held(ctx context.Context) (names []string, err error) {
+// deciding returns the ways that were the last to decide which pages the site has.
+func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 	every := all.Protocols()
 	for _, proto := range append(every[:len(every):len(every)], protocol.Protocol{Name: Crawl}) {
 		is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+proto.Name)
@@ -176,8 +176,8 @@ func (s *sitePull) held(ctx context.Context) (names []string, err error) {
 // awaited gives an error if the way by which the site was read before is out of
 // reach for now: what may pass is waited for, for two pulls, since to go another
 // way means to read the whole site.
-func (w *ways) awaited(held []string) error {
-	for _, name := range held {
+func (w *ways) awaited(previous []string) error {
+	for _, name := range previous {
 		way := w.found.Site.Way(name)
 		if way == nil || !way.Later {
 			continue
@@ -217,23 +217,23 @@ func (s *sitePull) choose(ctx context.Context) error {
 	}
 	var first error // why the best way did not do
 	for {
-		held, err := s.held(ctx)
+		previous, err := s.deciding(ctx)
 		if err != nil {
 			return err
 		}
 		if w.found.Site == nil {
-			if err := w.find(ctx, held); err != nil {
+			if err := w.find(ctx, previous); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
 			w.reportBroken()
 		}
-		if err := w.awaited(held); err != nil {
+		if err := w.awaited(previous); err != nil {
 			return errors.Join(err, w.save(ctx))
 		}
-		plan := w.plan(held)
+		plan := w.plan(previous)
 		route, refresh := plan.First, false
-		if len(held) > 0 {
-			route, refresh = plan.Refresh, slices.Contains(held, plan.Refresh.Primary)
+		if len(previous) > 0 {
+			route, refresh = plan.Refresh, slices.Contains(previous, plan.Refresh.Primary)
 		} else if plan.Refresh.Primary == route.Primary {
 			route.Deletions = plan.Refresh.Deletions // from now on
 		}

@@ -32,10 +32,10 @@ type Target struct {
 	sent      int // requests, redirects included
 	limit     int // most requests
 
-	answers map[string]answer
-	memo    map[string]any
-	bodies  map[[sha256.Size]byte][]byte // each different body once
-	held    int64                        // bytes in bodies
+	answers     map[string]answer
+	memo        map[string]any
+	bodies      map[[sha256.Size]byte][]byte // each different body once
+	memoryBytes int64                        // bytes in bodies
 }
 
 // TargetOptions configures a [Target]. The zero value is valid.
@@ -226,8 +226,8 @@ func (t *Target) keep(b *[]byte) error {
 		*b = same
 		return nil
 	}
-	if t.held += int64(len(*b)); t.held/8 > t.maxBody {
-		return fmt.Errorf("%w: %d bytes of bodies", ErrLimit, t.held)
+	if t.memoryBytes += int64(len(*b)); t.memoryBytes/8 > t.maxBody {
+		return fmt.Errorf("%w: %d bytes of bodies", ErrLimit, t.memoryBytes)
 	}
 	t.bodies[sum] = *b
 	return nil

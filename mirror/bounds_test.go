@@ -15,11 +15,11 @@ import (
 func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	run(t, src, to, nil)
-	lose := func(left, doubted, deleted int) {
+	lose := func(left, unconfirmed, deleted int) {
 		t.Helper()
 		src.pages = pages(left)
-		if r := run(t, src, to, nil); r.Doubted != doubted || r.Deleted != deleted {
-			t.Errorf("with %d pages left: doubted %d, deleted %d, want %d and %d", left, r.Doubted, r.Deleted, doubted, deleted)
+		if r := run(t, src, to, nil); r.UnconfirmedDeletions != unconfirmed || r.Deleted != deleted {
+			t.Errorf("with %d pages left: doubted %d, deleted %d, want %d and %d", left, r.UnconfirmedDeletions, r.Deleted, unconfirmed, deleted)
 		}
 	}
 	lose(75, 25, 0)

@@ -21,7 +21,7 @@ func TestEnough(t *testing.T) {
 			return nil
 		}})
 		want := min(100, 11*(i+1))
-		if asked := len(src.takeAsked()); len(to.titles) != want || r.Deleted+r.Doubted != 0 || asked > 11 || errors.Is(err, enough) != (want < 100) {
+		if asked := len(src.takeAsked()); len(to.titles) != want || r.Deleted+r.UnconfirmedDeletions != 0 || asked > 11 || errors.Is(err, enough) != (want < 100) {
 			t.Fatalf("run %d: %d pages, %d asked for, %v", i, len(to.titles), asked, err)
 		}
 	}

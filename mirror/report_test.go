@@ -11,8 +11,8 @@ import (
 
 // counts are the members of a report that tell what a run has cost.
 type counts struct {
-	Asked, Stand, Brought int
-	Text                  int64
+	Asked, Unmodified, Fetched int
+	Text                       int64
 }
 
 // A report tells what came, what was looked at and what was passed over.
@@ -24,11 +24,11 @@ func TestReportCounts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}
-	check("everything is new", run(t, src, to, nil), counts{Asked: 10, Brought: 10, Text: 20}) // titles of two bytes
+	check("everything is new", run(t, src, to, nil), counts{Asked: 10, Fetched: 10, Text: 20}) // titles of two bytes
 	check("nothing has changed", run(t, src, to, nil), counts{})
 	src.pages["/p003"] = "v20"
-	check("one page has changed", run(t, src, to, nil), counts{Asked: 1, Brought: 1, Text: 3})
-	check("the list knows no versions", run(t, &lyingList{src}, to, nil), counts{Asked: 10, Stand: 10})
+	check("one page has changed", run(t, src, to, nil), counts{Asked: 1, Fetched: 1, Text: 3})
+	check("the list knows no versions", run(t, &lyingList{src}, to, nil), counts{Asked: 10, Unmodified: 10})
 
 	inline := stream{{Ref: millrace.Ref{URL: "/a", Version: "1"}, Page: &millrace.Page{
 		URL: "/a", Title: "é", Known: millrace.FieldTitle | millrace.FieldContent, Blocks: []millrace.Block{
@@ -38,5 +38,5 @@ func TestReportCounts(t *testing.T) {
 		},
 	}}}
 	inline = append(inline, millrace.Change{Ref: millrace.Ref{URL: "/b"}, Page: &millrace.Page{URL: "/a"}}) // a name of /a
-	check("a page comes with the stream", run(t, inline, newSink(), nil), counts{Brought: 1, Text: 2 + 4 + 4 + 3})
+	check("a page comes with the stream", run(t, inline, newSink(), nil), counts{Fetched: 1, Text: 2 + 4 + 4 + 3})
 }

@@ -20,7 +20,7 @@ func TestRebuild(t *testing.T) {
 			break
 		}
 	}
-	if r := run(t, src, to, nil); r.Added != 1 || r.Doubted != 0 || r.Deleted != 0 {
+	if r := run(t, src, to, nil); r.Added != 1 || r.UnconfirmedDeletions != 0 || r.Deleted != 0 {
 		t.Errorf("the end of it: %+v", r)
 	}
 }
@@ -32,7 +32,7 @@ func TestGrowingLoss(t *testing.T) {
 	for i := range 20 {
 		delete(src.pages, fmt.Sprintf("/p%03d", i))
 	}
-	if r := run(t, src, to, nil); r.Doubted != 20 {
+	if r := run(t, src, to, nil); r.UnconfirmedDeletions != 20 {
 		t.Fatalf("half is gone: %+v", r)
 	}
 	delete(src.pages, "/p020")

@@ -13,9 +13,9 @@ import (
 
 // state is what the sink keeps for a source between runs, as its cursor.
 type state struct {
-	Cursor millrace.Cursor `json:"cursor,omitempty"`
-	Doubt  int             `json:"doubt,omitempty"` // pages whose absence the last run did not believe
-	Odd    uint64          `json:"odd,omitempty"`   // the pages that were of another version than named; see run.oddity
+	Cursor               millrace.Cursor `json:"cursor,omitempty"`
+	UnconfirmedDeletions int             `json:"unconfirmed_deletions,omitempty"` // pages whose absence the last run did not believe
+	Mismatch             uint64          `json:"mismatch,omitempty"`              // the pages that were of another version than named; see run.noteMismatch
 }
 
 func (s state) encode() millrace.Cursor {
@@ -43,12 +43,12 @@ func (r *run) settle(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	if len(r.whole) == 0 || r.memory == nil {
+	if len(r.complete) == 0 || r.syncState == nil {
 		return r.end(ctx, false)
 	}
 	r.seen.sort()
 	held, lost := 0, 0
-	for ref, err := range r.memory.KnownRefs(ctx, r.from) {
+	for ref, err := range r.syncState.KnownRefs(ctx, r.from) {
 		if err != nil {
 			return err
 		}
@@ -59,14 +59,14 @@ func (r *run) settle(ctx context.Context) error {
 			}
 		}
 	}
-	if lost > 0 && sudden(lost, r.state.Doubt, held) {
-		r.report.Doubted = lost
+	if lost > 0 && sudden(lost, r.state.UnconfirmedDeletions, held) {
+		r.report.UnconfirmedDeletions = lost
 		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run finds the same",
 			"source", r.from, "pages", held, "lost", lost)
 		return r.end(ctx, true)
 	}
 	if lost > 0 {
-		for ref, err := range r.memory.KnownRefs(ctx, r.from) {
+		for ref, err := range r.syncState.KnownRefs(ctx, r.from) {
 			if err != nil {
 				return err
 			}
@@ -84,27 +84,27 @@ func (r *run) settle(ctx context.Context) error {
 // fifth of what is held, or everything that was left, beyond what the last run
 // has doubted already. A loss that shrinks is doubted until it stops shrinking:
 // a site that is being rebuilt is on its way back.
-func sudden(lost, doubted, held int) bool {
-	return lost < doubted || (lost-doubted)*5 >= held || lost == held && doubted < held
+func sudden(lost, unconfirmed, held int) bool {
+	return lost < unconfirmed || (lost-unconfirmed)*5 >= held || lost == held && unconfirmed < held
 }
 
 // covers reports whether a whole list of this run would name the ref.
 func (r *run) covers(ref millrace.Ref) bool {
-	return slices.ContainsFunc(r.whole, func(m millrace.Checkpoint) bool {
+	return slices.ContainsFunc(r.complete, func(m millrace.Checkpoint) bool {
 		return m.Section == "" || m.Section == ref.Section
 	})
 }
 
 // end applies what is left, with the state for the next run.
-func (r *run) end(ctx context.Context, doubt bool) error {
+func (r *run) end(ctx context.Context, unconfirmed bool) error {
 	next := r.state // keep: a page is missing or odd, or the list is not believed
 	switch {
-	case doubt:
-		next.Doubt = r.report.Doubted
+	case unconfirmed:
+		next.UnconfirmedDeletions = r.report.UnconfirmedDeletions
 	case r.failed, !r.agreed():
-		next.Doubt, next.Odd = 0, r.odd
-	case len(r.whole) > 0, r.odd != 0 && r.last != nil:
-		next = state{Cursor: r.last.Cursor, Odd: r.odd}
+		next.UnconfirmedDeletions, next.Mismatch = 0, r.mismatch
+	case len(r.complete) > 0, r.mismatch != 0 && r.last != nil:
+		next = state{Cursor: r.last.Cursor, Mismatch: r.mismatch}
 	default: // marks that were not whole have been applied as they came
 		return r.flush(ctx)
 	}
@@ -115,22 +115,22 @@ func (r *run) end(ctx context.Context, doubt bool) error {
 	return r.flush(ctx)
 }
 
-// oddity notes a page that came in another version than the source had named.
+// noteMismatch notes a page that came in another version than the source had named.
 // The list may be newer than the page, from another replica or a cache: then
 // the cursor must not move past the list, or the page would stay as it is for
 // as long as the list does. A site whose pages never have the versions of its
 // lists is believed when a second run finds exactly the same.
-func (r *run) oddity(url, named, got string) {
+func (r *run) noteMismatch(url, named, got string) {
 	if named == "" || got == "" || millrace.SameVersion(named, got) {
 		return
 	}
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, url+"\x00"+named+"\x00"+got)
-	r.odd += h.Sum64() // in any order
+	r.mismatch += h.Sum64() // in any order
 }
 
 // agreed reports whether the cursor may pass the pages that are odd.
-func (r *run) agreed() bool { return r.odd == 0 || r.odd == r.state.Odd }
+func (r *run) agreed() bool { return r.mismatch == 0 || r.mismatch == r.state.Mismatch }
 
 // seen is the set of the URLs that a source has named, as 64-bit hashes under
 // a random seed: 8 bytes a page, which is all the memory of a run that grows

@@ -151,7 +151,7 @@ func (rd *reader) read() error {
 // name remembers that the source named a page.
 func (rd *reader) name(url string) {
 	rd.named++
-	if rd.memory != nil {
+	if rd.syncState != nil {
 		rd.seen.add(url)
 	}
 }
@@ -162,12 +162,12 @@ func (rd *reader) compare() error {
 		return nil
 	}
 	held := map[string]millrace.Ref{}
-	if rd.memory != nil {
+	if rd.syncState != nil {
 		urls := make([]string, len(rd.waiting))
 		for i, c := range rd.waiting {
 			urls[i] = c.URL
 		}
-		if err := collect(held, rd.memory.KnownRefs(rd.ctx, rd.from, urls...)); err != nil {
+		if err := collect(held, rd.syncState.KnownRefs(rd.ctx, rd.from, urls...)); err != nil {
 			return err
 		}
 	}

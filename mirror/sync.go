@@ -44,13 +44,13 @@ type Report struct {
 	Text       int64 // bytes of text in those, titles included
 	// Unconfirmed counts the pages that arrived and do not match the hash that they
 	// came with ([millrace.Page].Unconfirmed).
-	Unconfirmed int
-	Skipped     []Skip         // the first 100,000 of them
-	SkippedN    int            // all of them
-	Missed      int            // of those, the pages that were unavailable; the next run asks again
-	Fallbacks   map[string]int // pages that came by another protocol, by its name
-	Fallback    error          // why the first of those was needed
-	Doubted     int            // absent pages that are kept until the next run confirms it; see Sync
+	Unconfirmed          int
+	Skipped              []Skip         // the first 100,000 of them
+	SkippedN             int            // all of them
+	Missed               int            // of those, the pages that were unavailable; the next run asks again
+	Fallbacks            map[string]int // pages that came by another protocol, by its name
+	Fallback             error          // why the first of those was needed
+	UnconfirmedDeletions int            // absent pages that are kept until the next run confirms it; see Sync
 }
 
 // Skip is one page that was left unchanged, and why.
@@ -91,7 +91,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r.memory, _ = sink.(millrace.SyncState)
+	r.syncState, _ = sink.(millrace.SyncState)
 	err := r.do(ctx)
 	if errors.Is(err, millrace.ErrConflict) && r.state.Cursor != "" {
 		r.o.Logger.Info("source refused the cursor; starting over", "source", from)
@@ -106,24 +106,24 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 
 // run is one call of Sync.
 type run struct {
-	from   string
-	src    millrace.Source
-	sink   millrace.Sink
-	memory millrace.SyncState // nil: the sink has none
-	o      Options
-	report *Report
+	from      string
+	src       millrace.Source
+	sink      millrace.Sink
+	syncState millrace.SyncState // nil: the sink has none
+	o         Options
+	report    *Report
 
-	state  state // as the sink held it when the run began
-	fresh  bool  // do not use state.Cursor
-	seen   seen
-	batch  batch
-	whole  []millrace.Checkpoint // complete listings, settled when the stream has ended
-	last   *millrace.Checkpoint  // the newest mark of the stream
-	failed bool                  // a page is missing: the cursor stays
-	odd    uint64                // stands for the pages of another version than named; see oddity
-	row    atomic.Int32          // pages unavailable in a row
-	prog   Progress
-	room   room // for the pages that wait for the goroutine that applies
+	state    state // as the sink held it when the run began
+	fresh    bool  // do not use state.Cursor
+	seen     seen
+	batch    batch
+	complete []millrace.Checkpoint // complete listings, settled when the stream has ended
+	last     *millrace.Checkpoint  // the newest mark of the stream
+	failed   bool                  // a page is missing: the cursor stays
+	mismatch uint64                // stands for the pages of another version than named; see oddity
+	row      atomic.Int32          // pages unavailable in a row
+	prog     Progress
+	room     room // for the pages that wait for the goroutine that applies
 }
 
 // batch is what goes to the sink in one transaction.
@@ -142,14 +142,14 @@ const (
 // pages, and this one applies.
 func (r *run) do(ctx context.Context) error {
 	var err error
-	if r.memory != nil {
-		stored, err := r.memory.Cursor(ctx, r.from)
+	if r.syncState != nil {
+		stored, err := r.syncState.Cursor(ctx, r.from)
 		if err != nil {
 			return err
 		}
 		r.state = parseState(stored)
 	}
-	r.seen, r.whole, r.last, r.failed, r.odd, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
+	r.seen, r.complete, r.last, r.failed, r.mismatch, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
 	r.row.Store(0)
 
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -185,7 +185,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	case s.change.Kind == millrace.KindCheckpoint:
 		r.last = s.change.Checkpoint
 		if s.change.Checkpoint.Complete {
-			r.whole = append(r.whole, *s.change.Checkpoint)
+			r.complete = append(r.complete, *s.change.Checkpoint)
 			return nil
 		}
 		return r.mark(ctx, s.change.Checkpoint.Cursor)
@@ -201,7 +201,7 @@ func (r *run) take(ctx context.Context, s step) error {
 		if s.change.Page == nil {
 			r.report.Unmodified++
 		}
-		r.oddity(s.change.URL, s.listed, s.got)
+		r.noteMismatch(s.change.URL, s.listed, s.got)
 	}
 	if s.via != "" {
 		if r.report.Fallbacks == nil {
@@ -315,11 +315,11 @@ func (r *run) flush(ctx context.Context) error {
 // page is missing or odd that the cursor would cover, or deletions are still
 // to come.
 func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
-	if r.failed || r.odd != 0 || len(r.whole) > 0 {
+	if r.failed || r.mismatch != 0 || len(r.complete) > 0 {
 		return r.flush(ctx)
 	}
 	r.state.Cursor = c
-	r.batch.changes = append(r.batch.changes, markChange(state{Cursor: c, Odd: r.state.Odd}))
+	r.batch.changes = append(r.batch.changes, markChange(state{Cursor: c, Mismatch: r.state.Mismatch}))
 	return r.flush(ctx)
 }
 

@@ -212,7 +212,7 @@ func run(t *testing.T, src millrace.Source, to millrace.Sink, o *mirror.Options)
 	return r
 }
 
-func wantTally(t *testing.T, r *mirror.Report, want millrace.Counts) {
+func wantCounts(t *testing.T, r *mirror.Report, want millrace.Counts) {
 	t.Helper()
 	if d := cmp.Diff(want, r.Counts); d != "" {
 		t.Errorf("tally (-want +got):\n%s", d)
@@ -221,13 +221,13 @@ func wantTally(t *testing.T, r *mirror.Report, want millrace.Counts) {
 
 func TestFirstThenNothing(t *testing.T) {
 	src, to := &site{pages: pages(700)}, newSink()
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 700})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Added: 700})
 	if d := cmp.Diff(src.pages, to.titles); d != "" {
 		t.Fatalf("mirror (-source +sink):\n%s", d)
 	}
 	src.takeAsked()
 	batches := to.batches
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Unchanged: 700})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Unchanged: 700})
 	if asked := src.takeAsked(); len(asked) != 0 {
 		t.Errorf("asked for %v though nothing had changed", asked)
 	}
@@ -246,7 +246,7 @@ func TestEditAddRemove(t *testing.T) {
 	src.pages["/p010"] = "v2"
 	src.pages["/new"] = "v1"
 	delete(src.pages, "/p020")
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 98})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 98})
 	if d := cmp.Diff([]string{"/new", "/p010"}, src.takeAsked()); d != "" {
 		t.Error(d)
 	}
@@ -265,7 +265,7 @@ func TestParityMismatch(t *testing.T) {
 	lying := &lyingList{site: src}
 	src.takeAsked()
 	for range 2 {
-		wantTally(t, run(t, lying, to, nil), millrace.Counts{Unchanged: 3})
+		wantCounts(t, run(t, lying, to, nil), millrace.Counts{Unchanged: 3})
 		if n := len(src.takeAsked()); n != 3 {
 			t.Errorf("asked %d times, want 3 conditional requests", n)
 		}
@@ -290,9 +290,9 @@ func (l *lyingList) Changes(ctx context.Context, since millrace.Cursor) iter.Seq
 
 func TestPrimaryRule(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		remove int
-		doubt  bool
+		name        string
+		remove      int
+		unconfirmed bool
 	}{
 		{"less than a fifth", 19, false},
 		{"a fifth", 20, true},
@@ -305,16 +305,16 @@ func TestPrimaryRule(t *testing.T) {
 				delete(src.pages, fmt.Sprintf("/p%03d", i))
 			}
 			r := run(t, src, to, nil)
-			if !tt.doubt {
-				wantTally(t, r, millrace.Counts{Deleted: tt.remove, Unchanged: 100 - tt.remove})
+			if !tt.unconfirmed {
+				wantCounts(t, r, millrace.Counts{Deleted: tt.remove, Unchanged: 100 - tt.remove})
 				return
 			}
-			if r.Doubted != tt.remove || r.Deleted != 0 || len(to.titles) != 100 {
-				t.Fatalf("doubted %d, deleted %d, %d pages left: want it disbelieved", r.Doubted, r.Deleted, len(to.titles))
+			if r.UnconfirmedDeletions != tt.remove || r.Deleted != 0 || len(to.titles) != 100 {
+				t.Fatalf("doubted %d, deleted %d, %d pages left: want it disbelieved", r.UnconfirmedDeletions, r.Deleted, len(to.titles))
 			}
 			r = run(t, src, to, nil)
-			if r.Doubted != 0 || r.Deleted != tt.remove {
-				t.Fatalf("second run: doubted %d, deleted %d: want it believed", r.Doubted, r.Deleted)
+			if r.UnconfirmedDeletions != 0 || r.Deleted != tt.remove {
+				t.Fatalf("second run: doubted %d, deleted %d: want it believed", r.UnconfirmedDeletions, r.Deleted)
 			}
 		})
 	}
@@ -326,10 +326,10 @@ func TestPrimaryComesBack(t *testing.T) {
 	src.pages = nil
 	run(t, src, to, nil)
 	src.pages = pages(10)
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Unchanged: 10})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Unchanged: 10})
 	src.pages = nil // a new loss is a new doubt
-	if r := run(t, src, to, nil); r.Doubted != 10 || len(to.titles) != 10 {
-		t.Errorf("doubted %d, %d pages left", r.Doubted, len(to.titles))
+	if r := run(t, src, to, nil); r.UnconfirmedDeletions != 10 || len(to.titles) != 10 {
+		t.Errorf("doubted %d, %d pages left", r.UnconfirmedDeletions, len(to.titles))
 	}
 }
 
@@ -390,7 +390,7 @@ func TestMissingPageKeepsTheCursor(t *testing.T) {
 	}
 	src.broken = nil
 	src.takeAsked()
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Added: 1, Unchanged: 9})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Added: 1, Unchanged: 9})
 	if d := cmp.Diff([]millrace.Cursor{"", ""}, src.since); d != "" {
 		t.Errorf("the cursor passed a missing page: %s", d)
 	}
@@ -466,7 +466,7 @@ func TestConflictStartsOver(t *testing.T) {
 	run(t, src, to, nil)
 	src.conflict = true
 	src.pages["/p000"] = "v2"
-	wantTally(t, run(t, src, to, nil), millrace.Counts{Updated: 1, Unchanged: 9})
+	wantCounts(t, run(t, src, to, nil), millrace.Counts{Updated: 1, Unchanged: 9})
 }
 
 func TestSinkFails(t *testing.T) {
@@ -491,7 +491,7 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-func TestWithoutMemory(t *testing.T) {
+func TestWithoutSyncState(t *testing.T) {
 	src, to := &site{pages: pages(10)}, newSink()
 	for range 2 {
 		run(t, src, onlySink{to}, nil)

@@ -31,7 +31,7 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r.memory, _ = sink.(millrace.SyncState)
+	r.syncState, _ = sink.(millrace.SyncState)
 	seen := make(map[string]bool, len(urls))
 	urls = slices.DeleteFunc(slices.Clone(urls), func(u string) bool {
 		twice := seen[u]
@@ -49,8 +49,8 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 // update applies what a few pages have become.
 func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	held := make(map[string]millrace.Ref)
-	if r.memory != nil {
-		if err := collect(held, r.memory.KnownRefs(ctx, r.from, urls...)); err != nil {
+	if r.syncState != nil {
+		if err := collect(held, r.syncState.KnownRefs(ctx, r.from, urls...)); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 		}
 		if gone {
 			steps[i].change = millrace.Change{Kind: millrace.Delete, Ref: ref}
-			steps[i].same = !is && r.memory != nil
+			steps[i].same = !is && r.syncState != nil
 			continue
 		}
 		turns <- struct{}{}

@@ -25,10 +25,10 @@ type Origin struct {
 	Detect func(ctx context.Context, client *http.Client, source string) (home string, err error)
 	Open   func(source string, o *Options) (*Source, error)
 
-	Types    bool // it knows the types of pages, so that Options.ExcludeTypes counts
-	ByFile   bool // its pages are named by paths relative to the base
-	Whole    bool // pages cannot be read singly
-	Progress bool // it calls Options.Progress
+	Types        bool // it knows the types of pages, so that Options.ExcludeTypes counts
+	ByFile       bool // its pages are named by paths relative to the base
+	SingleStream bool // pages cannot be read singly
+	Progress     bool // it calls Options.Progress
 }
 
 // Options say how a source is opened. The zero value works for a folder.
@@ -39,9 +39,9 @@ type Options struct {
 	ExcludeTypes []string       // types of pages that are not read
 	Logger       *slog.Logger   // nil = discard
 
-	// Held and Original return what a store has of the source; nil = nothing.
-	Held     func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	Original func(ctx context.Context, url string) ([]byte, error)
+	// KnownRefs and Original return what a store has of the source; nil = nothing.
+	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
+	Original  func(ctx context.Context, url string) ([]byte, error)
 	// MaxPages, MaxDepth and MaxTime limit one scan of a site; 0 = the default.
 	MaxPages, MaxDepth int
 	MaxTime            time.Duration

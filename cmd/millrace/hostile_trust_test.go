@@ -197,12 +197,12 @@ func TestPullEmptied(t *testing.T) {
 		before := texts(t, file, manual)
 		show(1, 2)
 		got := pull()
-		if got.report.Doubted != 19 || got.report.Deleted != 0 {
+		if got.report.UnconfirmedDeletions != 19 || got.report.Deleted != 0 {
 			t.Errorf("%s: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)
 		show(20, 3)
-		if got := pull(); got.code != 0 || got.report.Doubted+got.report.Deleted != 0 {
+		if got := pull(); got.code != 0 || got.report.UnconfirmedDeletions+got.report.Deleted != 0 {
 			t.Errorf("%s, back again: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)

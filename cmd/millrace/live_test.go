@@ -238,7 +238,7 @@ func TestPullDisallowed(t *testing.T) {
 	if r := crawlInto(t, url, filepath.Join(t.TempDir(), "other.db"), "--via", "crawl"); r.Added < 10 {
 		t.Errorf("after robots.txt is fixed: %+v", r)
 	}
-	if r := crawlInto(t, url, file, "--via", "crawl"); r.Deleted+r.Doubted == 0 {
+	if r := crawlInto(t, url, file, "--via", "crawl"); r.Deleted+r.UnconfirmedDeletions == 0 {
 		t.Errorf("what robots.txt disallows now is kept: %+v", r)
 	}
 }
@@ -251,7 +251,7 @@ func TestWaysTakeTurns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, s.url, file, "--via", "crawl")
 	// The list names fewer pages than the crawl found: a third would be deleted.
-	if listed := pull(t, s.url, file); listed.Doubted == 0 || listed.Deleted != 0 {
+	if listed := pull(t, s.url, file); listed.UnconfirmedDeletions == 0 || listed.Deleted != 0 {
 		t.Fatalf("deleted at the first pull: %+v", listed)
 	}
 	if listed := pull(t, s.url, file); listed.Deleted == 0 || listed.Unchanged >= first.Added {

@@ -43,7 +43,7 @@ func TestPullQuotas(t *testing.T) {
 			got, pulls, bounded := 0, 0, 0
 			for ended := true; ended; pulls++ {
 				r := pullBest(t, b.url, mirror, append([]string{"--via"}, c...)...)
-				if r.Deleted+r.Doubted > 0 || pulls > 10 || c[1] == "--max-pages" && r.Added > 5 || c[1] == "--max-bytes" && r.BytesReceived > 12_000+20_000 {
+				if r.Deleted+r.UnconfirmedDeletions > 0 || pulls > 10 || c[1] == "--max-pages" && r.Added > 5 || c[1] == "--max-bytes" && r.BytesReceived > 12_000+20_000 {
 					t.Fatalf("pull %d: %+v", pulls, r)
 				}
 				got += r.Added

@@ -174,7 +174,7 @@ func TestPullManyDeletions(t *testing.T) {
 		return true
 	})
 	r := pullBest(t, b.url, mirror)
-	if r.Deleted+r.Doubted != 0 || r.Unchanged != 40 || r.Ways[len(r.Ways)-1].Code != "invalid" {
+	if r.Deleted+r.UnconfirmedDeletions != 0 || r.Unchanged != 40 || r.Ways[len(r.Ways)-1].Code != "invalid" {
 		t.Errorf("%+v", r)
 	}
 	wantMirror(t, "scp", mirror, b.file, b.dir, b.url)

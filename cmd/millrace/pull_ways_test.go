@@ -201,14 +201,14 @@ func TestPullEmptyPrimary(t *testing.T) {
 		_, _ = w.Write([]byte(`{"version":1,"items":[]}`))
 		return true
 	})
-	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted != 0 || r.Doubted < 8 {
+	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted != 0 || r.UnconfirmedDeletions < 8 {
 		t.Errorf("%+v", r)
 	}
 	if n := len(held(t, mirror, b.url, b.url)); n < 8 {
 		t.Errorf("%d pages are left", n)
 	}
 	b.set(nil)
-	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted+r.Added+r.Doubted != 0 {
+	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted+r.Added+r.UnconfirmedDeletions != 0 {
 		t.Errorf("after the list is back: %+v", r)
 	}
 }

@@ -145,12 +145,12 @@ func TestPullWrongHost(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &r); err != nil {
 				t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 			}
-			if code != 1 || r.Deleted != 0 || r.Doubted != 0 || len(r.Skipped) == 0 || r.Code != "invalid" {
-				t.Errorf("%s: exit %d, %d deleted, %d doubted: %s: %q", via, code, r.Deleted, r.Doubted, r.Code, r.Error)
+			if code != 1 || r.Deleted != 0 || r.UnconfirmedDeletions != 0 || len(r.Skipped) == 0 || r.Code != "invalid" {
+				t.Errorf("%s: exit %d, %d deleted, %d doubted: %s: %q", via, code, r.Deleted, r.UnconfirmedDeletions, r.Code, r.Error)
 			}
 		}
 	}
-	if again := pullBest(t, other, mirror); again.Deleted != 0 || again.Doubted != 0 || again.Unchanged != first.Added {
+	if again := pullBest(t, other, mirror); again.Deleted != 0 || again.UnconfirmedDeletions != 0 || again.Unchanged != first.Added {
 		t.Errorf("%+v", again)
 	}
 }

@@ -106,7 +106,7 @@ type Client struct {
 	userAgent    string
 	token        string // product name for robots.txt
 	ignoreRobots bool
-	memory       RobotsMemory
+	robotsStore  RobotsMemory
 	robots       robotsCache
 	timeout      time.Duration
 	maxRedirects int
@@ -129,7 +129,7 @@ func New(o *Options) *Client {
 	c := &Client{
 		userAgent:    o.UserAgent,
 		ignoreRobots: o.IgnoreRobots,
-		memory:       o.Robots,
+		robotsStore:  o.Robots,
 		timeout:      cmp.Or(o.Timeout, time.Minute),
 		maxRedirects: max(0, cmp.Or(o.MaxRedirects, 10)),
 		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),

@@ -304,10 +304,10 @@ func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e ro
 }
 
 func (c *Client) loadRobots(ctx context.Context, key string) *robotsRecord {
-	if c.memory == nil {
+	if c.robotsStore == nil {
 		return nil
 	}
-	data, err := c.memory.Load(ctx, key)
+	data, err := c.robotsStore.Load(ctx, key)
 	if err == nil && len(data) == 0 {
 		return nil
 	}
@@ -326,12 +326,12 @@ func (c *Client) loadRobots(ctx context.Context, key string) *robotsRecord {
 }
 
 func (c *Client) saveRobots(ctx context.Context, key string, rec *robotsRecord) {
-	if c.memory == nil {
+	if c.robotsStore == nil {
 		return
 	}
 	data, err := json.Marshal(rec)
 	if err == nil {
-		err = c.memory.Save(ctx, key, data)
+		err = c.robotsStore.Save(ctx, key, data)
 	}
 	if err != nil {
 		c.log.WarnContext(ctx, "store robots.txt failed", "origin", key, "err", err)

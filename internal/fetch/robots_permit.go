@@ -40,8 +40,8 @@ func Permit(ctx context.Context, target string) context.Context {
 // Permitted reports whether [Permit] covers u in ctx.
 func Permitted(ctx context.Context, u *url.URL) bool {
 	target, ok := ctx.Value(permit{}).(string)
-	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return ok && (bare.String() == target || strings.HasSuffix(target, "/") && strings.HasPrefix(bare.String(), target))
+	pageOnly := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return ok && (pageOnly.String() == target || strings.HasSuffix(target, "/") && strings.HasPrefix(pageOnly.String(), target))
 }
 
 // Overruled reports whether the rule that disallows target also covers list, which a longer

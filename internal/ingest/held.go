@@ -15,7 +15,7 @@ import (
 // stored in a site.
 func Held(site store.Site, from string) *origin.Options {
 	return &origin.Options{
-		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+		KnownRefs: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 			return site.KnownRefs(ctx, from, urls...)
 		},
 		Original: func(ctx context.Context, u string) ([]byte, error) { return site.Original(ctx, from, u) },

@@ -110,7 +110,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		if o.From = o.Name; !way.Folder {
 			source, o.From = o.Name, o.Name+" "+way.Name
 			held := Held(site, o.From)
-			options.Held, options.Original = held.Held, held.Original
+			options.KnownRefs, options.Original = held.KnownRefs, held.Original
 		}
 		s, err := way.Open(source, &options)
 		if err == nil {

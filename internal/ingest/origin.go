@@ -248,7 +248,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		o.failure.Store(nil)
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
 		to.Changed()
-		if report.Doubted > 0 {
+		if report.UnconfirmedDeletions > 0 {
 			// The site may be in the middle of a deployment, which causes many changes:
 			// confirm deletions later.
 			wait := recheck
@@ -355,9 +355,9 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 			return report, err
 		}
 	}
-	if report.Doubted == 0 && report.Missed == 0 && (o.Complete == nil || o.Complete()) {
+	if report.UnconfirmedDeletions == 0 && report.Missed == 0 && (o.Complete == nil || o.Complete()) {
 		gone, doubted, err := Retire(ctx, o.Store.State(), site, o.From, Sources(o.Name)...)
-		report.Deleted, report.Doubted = report.Deleted+gone, doubted
+		report.Deleted, report.UnconfirmedDeletions = report.Deleted+gone, doubted
 		if err != nil {
 			return report, err
 		}
@@ -391,7 +391,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	var report *mirror.Report
 	var err error
 	switch {
-	case o.way.Whole:
+	case o.way.SingleStream:
 		if report, err = o.take(ctx, site); report == nil {
 			return millrace.Counts{}, err
 		}

@@ -75,8 +75,8 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 	if report.SkippedN > 0 && report.Added+report.Updated+report.Unchanged == 0 {
 		return report, ingest.NoneRead(report.SkippedN)
 	}
-	if report.Doubted > 0 {
-		s.log.Warn("many pages are missing from the source; keeping them until the next run finds the same", "pages", report.Doubted)
+	if report.UnconfirmedDeletions > 0 {
+		s.log.Warn("many pages are missing from the source; keeping them until the next run finds the same", "pages", report.UnconfirmedDeletions)
 	}
 	return report, nil
 }

@@ -199,7 +199,7 @@ func (s *showing) read(held mirrors) {
 			if err != nil || report.SkippedN > 0 {
 				s.t.Fatalf("%s: %v, skipped %v", p.Name, err, report.Skipped)
 			}
-			if report.Doubted == 0 {
+			if report.UnconfirmedDeletions == 0 {
 				break
 			}
 		}

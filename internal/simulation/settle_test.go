@@ -210,7 +210,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 		if report.SkippedN > 0 {
 			w.fail("%s: skipped without a fault: %v", c.name, report.Skipped)
 		}
-		if report.Doubted == 0 {
+		if report.UnconfirmedDeletions == 0 {
 			break
 		}
 	}

@@ -72,7 +72,7 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	for i, n := range a.at {
 		add := &a.added[i]
 		add.Path = a.path(n)
-		add.Line, add.Column = a.place(n)
+		add.Line, add.Column = a.position(n)
 	}
 	slices.SortStableFunc(a.added, func(x, y Addition) int { return cmp.Compare(x.Offset, y.Offset) })
 	out := make([]byte, 0, len(data)+64*len(a.added))
@@ -342,9 +342,9 @@ func clean(s string) string {
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
 	_, _ = b.run() // fills b.bare; Lint reports a document that is too large
-	bare := map[*dom.Node]bool{}
-	for _, n := range b.bare {
-		bare[n] = true
+	unlabelled := map[*dom.Node]bool{}
+	for _, n := range b.unlabelled {
+		unlabelled[n] = true
 	}
 	var visit func(n *dom.Node, context bool)
 	visit = func(n *dom.Node, context bool) {
@@ -357,7 +357,7 @@ func (a *annotator) inputs(tree *dom.Node) {
 			name := cmp.Or(clean(attr(n, "name")), clean(attr(n, "id")), slug(attr(n, "placeholder")), slug(attr(n, "aria-label")))
 			a.add(n, "field", cmp.Or(name, inputType(n)))
 			shown := b.htmlLabel(n)
-			if bare[n] || !at.has("field") && at["label"] == "" && (shown == "" || a.labelled) {
+			if unlabelled[n] || !at.has("field") && at["label"] == "" && (shown == "" || a.labelled) {
 				a.add(n, "label", cmp.Or(clean(shown), clean(attr(n, "aria-label")), clean(attr(n, "placeholder")), clean(attr(n, "title")), name, clean(at["field"]), inputType(n), "field"))
 			}
 			if private(n) != "" && !context {

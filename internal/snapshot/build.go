@@ -39,20 +39,20 @@ const (
 
 // builder builds one snapshot.
 type builder struct {
-	o      *Options
-	s      *Snapshot
-	found  bool // an attribute was found
-	named  bool // an element names the page
-	ogType string
-	label  *label                // the last data-ai-label, for the next field
-	labels map[string]*html.Node // label elements by the id they are for; nil until gathered
-	tree   *html.Node
-	marked map[string]bool
-	bare   []*html.Node // fields without label
-	parts  int          // remaining parts
-	bytes  int          // remaining bytes
-	work   int          // remaining work
-	err    error
+	o          *Options
+	s          *Snapshot
+	found      bool // an attribute was found
+	named      bool // an element names the page
+	ogType     string
+	label      *label                // the last data-ai-label, for the next field
+	labels     map[string]*html.Node // label elements by the id they are for; nil until gathered
+	tree       *html.Node
+	marked     map[string]bool
+	unlabelled []*html.Node // fields without label
+	parts      int          // remaining parts
+	bytes      int          // remaining bytes
+	work       int          // remaining work
+	err        error
 }
 
 // label is the value of a data-ai-label.
@@ -62,14 +62,14 @@ type label struct {
 	in   *Node
 }
 
-// place is the position of an element among the containers.
-type place struct {
+// spot is the position of an element among the containers.
+type spot struct {
 	in     [BlockLevel + 1]*Node // the innermost container of each level, or nil
 	closed bool                  // texts here must not be published
 }
 
 // node returns the innermost container.
-func (p *place) node() *Node {
+func (p *spot) node() *Node {
 	for l := BlockLevel; l > PageLevel; l-- {
 		if p.in[l] != nil {
 			return p.in[l]
@@ -91,7 +91,7 @@ func Of(tree *html.Node, o *Options) (*Snapshot, error) {
 }
 
 func (b *builder) run() (*Snapshot, error) {
-	at := place{}
+	at := spot{}
 	at.in[PageLevel] = b.s.Page
 	b.visit(b.tree, at)
 	if b.err == nil && !b.found {
@@ -149,7 +149,7 @@ func (b *builder) keep(s string) string {
 }
 
 // visit adds an element and its descendants.
-func (b *builder) visit(n *html.Node, at place) {
+func (b *builder) visit(n *html.Node, at spot) {
 	if b.err != nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (b *builder) visit(n *html.Node, at place) {
 }
 
 // element adds the attributes of one element.
-func (b *builder) element(n *html.Node, a attributes, at *place) {
+func (b *builder) element(n *html.Node, a attributes, at *spot) {
 	for _, m := range a.marks() {
 		b.marked[m] = true
 	}
@@ -210,7 +210,7 @@ func (b *builder) element(n *html.Node, a attributes, at *place) {
 }
 
 // containers opens the containers of an element, from the outside in.
-func (b *builder) containers(a attributes, at *place) (any bool) {
+func (b *builder) containers(a attributes, at *spot) (any bool) {
 	for l := PageLevel; l <= BlockLevel; l++ {
 		name, ok := a[levels[l].attribute]
 		if !ok {

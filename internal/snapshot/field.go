@@ -53,7 +53,7 @@ func (b *builder) field(n *html.Node, a attributes, in *Node, closed bool) {
 	b.keep(f.Type)
 	text := b.labelOf(n, a, in)
 	if text == "" {
-		b.bare = append(b.bare, n)
+		b.unlabelled = append(b.unlabelled, n)
 	}
 	if !closed {
 		f.Label = b.keep(text)

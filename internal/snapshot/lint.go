@@ -91,7 +91,7 @@ func (l *linter) report(r Rule, n *html.Node, format string, args ...any) {
 		return
 	}
 	f := Finding{Rule: r, Path: l.path(n), Message: fmt.Sprintf(format, args...)}
-	f.Line, f.Column = l.place(n)
+	f.Line, f.Column = l.position(n)
 	l.findings = append(l.findings, f)
 }
 
@@ -337,7 +337,7 @@ func (l *linter) snapshot() {
 	}
 	b := newBuilder(l.Tree, l.options())
 	s, err := b.run()
-	for _, n := range b.bare {
+	for _, n := range b.unlabelled {
 		if inputType(n) != "hidden" {
 			l.report(FieldLabel, n, "field %q has no label: neither %slabel before it nor a label element", attributesOf(n)["field"], Prefix)
 		}

@@ -128,9 +128,9 @@ func (d *document) offset(n *html.Node) (at int, ok bool) {
 	return at, ok
 }
 
-// place returns the line and column, from 1, of an element or of its nearest ancestor with a
+// position returns the line and column, from 1, of an element or of its nearest ancestor with a
 // tag in the source; 0 otherwise. Columns count characters.
-func (d *document) place(n *html.Node) (line, column int) {
+func (d *document) position(n *html.Node) (line, column int) {
 	for ; n != nil; n = n.Parent {
 		at, ok := d.offset(n)
 		if !ok {

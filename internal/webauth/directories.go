@@ -38,11 +38,11 @@ type directories struct {
 	slots   chan struct{}
 	mu      sync.Mutex
 	waiting int
-	held    map[string]*held
+	dirs    map[string]*keyDirectory
 }
 
-// held is the cached state of one directory.
-type held struct {
+// keyDirectory is the cached state of one directory.
+type keyDirectory struct {
 	keys    []PublicKey
 	read    time.Time // time of the last successful fetch; zero if none
 	until   time.Time // the keys are fresh until then
@@ -60,7 +60,7 @@ func newDirectories(client *http.Client) *directories {
 	}
 	return &directories{
 		client: fetch.NoRedirects(client), now: time.Now,
-		slots: make(chan struct{}, fetchesAtOnce), held: make(map[string]*held),
+		slots: make(chan struct{}, fetchesAtOnce), dirs: make(map[string]*keyDirectory),
 	}
 }
 
@@ -74,7 +74,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
-	h := d.held[url]
+	h := d.dirs[url]
 	if h != nil && h.pending == nil && !h.due(id, now) {
 		h.used = now
 		return h.find(id, now)
@@ -86,7 +86,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 			}
 			return nil, errBusy
 		}
-		h = d.held[url]
+		h = d.dirs[url]
 	}
 	if d.waiting >= waitersAtOnce {
 		return nil, errBusy
@@ -107,7 +107,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 }
 
 // due reports whether to fetch the directory for a key.
-func (h *held) due(id string, now time.Time) bool {
+func (h *keyDirectory) due(id string, now time.Time) bool {
 	switch {
 	case h.err != nil:
 		return !now.Before(h.retry)
@@ -118,7 +118,7 @@ func (h *held) due(id string, now time.Time) bool {
 	return !h.has(id) && now.Sub(h.read) >= againAfter
 }
 
-func (h *held) has(id string) bool {
+func (h *keyDirectory) has(id string) bool {
 	for i := range h.keys {
 		if h.keys[i].ID == id {
 			return true
@@ -128,7 +128,7 @@ func (h *held) has(id string) bool {
 }
 
 // find returns a key from the cache.
-func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
+func (h *keyDirectory) find(id string, now time.Time) (ed25519.PublicKey, error) {
 	known := !h.read.IsZero() && now.Sub(h.read) < staleFor
 	if known {
 		for i := range h.keys {
@@ -148,7 +148,7 @@ func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
 
 // begin starts a fetch unless too many run, and reports whether it did. The caller holds the
 // lock.
-func (d *directories) begin(ctx context.Context, url string, h *held, now time.Time) bool {
+func (d *directories) begin(ctx context.Context, url string, h *keyDirectory, now time.Time) bool {
 	select {
 	case d.slots <- struct{}{}:
 	default:
@@ -156,8 +156,8 @@ func (d *directories) begin(ctx context.Context, url string, h *held, now time.T
 	}
 	if h == nil {
 		d.evict()
-		h = new(held)
-		d.held[url] = h
+		h = new(keyDirectory)
+		d.dirs[url] = h
 	}
 	h.pending, h.used = make(chan struct{}), now
 	// Other requests wait for the fetch, so it outlives the one that started it.
@@ -183,12 +183,12 @@ func (d *directories) begin(ctx context.Context, url string, h *held, now time.T
 // evict frees one entry: first a directory that was never fetched successfully, then the least
 // recently used one. The caller holds the lock.
 func (d *directories) evict() {
-	if len(d.held) < manyDirectories {
+	if len(d.dirs) < manyDirectories {
 		return
 	}
 	var worst string
-	var of *held
-	for url, h := range d.held {
+	var of *keyDirectory
+	for url, h := range d.dirs {
 		if h.pending != nil {
 			continue
 		}
@@ -199,7 +199,7 @@ func (d *directories) evict() {
 		}
 		worst, of = url, h
 	}
-	delete(d.held, worst)
+	delete(d.dirs, worst)
 }
 
 // fetch fetches a directory and returns how long to cache it.

@@ -312,7 +312,7 @@ func TestDirectoriesBounded(t *testing.T) {
 		}
 		_, _ = d.key(t.Context(), fmt.Sprintf("https://host%d.test/", i), a.ID())
 	}
-	if n := len(d.held); n > manyDirectories {
+	if n := len(d.dirs); n > manyDirectories {
 		t.Errorf("%d directories are remembered", n)
 	}
 	// Those that are of use stay.

@@ -117,7 +117,7 @@ func TestAgentVectors(t *testing.T) {
 			if name, err := v.Verify(t.Context(), r); name != "" || err == nil {
 				t.Errorf("the test key verifies: %q, %v", name, err)
 			}
-			v.dirs.test, v.dirs.held = true, map[string]*held{}
+			v.dirs.test, v.dirs.dirs = true, map[string]*keyDirectory{}
 			if name, err := v.Verify(t.Context(), r); name != "signature-agent.test" || err != nil {
 				t.Errorf("Verify = %q, %v", name, err)
 			}
@@ -165,7 +165,7 @@ func TestComponents(t *testing.T) {
 		"X-Dict": {`a=1, b=2;x=1;y=2, c=(a   b    c), d`},
 	}
 	m := requestMessage(r, "https://"+r.Host)
-	bare := requestMessage(httptest.NewRequest(http.MethodGet, "https://example.com", http.NoBody), "https://example.com")
+	plain := requestMessage(httptest.NewRequest(http.MethodGet, "https://example.com", http.NoBody), "https://example.com")
 	for _, tt := range []struct {
 		m        *message
 		id, want string
@@ -177,8 +177,8 @@ func TestComponents(t *testing.T) {
 		{m, `"@target-uri"`, "https://www.example.com" + long},
 		{m, `"@request-target"`, long},
 		{m, `"@query"`, long[len("/parameters"):]},
-		{bare, `"@query"`, "?"},
-		{bare, `"@path"`, "/"},
+		{plain, `"@query"`, "?"},
+		{plain, `"@path"`, "/"},
 		{m, `"x-ows"`, "leading and trailing"},
 		{m, `"x-twice"`, "a, b"},
 		{m, `"x-empty"`, ""},

@@ -20,10 +20,10 @@ import (
 
 // Options of [New]. The zero value works.
 type Options struct {
-	// Held returns what the sink remembers of this source, as
+	// KnownRefs returns what the sink remembers of this source, as
 	// [millrace.SyncState.KnownRefs] does. nil = nothing: every run is a first
 	// one.
-	Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
+	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	// Original returns what a page that the sink holds was made of, as
 	// [millrace.OriginalStore] does. With it, pages that other rules or another
 	// version of the extractor have made are made again without asking for
@@ -62,13 +62,13 @@ type Options struct {
 // then asks for a page the more rarely the more rarely it changes. Methods are
 // safe for concurrent use; runs wait for each other.
 type Crawl struct {
-	client *http.Client // follows redirects
-	single *http.Client // follows none
-	scope  scope
-	held   func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	now    func() time.Time
-	o      Options
-	log    *slog.Logger
+	client    *http.Client // follows redirects
+	single    *http.Client // follows none
+	scope     scope
+	knownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
+	now       func() time.Time
+	o         Options
+	log       *slog.Logger
 
 	extractor int // its version
 	ruling    *ruling
@@ -98,7 +98,7 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 		client = fetch.New(nil).HTTP()
 	}
 	c := &Crawl{
-		client: client, single: fetch.NoRedirects(client), scope: s, held: o.Held, now: o.Now, o: *o, log: o.Logger,
+		client: client, single: fetch.NoRedirects(client), scope: s, knownRefs: o.KnownRefs, now: o.Now, o: *o, log: o.Logger,
 		heavy: make(chan struct{}, 1), extractor: extract.Version,
 	}
 	c.setRules(o.Rules)
@@ -184,12 +184,12 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 		return nil, millrace.Coded("outside", fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base))
 	}
 	rules := c.ruling
-	t := task{url: have.URL, held: have.Version, version: parseVersion(have.Version, rules.by)}
+	t := task{url: have.URL, knownVersion: have.Version, version: parseVersion(have.Version, rules.by)}
 	t.depth = t.version.depth
 	var buf bytes.Buffer
 	res := c.visit(ctx, rules, t, &buf)
 	switch res.outcome {
-	case stands:
+	case unchanged:
 		return nil, millrace.ErrUnmodified
 	case page:
 	case moved:
@@ -208,7 +208,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 			return c.muted(res, res.canonical)
 		}
 	}
-	if res.made.whole() && res.made.String() == have.Version {
+	if res.made.detailed() && res.made.String() == have.Version {
 		return nil, millrace.ErrUnmodified
 	}
 	res.page.Version = res.made.String()

@@ -147,7 +147,7 @@ const from = "test crawl"
 // open makes a crawl as a new process would.
 func (m *mill) open(o Options) *Crawl {
 	m.t.Helper()
-	o.Held = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+	o.KnownRefs = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 		return m.site.KnownRefs(ctx, from, urls...)
 	}
 	c, err := New(client(), m.url, &o)

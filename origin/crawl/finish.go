@@ -61,7 +61,7 @@ func (r *run) visitRoot(ctx context.Context) error {
 // rootError says why the root is no start of a crawl, and what to do.
 func (r *run) rootError(res *result) error {
 	switch res.outcome {
-	case stands, page:
+	case unchanged, page:
 		return nil
 	case moved:
 		to, v := r.scope.clean(res.to)

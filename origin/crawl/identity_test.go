@@ -148,7 +148,7 @@ func TestIdentity(t *testing.T) {
 			seq := m.seq()
 			rep = m.run(m.open(Options{}))
 			check("then")
-			if m.seq() != seq || rep.Doubted > 0 {
+			if m.seq() != seq || rep.UnconfirmedDeletions > 0 {
 				t.Errorf("nothing changed, and the second run has written: %+v", rep)
 			}
 		})
@@ -212,8 +212,8 @@ func TestMaintenance(t *testing.T) {
 	}
 	s.set("/closed", html("Closed", words("closed")))
 	rep := m.run(m.open(Options{}))
-	if rep.Doubted != 3 || len(m.pages()) != 5 {
-		t.Errorf("%d are doubted, the pages are %v", rep.Doubted, m.pages())
+	if rep.UnconfirmedDeletions != 3 || len(m.pages()) != 5 {
+		t.Errorf("%d are doubted, the pages are %v", rep.UnconfirmedDeletions, m.pages())
 	}
 	for _, p := range []string{"/a", "/b", "/c"} {
 		s.set(p, html(p, words(p)))

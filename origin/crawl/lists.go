@@ -34,11 +34,11 @@ type list struct {
 	Parent string `json:"in,omitempty"`   // the index that names it
 	Absent int64  `json:"gone,omitempty"` // when it was found absent, seconds since 1970
 
-	depth   int
-	usual   bool // a well-known path that no document names
-	dirty   bool // something that it names was not had: it is read again
-	changed bool // it was read, and not only found to be as it was
-	whole   bool // to its end
+	depth    int
+	usual    bool // a well-known path that no document names
+	dirty    bool // something that it names was not had: it is read again
+	changed  bool // it was read, and not only found to be as it was
+	complete bool // to its end
 }
 
 // readLists asks for the site's lists, those of robots.txt and those that the
@@ -188,7 +188,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 		children, err = r.readSitemap(n, resp, final)
 	}
 	if err == nil {
-		l.Validators, l.whole = validators, true
+		l.Validators, l.complete = validators, true
 	}
 	return children, err
 }
@@ -262,7 +262,7 @@ func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false
 	for i := range r.lists {
-		if l := &r.lists[i]; l.changed && l.whole && !l.Feed {
+		if l := &r.lists[i]; l.changed && l.complete && !l.Feed {
 			changed[l.number()], any = true, true
 		}
 	}

@@ -39,7 +39,7 @@ func (l *loss) due(now time.Time, k uint64) bool {
 // lose notes that an address has no page.
 func (r *run) lose(t *task, k uint64) {
 	u, ok := strings.CutPrefix(t.url, r.scope.base)
-	if !ok || r.held == nil {
+	if !ok || r.knownRefs == nil {
 		return
 	}
 	if l, ok := r.losses[k]; ok && (l.Had || t.state != had) {

@@ -8,7 +8,7 @@ func Origin() origin.Origin {
 		Name: "crawl", Title: "a crawl", Progress: true,
 		Open: func(root string, o *origin.Options) (*origin.Source, error) {
 			c, err := New(o.Client, root, &Options{
-				Held: o.Held, Original: o.Original, Rules: o.Rules, Progress: o.Progress, Logger: o.Logger,
+				KnownRefs: o.KnownRefs, Original: o.Original, Rules: o.Rules, Progress: o.Progress, Logger: o.Logger,
 				MaxPages: o.MaxPages, MaxDepth: o.MaxDepth, MaxTime: o.MaxTime, IgnoreRobots: o.IgnoreRobots, Wary: o.Wary,
 			})
 			if err != nil {

@@ -41,7 +41,7 @@ func newWeb(t testing.TB, bare bool) *web {
 	return s
 }
 
-func (s *web) Place() string          { return s.URL0() }
+func (s *web) Address() string        { return s.URL0() }
 func (s *web) Base() string           { return s.URL0() }
 func (s *web) URL0() string           { return s.Server.URL + "/" }
 func (s *web) URL(name string) string { return "/" + name }
@@ -77,7 +77,7 @@ func (s *web) Trouble(t origintest.Trouble) error {
 	return nil
 }
 
-func (s *web) Odd() ([]string, error) {
+func (s *web) Unreadable() ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages["odd"] = doc("Odd", "This page leads to nothing.", "/empty", "/nowhere", "/secret")
@@ -148,13 +148,13 @@ func TestOrigin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			origintest.Run(t, origintest.Origin{
 				New: func(t testing.TB) origintest.Site { return newWeb(t, bare) },
-				Open: func(t testing.TB, place string, held origintest.Held) (millrace.Source, error) {
+				Open: func(t testing.TB, place string, held origintest.KnownRefs) (millrace.Source, error) {
 					c := fetch.New(&fetch.Options{AllowPrivate: true, Timeout: 20 * time.Second})
 					t.Cleanup(c.CloseIdleConnections)
 					// Everything is due in the next run of a process.
 					start := time.Now()
 					clock := func() time.Time { return start.Add(10_000_000 * time.Since(start)) }
-					return New(c.HTTP(), place, &Options{Held: held, Now: clock})
+					return New(c.HTTP(), place, &Options{KnownRefs: held, Now: clock})
 				},
 			})
 		})

@@ -82,7 +82,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 		return nil
 	}
 	tries := 0
-	for ref, err := range r.held(ctx) {
+	for ref, err := range r.knownRefs(ctx) {
 		if err != nil {
 			return fmt.Errorf("what the sink holds: %w", err)
 		}
@@ -91,7 +91,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 			continue
 		}
 		switch got := r.outages.ask(t); {
-		case got.outcome == stands, got.outcome == page && !r.outages.answer.matches(got):
+		case got.outcome == unchanged, got.outcome == page && !r.outages.answer.matches(got):
 			return nil
 		case got.outcome == page:
 			return r.sameEverywhere(res)

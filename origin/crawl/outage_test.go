@@ -63,7 +63,7 @@ func TestOutagePage(t *testing.T) {
 			if c.err != "" && (millrace.Status(err) != 503 || millrace.ErrorCode(err) != c.err) || c.err == "" && err != nil {
 				t.Errorf("%v", err)
 			}
-			if c.err == "" && rep.Doubted == 0 {
+			if c.err == "" && rep.UnconfirmedDeletions == 0 {
 				t.Errorf("%+v", rep)
 			}
 			if m.seq() != seq || len(m.pages()) != 60 {
@@ -72,7 +72,7 @@ func TestOutagePage(t *testing.T) {
 			s.mu.Lock()
 			s.mux = pages
 			s.mu.Unlock()
-			if rep := m.run(m.open(Options{})); rep.Doubted > 0 || m.seq() != seq || len(m.pages()) != 60 {
+			if rep := m.run(m.open(Options{})); rep.UnconfirmedDeletions > 0 || m.seq() != seq || len(m.pages()) != 60 {
 				t.Errorf("afterwards: %+v", rep)
 			}
 		})
@@ -104,7 +104,7 @@ func TestRewritten(t *testing.T) {
 			}
 			s.asked()
 			rep := m.run(m.open(Options{}))
-			if rep.Updated != 11 || rep.Doubted > 0 || rep.SkippedN > 0 {
+			if rep.Updated != 11 || rep.UnconfirmedDeletions > 0 || rep.SkippedN > 0 {
 				t.Errorf("%+v", rep)
 			}
 			probes := 0

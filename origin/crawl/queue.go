@@ -22,12 +22,12 @@ type task struct {
 	// listed: some list named it, perhaps in another run.
 	listed bool
 
-	full    bool   // it is asked for without conditions
-	hinted  bool   // it is asked for because a list says that it is new
-	held    string // the version that the sink holds
-	version version
-	remade  bool // by this run: the held version may be the one from before that
-	state   state
+	full         bool   // it is asked for without conditions
+	hinted       bool   // it is asked for because a list says that it is new
+	knownVersion string // the version that the sink holds
+	version      version
+	remade       bool // by this run: the held version may be the one from before that
+	state        state
 }
 
 // queue is the frontier: addresses to ask for, first in, first out. Beyond two

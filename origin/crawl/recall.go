@@ -11,8 +11,8 @@ import (
 // recall reads what the sink holds: the table knows it from then on, and what
 // was never looked at is queued. What other rules have made is made again.
 func (r *run) recall(ctx context.Context) error {
-	r.table.begin(r.held == nil)
-	if r.held == nil {
+	r.table.begin(r.knownRefs == nil)
+	if r.knownRefs == nil {
 		return nil
 	}
 	err := r.recollect(ctx, r.rules, func(t *task, made *result) error {
@@ -82,7 +82,7 @@ func (r *run) taskOf(ref millrace.Ref) task {
 
 func heldTask(ref millrace.Ref, rules *ruling) task {
 	v := parseVersion(ref.Version, rules.by)
-	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth}
+	t := task{url: ref.URL, knownVersion: ref.Version, version: v, depth: v.depth}
 	switch v.kind {
 	case isMute:
 		t.state = muted
@@ -96,16 +96,16 @@ func heldTask(ref millrace.Ref, rules *ruling) task {
 
 // recallOne returns the task of one address, with what is held of it.
 func (r *run) recallOne(ctx context.Context, t task) (task, error) {
-	if r.held == nil {
+	if r.knownRefs == nil {
 		return t, nil
 	}
-	for ref, err := range r.held(ctx, t.url) {
+	for ref, err := range r.knownRefs(ctx, t.url) {
 		if err != nil {
 			return t, fatalError{fmt.Errorf("what the sink holds: %w", err)}
 		}
 		if ref.URL == t.url {
 			hold := r.taskOf(ref)
-			t.held, t.version, t.state, t.depth, t.full, t.remade = hold.held, hold.version, hold.state, hold.depth, hold.full, hold.remade
+			t.knownVersion, t.version, t.state, t.depth, t.full, t.remade = hold.knownVersion, hold.version, hold.state, hold.depth, hold.full, hold.remade
 		}
 	}
 	return t, nil

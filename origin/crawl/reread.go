@@ -57,7 +57,7 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 		some = some[:0]
 		return nil
 	}
-	for ref, err := range c.held(ctx) {
+	for ref, err := range c.knownRefs(ctx) {
 		if err != nil {
 			return fmt.Errorf("what the sink holds: %w", err)
 		}

@@ -180,10 +180,10 @@ func (r *run) keep(res *result, k uint64) error {
 	e.checked(r.now(), res.state == had && !res.same, age)
 	e.state, e.about = had, res.sketch
 	v := res.made.String()
-	if res.state == had && v == res.held && res.made.whole() {
+	if res.state == had && v == res.knownVersion && res.made.detailed() {
 		r.done--
 		r.pages--
-		return r.stand(res.task, k, e)
+		return r.keepState(res.task, k, e)
 	}
 	r.table.set(k, e)
 	res.page.Version = v

@@ -21,9 +21,9 @@ type rest struct {
 type phase int
 
 const (
-	resume phase = iota // from where the last run was cut off
-	whole               // all that was neither asked for nor named
-	orphan              // names of pages that turned out to be gone
+	resume    phase = iota // from where the last run was cut off
+	remaining              // all that was neither asked for nor named
+	orphan                 // names of pages that turned out to be gone
 	over
 )
 
@@ -36,7 +36,7 @@ func (s *rest) stop() {
 
 // pickRest returns the next task of the rest.
 func (r *run) pickRest(ctx context.Context) (task, bool, error) {
-	if r.held == nil {
+	if r.knownRefs == nil {
 		return task{}, false, nil
 	}
 	for r.rest.phase != over {
@@ -48,7 +48,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 				r.rest.phase++
 				continue
 			}
-			r.rest.next, r.rest.end = iter.Pull2(r.held(ctx))
+			r.rest.next, r.rest.end = iter.Pull2(r.knownRefs(ctx))
 		}
 		ref, err, ok := r.rest.next()
 		if !ok {
@@ -66,7 +66,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 		if ok || err != nil {
 			return t, ok, err
 		}
-		if r.rest.phase == whole && r.cut && ctx.Err() != nil {
+		if r.rest.phase == remaining && r.cut && ctx.Err() != nil {
 			return task{}, false, ctx.Err()
 		}
 	}
@@ -105,7 +105,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 		// Its page stands in its own name. A week is divided among them by
 		// their keys, so that they do not come all at once.
 		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
-	case t.state == had && t.held == "":
+	case t.state == had && t.knownVersion == "":
 		ask = true
 	default:
 		ask = e.due(r.now())
@@ -115,14 +115,14 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 		r.table.set(k, e)
 		return t, true, nil
 	}
-	return t, false, r.stand(t, k, e)
+	return t, false, r.keepState(t, k, e)
 }
 
-// stand names an address whose state is as it is held.
-func (r *run) stand(t task, k uint64, e entry) error {
+// keepState names an address whose state is as it is held.
+func (r *run) keepState(t task, k uint64, e entry) error {
 	e.flags |= stood
 	r.table.set(k, e)
-	if t.held == "" {
+	if t.knownVersion == "" {
 		r.missed = true
 		return r.skip(t.url, false, fmt.Errorf("%w: left for the next run", millrace.ErrUnavailable))
 	}
@@ -136,7 +136,7 @@ func (r *run) stand(t task, k uint64, e entry) error {
 	if r.wasRemade(k) {
 		return nil // it was named when it was made again, by a version that the sink may not show yet
 	}
-	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.held}})
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.knownVersion}})
 }
 
 func (r *run) progress() {

@@ -78,7 +78,7 @@ func TestLimits(t *testing.T) {
 		for _, u := range s.asked() {
 			seen[u]++
 		}
-		if rep.Doubted+rep.Deleted > 0 {
+		if rep.UnconfirmedDeletions+rep.Deleted > 0 {
 			t.Errorf("run %d: %+v", run, rep)
 		}
 		if got := len(m.pages()); got < want {
@@ -120,8 +120,8 @@ func TestMassLoss(t *testing.T) {
 		s.set(fmt.Sprintf("/p/%d", i), nil)
 	}
 	rep := m.run(m.open(Options{}))
-	if rep.Doubted != 20 || len(m.pages()) != 30 {
-		t.Errorf("%d are doubted, %d pages are left", rep.Doubted, len(m.pages()))
+	if rep.UnconfirmedDeletions != 20 || len(m.pages()) != 30 {
+		t.Errorf("%d are doubted, %d pages are left", rep.UnconfirmedDeletions, len(m.pages()))
 	}
 	rep = m.run(m.open(Options{}))
 	if rep.Deleted != 20 || len(m.pages()) != 10 {
@@ -139,12 +139,12 @@ func TestBrokenLinks(t *testing.T) {
 	s.set("/", html("Home", words("home"), links...))
 	m := newMill(t, s.URL+"/")
 	rep := m.run(m.open(Options{}))
-	if rep.Doubted > 0 || rep.SkippedN != 40 {
-		t.Errorf("%d are doubted, %d skipped", rep.Doubted, rep.SkippedN)
+	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 40 {
+		t.Errorf("%d are doubted, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 	rep = m.run(m.open(Options{}))
-	if rep.Doubted > 0 || rep.SkippedN != 0 {
-		t.Errorf("%d are doubted, %d skipped", rep.Doubted, rep.SkippedN)
+	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 0 {
+		t.Errorf("%d are doubted, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 }
 

@@ -97,7 +97,7 @@ const (
 )
 
 func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *run {
-	if c.held == nil {
+	if c.knownRefs == nil {
 		since = cursor{} // nothing is held that a condition could be about
 	}
 	r := &run{

@@ -27,7 +27,7 @@ func (r *run) take(res *result) error {
 		return r.settled(key(res.url))
 	}
 	switch res.outcome {
-	case stands:
+	case unchanged:
 		err = r.still(res)
 	case page:
 		return r.resolve(res)
@@ -87,7 +87,7 @@ func (r *run) still(res *result) error {
 	}
 	e.checked(r.now(), false, age)
 	r.done-- // stand counts it
-	return r.stand(res.task, k, e)
+	return r.keepState(res.task, k, e)
 }
 
 // moved settles a redirect.

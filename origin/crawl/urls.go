@@ -66,7 +66,7 @@ func (s *scope) clean(abs string) (string, urlClass) {
 		}
 		abs = s.origin + rest
 	}
-	if !strings.HasPrefix(abs, s.base) && !s.isBare(abs) {
+	if !strings.HasPrefix(abs, s.base) && !s.isBaseWithoutSlash(abs) {
 		return "", outside
 	}
 	p, query, asks := strings.Cut(abs[len(s.origin):], "?")
@@ -77,7 +77,7 @@ func (s *scope) clean(abs string) (string, urlClass) {
 			if asks {
 				abs += "?" + query
 			}
-			if !strings.HasPrefix(abs, s.base) && !s.isBare(abs) {
+			if !strings.HasPrefix(abs, s.base) && !s.isBaseWithoutSlash(abs) {
 				return "", outside
 			}
 		}
@@ -98,8 +98,8 @@ func (s *scope) clean(abs string) (string, urlClass) {
 	return abs, inside
 }
 
-// isBare reports whether a URL is that of the base without its last slash.
-func (s *scope) isBare(abs string) bool {
+// isBaseWithoutSlash reports whether a URL is that of the base without its last slash.
+func (s *scope) isBaseWithoutSlash(abs string) bool {
 	p, _, _ := strings.Cut(abs, "?")
 	return len(s.base) > len(s.origin)+1 && p == s.base[:len(s.base)-1]
 }

@@ -181,8 +181,8 @@ func (v *version) revise(r *result) {
 	v.revision = r.page.Revision()[:revisionLength]
 }
 
-// whole reports whether pages of this version say the same in every field.
-func (v *version) whole() bool { return len(v.revision) == revisionLength }
+// detailed reports whether pages of this version say the same in every field.
+func (v *version) detailed() bool { return len(v.revision) == revisionLength }
 
 // isTag reports whether a value is an entity tag (RFC 9110, section 8.8.3).
 func isTag(s string) bool {

@@ -19,13 +19,13 @@ import (
 type outcome uint8
 
 const (
-	stands  outcome = iota // 304: what is held is what there is
-	page                   // an HTML page
-	moved                  // it leads to another address
-	nothing                // no page, and no mistake: another media type, another site
-	empty                  // no page, and worth a word: no content, too large
-	absent                 // not there, or not for us
-	failed                 // nothing is known: the site or the network has a problem
+	unchanged outcome = iota // 304: what is held is what there is
+	page                     // an HTML page
+	moved                    // it leads to another address
+	nothing                  // no page, and no mistake: another media type, another site
+	empty                    // no page, and worth a word: no content, too large
+	absent                   // not there, or not for us
+	failed                   // nothing is known: the site or the network has a problem
 )
 
 // result is what a visit brought.
@@ -114,7 +114,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		r.outcome, r.to = moved, to
 		return nil
 	case resp.StatusCode == http.StatusNotModified && conditional:
-		r.outcome = stands
+		r.outcome = unchanged
 		return nil
 	}
 	if err := fetch.CheckStatus(resp); err != nil {

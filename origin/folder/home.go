@@ -94,9 +94,9 @@ func (t *snapshot) homeBy(own, canonical string) string {
 	return asBase(origin + p)
 }
 
-// identity returns what the page of a file is called, and whether that is the
+// nameOf returns what the page of a file is called, and whether that is the
 // name of another file of the folder, of which the page is a duplicate.
-func (t *snapshot) identity(file, own, canonical string) (id string, duplicate bool) {
+func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate bool) {
 	if canonical == "" {
 		return own, false
 	}

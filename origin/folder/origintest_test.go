@@ -14,7 +14,7 @@ import (
 // testFolder is a folder that the suite changes.
 type testFolder struct{ top, dir string }
 
-func (s *testFolder) Place() string          { return s.dir }
+func (s *testFolder) Address() string        { return s.dir }
 func (s *testFolder) Base() string           { return "https://mill.example/" }
 func (s *testFolder) URL(name string) string { return "/" + name + ".html" }
 func (s *testFolder) file(name string) string {
@@ -60,7 +60,7 @@ func (s *testFolder) Trouble(t origintest.Trouble) error {
 	return errors.ErrUnsupported
 }
 
-func (s *testFolder) Odd() ([]string, error) {
+func (s *testFolder) Unreadable() ([]string, error) {
 	for name, text := range map[string]string{"_draft": "a draft", "404": "no such page", "empty": ""} {
 		if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func TestOrigin(t *testing.T) {
 			must(t, os.Mkdir(s.dir, 0o755))
 			return s
 		},
-		Open: func(t testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+		Open: func(t testing.TB, place string, _ origintest.KnownRefs) (millrace.Source, error) {
 			f, err := New(place, nil)
 			if err != nil {
 				return nil, err

@@ -52,9 +52,9 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	id, duplicate := t.identity(file, have.URL, res.Canonical)
+	id, duplicate := t.nameOf(file, have.URL, res.Canonical)
 	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // a redirect in all but name
-		if to, other := t.identity(file, have.URL, res.Refresh); other {
+		if to, other := t.nameOf(file, have.URL, res.Refresh); other {
 			id, duplicate = to, true
 		}
 	}

@@ -449,7 +449,7 @@ func FuzzIdentity(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		id, dup := t.identity(file, own, canonical)
+		id, dup := t.nameOf(file, own, canonical)
 		if !strings.HasPrefix(id, "/") && id != canonical || strings.HasPrefix(id, "//") {
 			tt.Errorf("identity(%q, %q) = %q", own, canonical, id)
 		}

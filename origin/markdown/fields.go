@@ -28,17 +28,17 @@ func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 	if p.Published.IsZero() {
 		p.Published = sp.date
 	}
-	p.Published = whole(p.Published)
+	p.Published = truncate(p.Published)
 	p.Modified = m.date("lastmod", "last_modified_at", "updated", "modified", "updated_at", "date_updated", "last_updated")
 	for _, part := range []string{"last_update", "date"} { // Docusaurus; Material for MkDocs
 		if sub := m.under(part); sub != nil {
 			p.Modified = cmp.Or(p.Modified, sub.date("date", "updated"))
 			if p.Published.IsZero() {
-				p.Published = whole(sub.date("created"))
+				p.Published = truncate(sub.date("created"))
 			}
 		}
 	}
-	if p.Modified = whole(p.Modified); !p.Modified.IsZero() {
+	if p.Modified = truncate(p.Modified); !p.Modified.IsZero() {
 		p.Known |= millrace.FieldModified
 	}
 	p.Language = languageTag(cmp.Or(m.text("lang", "language", "locale"), sp.language, s.language))
@@ -58,7 +58,7 @@ func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 	p.Access.Auth = m.text("password") != "" || m.is("protected")
 }
 
-func whole(t time.Time) time.Time {
+func truncate(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}

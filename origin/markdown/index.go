@@ -119,7 +119,7 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	if old != nil && old.index.setup == x.setup {
 		s.index.known = old.index.known
 	}
-	if s.bare {
+	if s.shortNames {
 		x.names = map[uint64]uint32{}
 	}
 	var odd uint64 // stands for all pages that are not where their names say
@@ -133,7 +133,7 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 		if sp, err := s.spot(e.File, &head{any: true}); err != nil || hash(sp.url) != k.url {
 			odd += hash(e.File, strconv.FormatUint(k.url, 36))
 		}
-		if s.bare {
+		if s.shortNames {
 			x.name(e.File)
 		}
 	}
@@ -232,7 +232,7 @@ func (s *snapshot) address(e tree.Entry) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
-	sp, timed, err := s.place(e.File, &h, now)
+	sp, timed, err := s.spotOf(e.File, &h, now)
 	if err != nil {
 		return known{}, err
 	}
@@ -243,9 +243,9 @@ func (s *snapshot) address(e tree.Entry) (known, error) {
 	return k, nil
 }
 
-// place returns the place of a page, and whether it expires. The error is an
+// spotOf returns the place of a page, and whether it expires. The error is an
 // [unpublished] for a page that is not public.
-func (s *snapshot) place(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
+func (s *snapshot) spotOf(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
 	if h.matter == nil {
 		h.matter = matter{}
 	}

@@ -111,7 +111,7 @@ func (l *linker) attached(name, query string) string {
 	if strings.HasSuffix(name, "/") || !within(l.root, file) || !l.s.exists(file) {
 		return ""
 	}
-	id, err := identity(l.path(file))
+	id, err := pageURL(l.path(file))
 	if err != nil {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (l *linker) target(file string) string {
 	if err != nil {
 		return ""
 	}
-	sp, _, err := l.s.place(file, &h, l.s.now())
+	sp, _, err := l.s.spotOf(file, &h, l.s.now())
 	if err != nil {
 		return ""
 	}

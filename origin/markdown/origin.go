@@ -13,7 +13,7 @@ import (
 // not read singly.
 func Origin() origin.Origin {
 	return origin.Origin{
-		Name: "markdown", Title: "a folder of Markdown", Folder: true, Whole: true,
+		Name: "markdown", Title: "a folder of Markdown", Folder: true, SingleStream: true,
 		Detect: func(_ context.Context, _ *http.Client, dir string) (string, error) {
 			if !Is(dir) {
 				return "", fmt.Errorf("%s: %w: no site in Markdown", dir, millrace.ErrNotFound)

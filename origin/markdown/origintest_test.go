@@ -31,8 +31,8 @@ func newTestFolder(t testing.TB, hugo bool) *testFolder {
 	return s
 }
 
-func (s *testFolder) Place() string { return s.dir }
-func (s *testFolder) Base() string  { return "https://mill.example/" }
+func (s *testFolder) Address() string { return s.dir }
+func (s *testFolder) Base() string    { return "https://mill.example/" }
 
 func (s *testFolder) URL(name string) string {
 	if s.hugo {
@@ -89,7 +89,7 @@ func (s *testFolder) Trouble(t origintest.Trouble) error {
 	return errors.ErrUnsupported
 }
 
-func (s *testFolder) Odd() ([]string, error) {
+func (s *testFolder) Unreadable() ([]string, error) {
 	err := errors.Join(
 		s.put("unready", "---\ntitle: Unready\ndraft: true\ndate: 2026-02-03\n---\n\nA draft.\n"),
 		s.put("broken", "+++\ntitle = \n+++\n\nText.\n"),
@@ -103,7 +103,7 @@ func TestOrigin(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			origintest.Run(t, origintest.Origin{
 				New: func(t testing.TB) origintest.Site { return newTestFolder(t, hugo) },
-				Open: func(t testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+				Open: func(t testing.TB, place string, _ origintest.KnownRefs) (millrace.Source, error) {
 					f, err := New(place, nil)
 					if err != nil {
 						return nil, err

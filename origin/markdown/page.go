@@ -63,7 +63,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	sp, _, err := s.place(file, &h, s.now())
+	sp, _, err := s.spotOf(file, &h, s.now())
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ type site struct {
 	// drafts, future and expired are published as well.
 	drafts, future, expired bool
 	// names of pages may be looked up without their folder, see [index.find].
-	bare bool
+	shortNames bool
 }
 
 // unpublished is a file that is no page by the will of its owner or by the
@@ -127,8 +127,8 @@ func join(parts ...string) string {
 // asFolder returns a path that ends with a slash.
 func asFolder(p string) string { return strings.TrimSuffix(p, "/") + "/" }
 
-// identity makes a page's URL of a path that a convention or an owner wrote.
-func identity(p string) (string, error) {
+// pageURL makes a page's URL of a path that a convention or an owner wrote.
+func pageURL(p string) (string, error) {
 	p = strings.NewReplacer("?", "%3F", "#", "%23", `\`, "/").Replace(p)
 	for strings.Contains(p, "//") {
 		p = strings.ReplaceAll(p, "//", "/")
@@ -209,7 +209,7 @@ func (plainSite) spot(name string, h *head) (spot, error) {
 		sp.url = asFolder(join(escapePath(dir), tree.Escape(stem)))
 	}
 	var err error
-	sp.url, err = identity(sp.url)
+	sp.url, err = pageURL(sp.url)
 	return sp, err
 }
 

@@ -125,7 +125,7 @@ func (m *mkdocsSite) spot(name string, _ *head) (spot, error) {
 		p += "/"
 	}
 	var err error
-	sp.url, err = identity(p)
+	sp.url, err = pageURL(p)
 	return sp, err
 }
 
@@ -318,6 +318,6 @@ func (d *docusaurusSite) spot(name string, h *head) (spot, error) {
 		p = strings.TrimSuffix(p, "/")
 	}
 	var err error
-	sp.url, err = identity(p)
+	sp.url, err = pageURL(p)
 	return sp, err
 }

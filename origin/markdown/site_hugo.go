@@ -106,7 +106,7 @@ func loadHugo(p *project) (*site, error) {
 	}
 	h.fileDates = slices.Contains(c.under("frontmatter").list("date", false), ":filename")
 	return &site{
-		convention: h, base: baseOf(c.text("baseurl")), language: h.codes[h.main], bare: true,
+		convention: h, base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
 		drafts: c.is("builddrafts"), future: c.is("buildfuture"), expired: c.is("buildexpired"),
 	}, nil
 }
@@ -224,7 +224,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 		p = strings.TrimSuffix(p, b)
 	}
 	var err error
-	sp.url, err = identity(p)
+	sp.url, err = pageURL(p)
 	return sp, err
 }
 

@@ -74,7 +74,7 @@ func loadJekyll(p *project) (*site, error) {
 		base = asFolder(u + strings.Trim(c.text("baseurl"), "/"))
 	}
 	return &site{
-		convention: j, base: baseOf(base), language: c.text("lang", "locale"), bare: true,
+		convention: j, base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
 		drafts: c.is("unpublished"), future: c.is("future"),
 	}, nil
 }
@@ -210,7 +210,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 		template = jekyllStyle(own)
 	}
 	var err error
-	sp.url, err = identity(strings.TrimSuffix(v.expand(template), "index.html"))
+	sp.url, err = pageURL(strings.TrimSuffix(v.expand(template), "index.html"))
 	return sp, err
 }
 

@@ -104,15 +104,15 @@ func (f *fixture) alter() {
 }
 
 // source opens the site.
-func (f *fixture) source(held Held) millrace.Source {
+func (f *fixture) source(knownRefs KnownRefs) millrace.Source {
 	f.Helper()
-	src, err := f.origin.Open(f.T, f.site.Place(), held)
+	src, err := f.origin.Open(f.T, f.site.Address(), knownRefs)
 	f.must(err)
 	return src
 }
 
-// place makes a store, and returns its name.
-func (f *fixture) place() string {
+// newStore makes a store, and returns its name.
+func (f *fixture) newStore() string {
 	f.Helper()
 	st := memory.New(nil)
 	f.Cleanup(func() { _ = st.Close() })
@@ -129,8 +129,8 @@ type process struct {
 	src  millrace.Source
 }
 
-// held returns the memory of the store.
-func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+// knownRefs returns the memory of the store.
+func (p *process) knownRefs(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return p.site.KnownRefs(ctx, from, urls...)
 }
 
@@ -138,7 +138,7 @@ func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.R
 func (f *fixture) start(path string) *process {
 	f.Helper()
 	p := &process{site: f.copies[path]}
-	p.src = f.source(p.held)
+	p.src = f.source(p.knownRefs)
 	return p
 }
 
@@ -157,10 +157,10 @@ func (f *fixture) sync(path string) *mirror.Report {
 
 // state is all that a store knows of a site.
 type state struct {
-	Pages  map[string]string // by C-URL: revision
-	Held   []millrace.Ref
-	Cursor millrace.Cursor
-	Seq    uint64
+	Pages     map[string]string // by C-URL: revision
+	KnownRefs []millrace.Ref
+	Cursor    millrace.Cursor
+	Seq       uint64
 }
 
 // readStore reads a store: its state, and the suite's pages by name.
@@ -175,9 +175,9 @@ func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Pa
 		f.must(err)
 		s.Pages[page.URL] = revision(page)
 	}
-	for ref, err := range p.held(ctx) {
+	for ref, err := range p.knownRefs(ctx) {
 		f.must(err)
-		s.Held = append(s.Held, ref)
+		s.KnownRefs = append(s.KnownRefs, ref)
 	}
 	s.Cursor, err = p.site.Cursor(ctx, from)
 	f.must(err)
@@ -205,7 +205,7 @@ func revision(p *millrace.Page) string {
 // what the site says.
 func (f *fixture) check(path, when string) {
 	f.Helper()
-	fresh := f.place()
+	fresh := f.newStore()
 	f.sync(fresh)
 	want, pages := f.readStore(fresh)
 	f.says(pages, when+", in a new copy")

@@ -15,7 +15,7 @@ import (
 )
 
 func unchanged(f *fixture) {
-	path := f.place()
+	path := f.newStore()
 	f.sync(path)
 	before, pages := f.readStore(path)
 	f.says(pages, "after the first run")
@@ -30,7 +30,7 @@ func unchanged(f *fixture) {
 }
 
 func followed(f *fixture) {
-	path := f.place()
+	path := f.newStore()
 	f.sync(path)
 	for _, step := range []struct {
 		name string
@@ -63,7 +63,7 @@ func followed(f *fixture) {
 // lostAll keeps one process: an origin may refuse to start over a site without
 // pages.
 func lostAll(f *fixture) {
-	path := f.place()
+	path := f.newStore()
 	p := f.start(path)
 	run := func() *mirror.Report {
 		f.Helper()
@@ -79,9 +79,9 @@ func lostAll(f *fixture) {
 	}
 	report := run()
 	_, pages := f.readStore(path)
-	if report.Doubted < size || report.Deleted > 0 || len(pages) != size {
+	if report.UnconfirmedDeletions < size || report.Deleted > 0 || len(pages) != size {
 		f.Fatalf("everything is gone, and that is believed at once: %d pages are doubted, %d deleted, %d left",
-			report.Doubted, report.Deleted, len(pages))
+			report.UnconfirmedDeletions, report.Deleted, len(pages))
 	}
 	run()
 	if _, pages = f.readStore(path); len(pages) > 0 {
@@ -94,18 +94,18 @@ func lostAll(f *fixture) {
 	f.check(path, "after everything was gone and came back")
 }
 
-func oddities(f *fixture) {
-	odd, ok := f.site.(Odd)
+func unreadable(f *fixture) {
+	odd, ok := f.site.(Unreadable)
 	if !ok {
 		return
 	}
-	path := f.place()
+	path := f.newStore()
 	f.sync(path)
-	urls, err := odd.Odd()
+	urls, err := odd.Unreadable()
 	f.must(err)
 	f.put("page-04")
 	n := blank(nil)
-	s := n.read(f.Context(), f.source(n.held), "")
+	s := n.read(f.Context(), f.source(n.knownRefs), "")
 	f.sound(s, "the stream over things that are no pages")
 	for _, u := range urls {
 		if !slices.ContainsFunc(s.skips, func(skip *millrace.SkipError) bool { return skip.URL == u }) {
@@ -126,7 +126,7 @@ func pageFails(f *fixture) {
 	if !ok {
 		return
 	}
-	path := f.place()
+	path := f.newStore()
 	f.sync(path)
 	f.must(site.Break("page-08"))
 	f.put("page-14")
@@ -155,7 +155,7 @@ func siteFails(f *fixture) {
 		return
 	}
 	for trouble, name := range map[Trouble]string{Down: "down", Hung: "hung"} {
-		path := f.place()
+		path := f.newStore()
 		f.sync(path)
 		before, _ := f.readStore(path)
 		p := f.start(path)
@@ -166,7 +166,7 @@ func siteFails(f *fixture) {
 		}
 		for run := range 3 {
 			f.troubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
-			if again, err := f.origin.Open(f.T, f.site.Place(), p.held); err == nil {
+			if again, err := f.origin.Open(f.T, f.site.Address(), p.knownRefs); err == nil {
 				f.troubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process that starts while the site is %s", run+1, name))
 			} else {
 				f.sentinel(err, "a start while the site is "+name)
@@ -217,7 +217,7 @@ func (f *fixture) soon(what string, do func()) {
 
 // meanwhile changes the site while runs go over it.
 func meanwhile(f *fixture) {
-	path := f.place()
+	path := f.newStore()
 	rng := rand.New(rand.NewPCG(3, 5))
 	for round := range 4 {
 		ctx, cancel := context.WithCancel(f.Context())

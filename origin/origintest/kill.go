@@ -70,7 +70,7 @@ func (f *fixture) kill(path string, step int, later time.Duration) bool {
 func runKilled(f *fixture) {
 	rounds := testkit.Size(2, 2, 6)
 	rng := rand.New(rand.NewPCG(11, 4))
-	path := f.place()
+	path := f.newStore()
 	for _, c := range []struct {
 		when  string
 		steps int // that a run has at least

@@ -31,9 +31,9 @@ import (
 // at once. The suite never calls two methods at the same time, but calls them
 // while other goroutines read the site.
 type Site interface {
-	// Place is what [Origin.Open] finds the site by, also in another process:
+	// Address is what [Origin.Open] finds the site by, also in another process:
 	// a folder, a URL.
-	Place() string
+	Address() string
 	// Base is what the identities of its pages are under: absolute, ends in "/".
 	Base() string
 	// URL returns the identity or the C-URL of the page of a name, whether it
@@ -73,16 +73,16 @@ type Troubled interface {
 	Trouble(Trouble) error
 }
 
-// Odd is a [Site] that can have what looks like a page and is none.
-type Odd interface {
-	// Odd puts such things there. It returns the URLs by which the origin has
+// Unreadable is a [Site] that can have what looks like a page and is none.
+type Unreadable interface {
+	// Unreadable puts such things there. It returns the URLs by which the origin has
 	// to report them, with a [*millrace.SkipError].
-	Odd() (urls []string, err error)
+	Unreadable() (urls []string, err error)
 }
 
-// Held returns what the sink remembers of the source, as [millrace.SyncState]
+// KnownRefs returns what the sink remembers of the source, as [millrace.SyncState]
 // does: of the given URLs, or of all.
-type Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
+type KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 
 // Origin says how to get sites, and how to read them.
 type Origin struct {
@@ -91,7 +91,7 @@ type Origin struct {
 	New func(t testing.TB) Site
 	// Open opens the site at a place as a process does that has just started.
 	// held is for origins that want it.
-	Open func(t testing.TB, place string, held Held) (millrace.Source, error)
+	Open func(t testing.TB, place string, knownRefs KnownRefs) (millrace.Source, error)
 }
 
 // testCase is one sentence of the contract.
@@ -117,7 +117,7 @@ func cases() []testCase {
 		{"an unchanged site writes nothing", unchanged},
 		{"changes are followed", followed},
 		{"the loss of everything is believed the second time", lostAll},
-		{"what is no page is reported", oddities},
+		{"what is no page is reported", unreadable},
 		{"a page that fails stays", pageFails},
 		{"a site that fails stays", siteFails},
 		{"a site may change meanwhile", meanwhile},

@@ -35,7 +35,7 @@ type entry struct {
 	Broken, None bool // it cannot be had; it is no page
 }
 
-func (b book) Place() string          { return b.file }
+func (b book) Address() string        { return b.file }
 func (b book) Base() string           { return "https://mill.example/" }
 func (b book) URL(name string) string { return "/" + name }
 
@@ -91,7 +91,7 @@ func (b book) Trouble(t origintest.Trouble) error {
 	return b.edit(func(c *content) { c.Down, c.Hung = t == origintest.Down, t == origintest.Hung })
 }
 
-func (b book) Odd() ([]string, error) {
+func (b book) Unreadable() ([]string, error) {
 	return []string{"/blank"}, b.edit(func(c *content) { c.Pages["/blank"] = entry{None: true} })
 }
 
@@ -212,7 +212,7 @@ func origin(f fault) origintest.Origin {
 			}
 			return b
 		},
-		Open: func(_ testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+		Open: func(_ testing.TB, place string, _ origintest.KnownRefs) (millrace.Source, error) {
 			return &reader{book{place}, f}, nil
 		},
 	}

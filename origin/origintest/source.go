@@ -29,8 +29,8 @@ func blank(refs map[string]millrace.Ref) *notes {
 	return n
 }
 
-// held returns the refs of URLs, as a sink does.
-func (n *notes) held(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+// knownRefs returns the refs of URLs, as a sink does.
+func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		n.mu.Lock()
 		refs := maps.Clone(n.refs)
@@ -216,14 +216,14 @@ func mute(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
 
 func streamEnds(f *fixture) {
 	n := blank(nil)
-	src := f.source(n.held)
+	src := f.source(n.knownRefs)
 	first := n.read(f.Context(), src, "")
 	f.sound(first, "the first stream")
 	if len(first.names()) < size {
 		f.Fatalf("the stream names %d pages, the site has %d", len(first.names()), size)
 	}
 	again := blank(nil)
-	second := again.read(f.Context(), f.source(again.held), "")
+	second := again.read(f.Context(), f.source(again.knownRefs), "")
 	f.sound(second, "the stream of another process")
 	if !slices.Equal(first.names(), second.names()) {
 		f.Errorf("two streams from the start name %q and %q", first.names(), second.names())
@@ -234,9 +234,9 @@ func streamEnds(f *fixture) {
 
 func pagesAsked(f *fixture) {
 	ctx, n := f.Context(), blank(nil)
-	s := n.read(ctx, f.source(n.held), "")
+	s := n.read(ctx, f.source(n.knownRefs), "")
 	f.sound(s, "the stream")
-	src := f.source(n.held)
+	src := f.source(n.knownRefs)
 	found := map[string]bool{}
 	for _, c := range s.puts {
 		if mute(c) {
@@ -289,7 +289,7 @@ func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace
 
 func pagesAtOnce(f *fixture) {
 	ctx, n := f.Context(), blank(nil)
-	src := f.source(n.held)
+	src := f.source(n.knownRefs)
 	s := n.read(ctx, src, "")
 	f.sound(s, "the stream")
 	want := map[string]string{}
@@ -322,15 +322,15 @@ func pagesAtOnce(f *fixture) {
 
 func cursorResumes(f *fixture) {
 	n := blank(nil)
-	s := n.read(f.Context(), f.source(n.held), "")
+	s := n.read(f.Context(), f.source(n.knownRefs), "")
 	f.sound(s, "the first stream")
 	before := blank(n.refs)
 	f.put("page-03")
 	f.put("page-11")
 	f.put("page-new")
-	s = n.read(f.Context(), f.source(before.held), s.cursor())
+	s = n.read(f.Context(), f.source(before.knownRefs), s.cursor())
 	f.sound(s, "a stream from its cursor")
-	src, changed := f.source(n.held), map[string]bool{}
+	src, changed := f.source(n.knownRefs), map[string]bool{}
 	for _, c := range s.puts {
 		if have, ok := before.refs[c.URL]; ok && c.Page == nil && c.Version != "" && c.Version == have.Version {
 			continue // it stands
@@ -355,7 +355,7 @@ func cursorResumes(f *fixture) {
 
 func cursorGarbled(f *fixture) {
 	n := blank(nil)
-	s := n.read(f.Context(), f.source(n.held), "")
+	s := n.read(f.Context(), f.source(n.knownRefs), "")
 	f.sound(s, "the stream")
 	c, want := s.cursor(), s.names()
 	for _, bad := range []millrace.Cursor{
@@ -363,7 +363,7 @@ func cursorGarbled(f *fixture) {
 		millrace.Cursor(strings.Repeat("A", 10000)), c + "~", c[:len(c)/2],
 	} {
 		none := blank(nil)
-		s := none.read(f.Context(), f.source(none.held), bad)
+		s := none.read(f.Context(), f.source(none.knownRefs), bad)
 		if errors.Is(s.err, millrace.ErrConflict) && len(s.marks) == 0 {
 			continue
 		}

@@ -25,11 +25,11 @@ const after = 4
 func stopped(f *fixture) {
 	before := workers()
 	n := blank(nil)
-	all := n.read(f.Context(), f.source(n.held), "")
+	all := n.read(f.Context(), f.source(n.knownRefs), "")
 	f.sound(all, "the stream")
 	for stop := 1; stop <= len(all.puts)+len(all.skips)+len(all.marks); stop++ {
 		none, seen := blank(nil), 0
-		for _, err := range f.source(none.held).Changes(f.Context(), "") {
+		for _, err := range f.source(none.knownRefs).Changes(f.Context(), "") {
 			var skip *millrace.SkipError
 			if err != nil && !errors.As(err, &skip) {
 				f.Fatalf("a stream that was not stopped: %v", err)
@@ -45,7 +45,7 @@ func stopped(f *fixture) {
 	}
 	f.noWorkers(before, "consumers that stopped")
 	again := blank(nil)
-	f.sound(again.read(f.Context(), f.source(again.held), ""), "the stream after others were left")
+	f.sound(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after others were left")
 }
 
 func streamCancelled(f *fixture) {
@@ -56,7 +56,7 @@ func streamCancelled(f *fixture) {
 			cancel()
 		}
 		when, none := fmt.Sprintf("a stream whose context ended after %d changes", stop), blank(nil)
-		src := f.source(none.held)
+		src := f.source(none.knownRefs)
 		f.soon(when, func() {
 			seen := 0
 			var last error
@@ -86,9 +86,9 @@ func streamCancelled(f *fixture) {
 func pageCancelled(f *fixture) {
 	before := workers()
 	n := blank(nil)
-	s := n.read(f.Context(), f.source(n.held), "")
+	s := n.read(f.Context(), f.source(n.knownRefs), "")
 	f.sound(s, "the stream")
-	src := f.source(n.held)
+	src := f.source(n.knownRefs)
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
 	for _, c := range s.puts[:3] {
@@ -131,7 +131,7 @@ func pageCancelled(f *fixture) {
 
 func runCancelled(f *fixture) {
 	before := workers()
-	path := f.place()
+	path := f.newStore()
 	for stop := 0; stop < size; stop += 4 {
 		p := f.start(path)
 		ctx, cancel := context.WithCancel(f.Context())
@@ -173,7 +173,7 @@ func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Chang
 // runBroken breaks a run off after every number of batches, once from the
 // start and once over changes.
 func runBroken(f *fixture) {
-	path := f.place()
+	path := f.newStore()
 	for _, when := range []string{"from the start", "over changes"} {
 		if when == "over changes" {
 			f.alter()

@@ -63,14 +63,14 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 	if r.f, err = r.load(ctx, was); err != nil {
 		return err
 	}
-	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]stand{}}
+	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]typeState{}}
 	again := was.Rules != r.f.rules
 	if !again {
 		r.is.Mapped, r.is.Scanned = was.Mapped, was.Scanned
 	}
 	for slug, st := range was.Types {
 		if again { // all pages come again; what is gone is known when they have
-			st = stand{Open: true}
+			st = typeState{Open: true}
 		}
 		r.is.Types[slug] = st
 	}
@@ -120,7 +120,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	if err != nil {
 		return err
 	}
-	if known && now.stand.settled(was) {
+	if known && now.state.settled(was) {
 		r.kept = true
 		return nil
 	}
@@ -135,7 +135,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	}
 	switch {
 	case !known, was.Open && was.After == 0:
-		if err := r.all(ctx, t, stand{Open: true}); err != nil {
+		if err := r.all(ctx, t, typeState{Open: true}); err != nil {
 			return err
 		}
 	case was.Open:
@@ -150,29 +150,29 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		err = r.names(ctx, t, now)
 	}
 	if r.broken { // it is asked for again
-		now.stand.State = ""
+		now.state.State = ""
 	}
-	r.is.Types[t.slug] = now.stand
+	r.is.Types[t.slug] = now.state
 	r.settled = append(r.settled, t.slug)
 	return err
 }
 
 // all yields the pages of a type, from where it stands.
-func (r *run) all(ctx context.Context, t postType, from stand) error {
+func (r *run) all(ctx context.Context, t postType, from typeState) error {
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, after: from.After, offset: from.Offset}
 	return l.run(ctx, func(p part) error {
 		if err := r.pages(ctx, t, p); err != nil || !p.more {
 			return err
 		}
-		r.is.Types[t.slug] = stand{Open: true, After: l.after, Offset: l.offset}
+		r.is.Types[t.slug] = typeState{Open: true, After: l.after, Offset: l.offset}
 		return r.mark(r.unsettled(), false, "")
 	})
 }
 
 // modified yields the pages of a type that were modified since it was listed.
-func (r *run) modified(ctx context.Context, t postType, was stand, now typeScan) error {
+func (r *run) modified(ctx context.Context, t postType, was typeState, now typeScan) error {
 	newest := readTime(was.Newest)
-	if now.stand.Newest <= was.Newest || newest.IsZero() {
+	if now.state.Newest <= was.Newest || newest.IsZero() {
 		return nil
 	}
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, since: newest.Add(-overlap).Format(time.RFC3339)}
@@ -249,7 +249,7 @@ func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 		return ctx.Err()
 	}
 	var err error
-	if now.whole {
+	if now.complete {
 		err = take(now.part)
 	} else {
 		l := &lister{s: r.Site, f: r.f, t: t}
@@ -294,8 +294,8 @@ func (r *run) unsettled() cursor {
 	return so
 }
 
-func (r *run) mark(c cursor, whole bool, section string) error {
-	return r.send(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: whole, Section: section}})
+func (r *run) mark(c cursor, complete bool, section string) error {
+	return r.send(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c.encode(), Complete: complete, Section: section}})
 }
 
 func (r *run) skip(at string, why error, absent bool) error {

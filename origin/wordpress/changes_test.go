@@ -30,7 +30,7 @@ func (s stream) cursor() millrace.Cursor { return s.marks[len(s.marks)-1].Cursor
 
 func (f *fake) run(t *testing.T, o *Options, since millrace.Cursor) stream {
 	t.Helper()
-	site, err := New(&http.Client{}, f.Place(), o)
+	site, err := New(&http.Client{}, f.Address(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestClosedAtOnce(t *testing.T) {
 	}
 	sync := func() *mirror.Report {
 		t.Helper()
-		src, err := New(&http.Client{}, f.Place(), nil)
+		src, err := New(&http.Client{}, f.Address(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestClosedAtOnce(t *testing.T) {
 	for _, p := range f.posts {
 		p.closed, p.modified = true, f.tick()
 		r := sync()
-		if r.Deleted != 1 || r.Doubted != 0 {
+		if r.Deleted != 1 || r.UnconfirmedDeletions != 0 {
 			t.Errorf("%s has a password now: %+v", p.slug, r)
 		}
 		f.tick()

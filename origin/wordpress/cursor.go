@@ -9,11 +9,11 @@ import (
 
 // cursor is where the stream of a site stands.
 type cursor struct {
-	Root  string           `json:"root"`
-	API   string           `json:"api,omitempty"`
-	Home  string           `json:"home,omitempty"`
-	Rules string           `json:"rules,omitempty"` // see site.rules
-	Types map[string]stand `json:"types,omitempty"` // by slug
+	Root  string               `json:"root"`
+	API   string               `json:"api,omitempty"`
+	Home  string               `json:"home,omitempty"`
+	Rules string               `json:"rules,omitempty"` // see site.rules
+	Types map[string]typeState `json:"types,omitempty"` // by slug
 
 	// Mapped are the types that the site's sitemap has shown when it was Looked
 	// at (RFC 3339); "" = it was not.
@@ -21,8 +21,8 @@ type cursor struct {
 	Scanned string   `json:"looked,omitempty"`
 }
 
-// stand is where the listing of a type stands.
-type stand struct {
+// typeState is where the listing of a type stands.
+type typeState struct {
 	// State is a fingerprint of what was modified and published last; "" =
 	// it may change without a trace, or what is gone is not settled.
 	State  string `json:"state,omitempty"`
@@ -37,7 +37,7 @@ type stand struct {
 }
 
 // settled reports whether nothing has happened since an earlier stand.
-func (s stand) settled(was stand) bool {
+func (s typeState) settled(was typeState) bool {
 	return !was.Open && was.State != "" && s == was
 }
 

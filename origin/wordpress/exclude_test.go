@@ -19,7 +19,7 @@ func TestExcludeTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, err := New(&http.Client{}, f.Place(), &Options{ExcludeTypes: not})
+		src, err := New(&http.Client{}, f.Address(), &Options{ExcludeTypes: not})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func (f *fake) remove(slug string) {
 
 // The suite's site.
 
-func (f *fake) Place() string          { return f.Server.URL + "/" }
+func (f *fake) Address() string        { return f.Server.URL + "/" }
 func (f *fake) Base() string           { return f.Server.URL + "/" }
 func (f *fake) URL(name string) string { return "/" + name + "/" }
 

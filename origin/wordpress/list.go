@@ -178,9 +178,9 @@ func tooMuch(err error) bool {
 
 // typeScan is a first look at a type.
 type typeScan struct {
-	part       // the items that were modified last, light
-	whole bool // these are all, by their ids
-	stand stand
+	part          // the items that were modified last, light
+	complete bool // these are all, by their ids
+	state    typeState
 }
 
 // start asks what was modified last, and, if that is not all, what was published
@@ -190,13 +190,13 @@ func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error)
 	if err != nil {
 		return typeScan{}, err
 	}
-	l := typeScan{part: part{items: items, date: r.date}, whole: r.total == len(items), stand: stand{Total: r.total}}
+	l := typeScan{part: part{items: items, date: r.date}, complete: r.total == len(items), state: typeState{Total: r.total}}
 	for _, it := range items {
-		l.stand.Newest = max(l.stand.Newest, it.Modified)
+		l.state.Newest = max(l.state.Newest, it.Modified)
 	}
 	h := fnv.New64a()
-	digest(h, items, l.whole, func(it item) string { return it.Modified })
-	if l.whole {
+	digest(h, items, l.complete, func(it item) string { return it.Modified })
+	if l.complete {
 		slices.SortFunc(items, byID)
 	} else {
 		published, _, err := s.newest(ctx, f, t, "date")
@@ -206,8 +206,8 @@ func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error)
 		digest(h, published, false, func(it item) string { return it.Date })
 	}
 	// Without a total, the deletion of an old item leaves no trace.
-	if !racy(l.stand.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
-		l.stand.State = strconv.FormatUint(h.Sum64(), 36)
+	if !racy(l.state.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
+		l.state.State = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return l, nil
 }
@@ -230,10 +230,10 @@ func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]it
 
 // digest writes what a list names. A list by date does not define the order of
 // items of one date, so the last date of an incomplete list does not count.
-func digest(w io.Writer, items []item, whole bool, date func(item) string) {
+func digest(w io.Writer, items []item, complete bool, date func(item) string) {
 	var lines []string
 	for _, it := range items {
-		if whole || date(it) != date(items[len(items)-1]) {
+		if complete || date(it) != date(items[len(items)-1]) {
 			lines = append(lines, fmt.Sprintf("%d %q %q %t\n", it.ID, it.Link, it.Modified, it.hidden()))
 		}
 	}

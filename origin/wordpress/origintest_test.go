@@ -11,7 +11,7 @@ import (
 func TestOrigin(t *testing.T) {
 	origintest.Run(t, origintest.Origin{
 		New: func(t testing.TB) origintest.Site { return newFake(t) },
-		Open: func(_ testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+		Open: func(_ testing.TB, place string, _ origintest.KnownRefs) (millrace.Source, error) {
 			return New(&http.Client{}, place, nil) // a polite one waits after what fails
 		},
 	})

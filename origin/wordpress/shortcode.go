@@ -14,8 +14,8 @@ var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\
 	`|\[[a-z][a-z0-9_-]*(?:\s+[a-z][a-z0-9_-]*\s*=\s*(?:"[^"\[\]]*"|'[^'\[\]]*'|[“”″][^“”″\[\]]*[“”″]|[^\s"'\[\]]+))+\s*/?\]` +
 	`|\[/[a-z][a-z0-9_-]*\]`)
 
-// bare is one without attributes: it is a shortcode where its end is about.
-var bare = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
+// plainCode is one without attributes: it is a shortcode where its end is about.
+var plainCode = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
 
 // ending is the end of one.
 var ending = regexp.MustCompile(`\[/[a-z][a-z0-9]*\]`)
@@ -35,7 +35,7 @@ func dropShortcodes(s string) string {
 	}
 	drop := func(text string) string {
 		text = shortcode.ReplaceAllString(text, "")
-		return bare.ReplaceAllStringFunc(text, func(code string) string {
+		return plainCode.ReplaceAllStringFunc(text, func(code string) string {
 			if ends["[/"+code[1:]] {
 				return ""
 			}

@@ -51,7 +51,7 @@ func TestCutOffBeforeTheEnd(t *testing.T) {
 	f.remove("p5")
 	f.tick()
 	f.zines(250, nil)
-	site, err := New(&http.Client{}, f.Place(), nil)
+	site, err := New(&http.Client{}, f.Address(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestUnread(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
 	f.zines(2, map[int]int{0: 404, 1: 404})
-	other, status, body := f.serve, 200, index(f.Place(), "wp-sitemap-posts-post-1.xml", "wp-sitemap-posts-errand-1.xml", "wp-sitemap-posts-errand-2.xml",
+	other, status, body := f.serve, 200, index(f.Address(), "wp-sitemap-posts-post-1.xml", "wp-sitemap-posts-errand-1.xml", "wp-sitemap-posts-errand-2.xml",
 		"wp-sitemap-posts-zine-1.xml", "?sitemap=posts&amp;sitemap-subtype=my_type&amp;paged=1", "wp-sitemap-taxonomies-genre-1.xml", "wp-sitemap-users-1.xml",
 		"wp-sitemap-posts-%0A--1.xml")
 	f.serve = func(w http.ResponseWriter, r *http.Request) bool {
@@ -162,7 +162,7 @@ func TestUnread(t *testing.T) {
 		t.Error("a run without a change moves the cursor")
 	}
 	now = now.Add(24 * time.Hour)
-	body = index(f.Place(), "wp-sitemap-posts-post-1.xml")
+	body = index(f.Address(), "wp-sitemap-posts-post-1.xml")
 	if _, n, log = run(second.cursor()); n != 1 || log != "" {
 		t.Errorf("a day later, with all types read: asked %d times: %s", n, log)
 	}

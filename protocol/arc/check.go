@@ -57,7 +57,7 @@ func Rules() []check.Rule {
 		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askProbe(kit.OtherTag)),
 		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", checkGzip),
 
-		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedBare)),
+		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedSnapshot)),
 		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", inPublic(onEntries(checkAuthSnapshot))),
 		rule("E.6", "sensitive", must, "No snapshot of the public list has a node that is sensitive or personal.", inPublic(onEntries(checkSensitive))),
 		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),

@@ -75,7 +75,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	why := ""
 	var tried []string
 	for _, u := range places {
-		if slices.Contains(tried, u) || len(tried) > 2*maxPlaces {
+		if slices.Contains(tried, u) || len(tried) > 2*maxListURLs {
 			continue
 		}
 		tried = append(tried, u)

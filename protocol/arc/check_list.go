@@ -174,7 +174,7 @@ func checkOnce(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(len(first) > 0)
 }
 
-func checkClosedBare(e *seenEntry) (got, want string, about bool) {
+func checkClosedSnapshot(e *seenEntry) (got, want string, about bool) {
 	if !kit.IsBool.OK(e.fields["ai_indexable"]) || e.open() {
 		return "", "", false
 	}

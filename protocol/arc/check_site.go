@@ -123,7 +123,7 @@ func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.named) == 0 {
 		fail(s.At("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
 	}
-	for _, u := range s.named[:min(len(s.named), maxPlaces)] {
+	for _, u := range s.named[:min(len(s.named), maxListURLs)] {
 		if !s.Near(u) {
 			continue
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxPlaces is how many addresses of robots.txt, and of the home page, are
+// maxListURLs is how many addresses of robots.txt, and of the home page, are
 // tried.
-const maxPlaces = 4
+const maxListURLs = 4
 
 // discover tries the list that is remembered, then where one may be, until one is
 // there.
@@ -35,7 +35,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 		}
 		first = err
 	}
-	for at, err := range r.places(ctx) {
+	for at, err := range r.listURLs(ctx) {
 		if err == nil && !tried[at] {
 			tried[at] = true
 			if err = try(kit.Resource{URL: at}); err == nil || !isOther(err) {
@@ -60,15 +60,15 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
-// places gives the URLs where the list may be, as late as possible, since some
+// listURLs gives the URLs where the list may be, as late as possible, since some
 // cost a request: those that robots.txt names (E.5), those that the home page
 // names (E.3.2), both well-known ones (E.5), that of the twin in YAML, and the
 // same in the folder of the endpoint. A list that the site names may be on
 // another host; its pages may not. An error is why one of these ways leads
 // nowhere.
-func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
+func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		named, err := r.robotsPlaces(ctx)
+		named, err := r.robotsURLs(ctx)
 		if err != nil && (!yield("", err) || unavailable(err)) {
 			return // without it, nothing may be asked
 		}
@@ -77,7 +77,7 @@ func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 				return
 			}
 		}
-		linked, err := r.homePlaces(ctx)
+		linked, err := r.homeURLs(ctx)
 		if err != nil && !yield("", err) {
 			return
 		}
@@ -102,9 +102,9 @@ func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// robotsPlaces gives the ARC sitemaps that robots.txt names, those in JSON
+// robotsURLs gives the ARC sitemaps that robots.txt names, those in JSON
 // first.
-func (r *run) robotsPlaces(ctx context.Context) ([]string, error) {
+func (r *run) robotsURLs(ctx context.Context) ([]string, error) {
 	robots, err := r.robotsOf(ctx, r.Root)
 	if err != nil {
 		return nil, err
@@ -135,12 +135,12 @@ func jsonFirst(urls []string) []string {
 		}
 		return -1
 	})
-	return urls[:min(len(urls), maxPlaces)]
+	return urls[:min(len(urls), maxListURLs)]
 }
 
-// homePlaces gives the ARC sitemaps that the home page names, those in JSON
+// homeURLs gives the ARC sitemaps that the home page names, those in JSON
 // first, and remembers where the home page is.
-func (r *run) homePlaces(ctx context.Context) ([]string, error) {
+func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {
 		return nil, err

@@ -28,14 +28,14 @@ const (
 // listProbe is the result of reading the beginning of a list.
 type listProbe struct {
 	kit.Resource
-	pages, bare int
-	fields      millrace.Fields
-	detail      millrace.Detail
-	size        int64     // of the whole list as it is sent
-	read        int64     // of what was looked at, without coding
-	guessed     bool      // the list goes on: pages is by the length of its beginning
-	unending    bool      // it does, and its length is unknown
-	made        time.Time // the list, as it says; zero: it does not
+	pages, withoutSnapshot int
+	fields                 millrace.Fields
+	detail                 millrace.Detail
+	size                   int64     // of the whole list as it is sent
+	read                   int64     // of what was looked at, without coding
+	guessed                bool      // the list goes on: pages is by the length of its beginning
+	unending               bool      // it does, and its length is unknown
+	made                   time.Time // the list, as it says; zero: it does not
 }
 
 // probe finds the list as a reader does, looks at how it begins, and asks whether
@@ -57,7 +57,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 		return nil, err
 	}
 	offer := &protocol.Offer{
-		Entry: l.URL, Pages: l.pages, WithoutContent: l.bare, Detail: l.detail, Fields: l.fields, Deletes: true,
+		Entry: l.URL, Pages: l.pages, WithoutContent: l.withoutSnapshot, Detail: l.detail, Fields: l.fields, Deletes: true,
 		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // with the policy
 		Still: protocol.Cost{Requests: 1},
 		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
@@ -131,7 +131,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
 	more, unending := kit.Extent(b)
 	l.unending, l.guessed = unending, !b.Complete && !unending
-	l.pages, l.bare = int(more*float64(l.pages)), int(more*float64(l.bare))
+	l.pages, l.withoutSnapshot = int(more*float64(l.pages)), int(more*float64(l.withoutSnapshot))
 	return l, nil
 }
 
@@ -142,7 +142,7 @@ func (l *listProbe) take(f *listFile, e *entry) {
 	}
 	l.pages++
 	if e.Snapshot == nil {
-		l.bare++
+		l.withoutSnapshot++
 	}
 	if p := e.page(); l.pages <= 100 {
 		l.fields |= p.Known

@@ -15,7 +15,7 @@ import (
 
 // Pages without a snapshot are bare: the list says no more than that they are.
 func TestProbePlainList(t *testing.T) {
-	b := newBare(t, 30)
+	b := newPlainSite(t, 30)
 	offer, err := Protocol().Probe(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	r := &reader{o: kit.Value(o)}
 	r.Reader = kit.NewReader(Name, client, endpoint, &r.o.ReaderOptions)
 	r.policy = kit.Policy{
-		Reader: &r.Reader, Places: []string{strings.TrimSuffix(r.Root, "/") + pathPolicy}, Types: "application/json", Limit: policy.MaxSize,
+		Reader: &r.Reader, URLs: []string{strings.TrimSuffix(r.Root, "/") + pathPolicy}, Types: "application/json", Limit: policy.MaxSize,
 		Names: policy.ARCNames, Decode: decodePolicy,
 	}
 	r.plain = cmp.Or(client, r.Client)
@@ -76,13 +76,13 @@ type cursor struct {
 	Found    time.Time    `json:"found"`          // when the site was last looked at as if for the first time
 	Home     string       `json:"home,omitempty"` // origin that the home page has redirected to, if that was asked
 	List     kit.Resource `json:"list"`
-	Whole    time.Time    `json:"whole"`               // when the list was last read whole
+	FullRead time.Time    `json:"full_read"`           // when the list was last read whole
 	Bytes    int64        `json:"bytes,omitempty"`     // that it had then
 	Seen     time.Time    `json:"seen"`                // when what was applied last was generated
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has none
 }
 
-var errWhole = errors.New("the list must be read whole") // what the deltas say is not enough
+var errFullRead = errors.New("the list must be read whole") // what the deltas say is not enough
 
 // Changes yields the pages of the list if it has changed, or of its deltas
 // since the last day that was seen (E.8), and a milestone. A site without a
@@ -109,12 +109,12 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if !r.Remembers(r.is.Found) {
 		r.is.Found, r.is.NoDeltas = now, false
 		_, err := r.Policy(ctx)
-		if err = r.policy.Heed(ctx, r.policy.Places[0], err); err != nil {
+		if err = r.policy.Heed(ctx, r.policy.URLs[0], err); err != nil {
 			return err
 		}
 	}
 	if r.catchesUp(now) {
-		if err := r.catchUp(ctx, now); !errors.Is(err, errWhole) {
+		if err := r.catchUp(ctx, now); !errors.Is(err, errFullRead) {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
 		r.is.NoDeltas = false // of another day there may be one
 	}
-	r.is.Whole, r.is.Bytes, r.is.Seen = now, f.bytes, seen
+	r.is.FullRead, r.is.Bytes, r.is.Seen = now, f.bytes, seen
 	if err := r.pages(ctx, f, false); err != nil {
 		return err
 	}

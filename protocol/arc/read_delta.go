@@ -17,7 +17,7 @@ import (
 // stand in for the list: that is large, and was read whole not too long ago.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
-	whole := now.Sub(r.is.Whole)
+	whole := now.Sub(r.is.FullRead)
 	return r.o.Deltas > 0 && r.is.Bytes >= r.o.Deltas && !r.is.NoDeltas && ok &&
 		whole >= 0 && whole < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
@@ -39,7 +39,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		if unavailable(err) || ctx.Err() != nil {
 			return fmt.Errorf("%s: list: %w", Name, err)
 		}
-		return errWhole
+		return errFullRead
 	}
 	_ = resp.Body.Close()
 	v := fetch.ValidatorsOf(resp)
@@ -51,15 +51,15 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	case resp.StatusCode == http.StatusNotModified, resp.StatusCode == http.StatusOK && v.ETag != "" && v.ETag == r.is.List.ETag:
 		return r.Mark(r.is, false, "")
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
-		return errWhole
+		return errFullRead
 	case dated && last.Before(r.is.Seen): // what was applied since is undone, as by a backup
-		return errWhole
+		return errFullRead
 	case !dated:
 		last = now
 	}
 	n, ok := r.dayAge(last)
 	if !ok {
-		return errWhole
+		return errFullRead
 	}
 	skip, err := r.again(ctx, resp.ContentLength)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	}
 	if dated && newest.Before(last.Truncate(time.Second)) {
 		r.Note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", kit.FormatTime(newest), kit.FormatTime(last)))
-		return errWhole
+		return errFullRead
 	}
 	for _, f := range files {
 		r.heed(f)
@@ -113,7 +113,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusGone: // not even that of the day of the list
 		r.is.NoDeltas = true
-		return 0, errWhole
+		return 0, errFullRead
 	default:
 		return 0, nil
 	}
@@ -121,7 +121,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 		return 1, nil
 	}
 	if list > 0 && resp.ContentLength > list/2 {
-		return 0, errWhole
+		return 0, errFullRead
 	}
 	return 0, nil
 }
@@ -140,7 +140,7 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	default:
 		r.Note("E.8/delta", u, "the list is read in its place: "+err.Error())
 	}
-	return nil, errWhole
+	return nil, errFullRead
 }
 
 // deltaURL gives where the delta of a day is: beside the list, or at the root

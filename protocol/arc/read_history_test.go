@@ -150,7 +150,7 @@ func history(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatalf("step %d: %v", step, err)
 		}
-		if rep.SkippedN > 0 || rep.Doubted > 0 {
+		if rep.SkippedN > 0 || rep.UnconfirmedDeletions > 0 {
 			t.Fatalf("step %d: %+v", step, rep)
 		}
 		got := pagesOf(t, copied, func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p })

@@ -15,15 +15,15 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// bare is a foreign site whose list has no snapshots.
-type bare struct {
+// plainSite is a foreign site whose list has no snapshots.
+type plainSite struct {
 	*httptest.Server
 	texts map[string]string // by path
 	asked []string
 }
 
-func newBare(t *testing.T, n int) *bare {
-	b := &bare{texts: map[string]string{}}
+func newPlainSite(t *testing.T, n int) *plainSite {
+	b := &plainSite{texts: map[string]string{}}
 	for i := range n {
 		b.texts[fmt.Sprintf("/p/%d", i)] = fmt.Sprintf("This is what page %d says, in so many words that somebody may read them.", i)
 	}
@@ -32,7 +32,7 @@ func newBare(t *testing.T, n int) *bare {
 	return b
 }
 
-func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *plainSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" || r.URL.Path == pathPolicy || r.URL.Path == "/" {
 		http.NotFound(w, r)
 		return
@@ -61,7 +61,7 @@ func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Pages without snapshots are asked for once, and again when their checksum has
 // changed.
 func TestMirrorWithoutSnapshots(t *testing.T) {
-	b := newBare(t, 30)
+	b := newPlainSite(t, 30)
 	copied := opened(t, b.URL+"/", nil)
 	client := fetch.New(&fetch.Options{AllowPrivate: true}).HTTP()
 	sync := func(added, updated, deleted, asked int) {
@@ -72,7 +72,7 @@ func TestMirrorWithoutSnapshots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Added != added || rep.Updated != updated || rep.Deleted != deleted || rep.SkippedN > 0 || rep.Doubted > 0 {
+		if rep.Added != added || rep.Updated != updated || rep.Deleted != deleted || rep.SkippedN > 0 || rep.UnconfirmedDeletions > 0 {
 			t.Errorf("%+v", rep)
 		}
 		if len(b.asked) != asked {

@@ -38,13 +38,13 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, fmt.Errorf("%s: page: %w", Name, err)
 	}
 	by := strconv.Itoa(extract.Version) + " " + rules.Fingerprint()
-	was, listed := parseHeld(have.Version), ""
+	was, listed := parsePageState(have.Version), ""
 	if v, ok := r.listed.Take(have.URL); ok {
 		listed = v
 	}
 	switch {
 	case was.By != by:
-		was = held{} // it would be another page now
+		was = pageState{} // it would be another page now
 	case listed != "" && was.Listed == listed:
 		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, have.URL, millrace.ErrUnmodified)
 	}
@@ -55,20 +55,20 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	p.Version = held{listed, v, by}.encode()
+	p.Version = pageState{listed, v, by}.encode()
 	return p, nil
 }
 
-// held is the version of a page that was asked for: what the list said of it,
+// pageState is the version of a page that was asked for: what the list said of it,
 // what its own server did, and how it was read. Both are kept, so that a list
 // that says the same costs no request, and one that does not a conditional one.
-type held struct {
+type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	fetch.Validators
 	By string `json:"by"`
 }
 
-func (h held) encode() string {
+func (h pageState) encode() string {
 	b, err := json.Marshal(h)
 	if err != nil {
 		panic("arc: strings do not encode: " + err.Error())
@@ -76,11 +76,11 @@ func (h held) encode() string {
 	return string(b)
 }
 
-// parseHeld reads a version; the zero value for one that is none of these, such
+// parsePageState reads a version; the zero value for one that is none of these, such
 // as that of a page that had a snapshot.
-func parseHeld(version string) (h held) {
+func parsePageState(version string) (h pageState) {
 	if json.Unmarshal([]byte(version), &h) != nil {
-		return held{}
+		return pageState{}
 	}
 	return h
 }

@@ -18,10 +18,10 @@ import (
 // [DiscoveryAge]. It is safe for concurrent use.
 type Policy struct {
 	*Reader
-	Places []string // possible URLs of the document
-	Types  string   // Accept field of the request
-	Limit  int64    // size limit in bytes
-	Names  protocol.MemberNames
+	URLs  []string // possible URLs of the document
+	Types string   // Accept field of the request
+	Limit int64    // size limit in bytes
+	Names protocol.MemberNames
 	// Decode decodes the document at a URL. It returns ErrNotFound for another kind of
 	// document.
 	Decode func(resp *http.Response, body []byte, at string) (*millrace.Policy, error)
@@ -38,9 +38,9 @@ func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
 		return nil, p.Err
 	}
 	says, known := p.Known()
-	for i := 0; !known && i < len(p.Places); i++ {
+	for i := 0; !known && i < len(p.URLs); i++ {
 		var err error
-		if says, err = p.At(ctx, p.Places[i]); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		if says, err = p.At(ctx, p.URLs[i]); err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return nil, err
 		}
 		known = err == nil

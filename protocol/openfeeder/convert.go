@@ -90,8 +90,8 @@ func itemOf(p *millrace.Page, u string) item {
 	}
 }
 
-// bare reports whether the entry of a page needs its blocks.
-func bare(p *millrace.Page) bool {
+// needsBlocks reports whether the entry of a page needs its blocks.
+func needsBlocks(p *millrace.Page) bool {
 	return blank(p.Title) || summarise(p.Summary) == "" && summarise(p.Description) == ""
 }
 

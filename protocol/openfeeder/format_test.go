@@ -181,7 +181,7 @@ func FuzzToken(f *testing.F) {
 	n := uint64(1 << 60)
 	f.Add(token{T: "2026-02-23T02:00:00Z", N: &n, E: "e"}.String())
 	f.Add("eyJ0IjoiMjAyNi0wMi0yM1QwMjowMDowMFoifQ==")
-	f.Add(place{Epoch: "e", Edition: 3, Seq: 2, After: "https://mill.example/"}.String())
+	f.Add(resumePoint{Epoch: "e", Edition: 3, Seq: 2, After: "https://mill.example/"}.String())
 	f.Fuzz(func(t *testing.T, s string) {
 		if tok, at, err := parseToken(s); err == nil {
 			back, then, err := parseToken(tok.String())

@@ -17,7 +17,7 @@ import (
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{
 		"", "url=/gate/&limit=3&page=2", "q=water&min_score=0.25", "since=2026-01-06T00:00:00Z&until=2026-01-08T00:00:00Z",
-		"until=2026-01-06T00:00:00Z&cursor=" + place{Epoch: "epoch", Edition: 5, Seq: 5, Scan: true, After: base + "gate/"}.String(),
+		"until=2026-01-06T00:00:00Z&cursor=" + resumePoint{Epoch: "epoch", Edition: 5, Seq: 5, Scan: true, After: base + "gate/"}.String(),
 		"since=" + tokenAt(millrace.Site{Epoch: "epoch"}, 5, "2026-01-06T00:00:00Z"), "url=%252e%252e&page=NaN&limit=[]", "a;b&=&&%zz",
 		"url=https://mill.example//odd&q=%00", "since=2026-01-06T00:00:00+01:00",
 	} {

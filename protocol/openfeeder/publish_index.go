@@ -52,7 +52,7 @@ func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q que
 
 // item returns the entry, with an absolute URL, of a published page from a scan.
 func (p *publisher) item(ctx context.Context, v millrace.View, found *millrace.Page) (item, error) {
-	if bare(found) {
+	if needsBlocks(found) {
 		return p.itemAt(ctx, v, found.URL, found.Version)
 	}
 	u, _ := published(v.Site(), found)

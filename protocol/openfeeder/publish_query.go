@@ -37,10 +37,10 @@ type query struct {
 	page  int // from 1
 	limit int // 1 to maxLimit
 
-	since, until time.Time // dates; zero = absent
-	token        *token    // since, if it is a token
-	at           place     // where a reply continues
-	raw          [2]string // since and until as received
+	since, until time.Time   // dates; zero = absent
+	token        *token      // since, if it is a token
+	at           resumePoint // where a reply continues
+	raw          [2]string   // since and until as received
 }
 
 const (
@@ -248,8 +248,8 @@ func plus(s string) string {
 
 func quote(s string) string { return strconv.Quote(kit.Short(s)) }
 
-// place is the position at which a sync reply continues.
-type place struct {
+// resumePoint is the position at which a sync reply continues.
+type resumePoint struct {
 	Epoch   string `json:"e"`
 	Time    string `json:"t"` // commit time of the edition
 	Edition uint64 `json:"p"` // edition of the reply; 0 = its start
@@ -260,7 +260,7 @@ type place struct {
 	After string `json:"a,omitempty"`
 }
 
-func (p place) String() string {
+func (p resumePoint) String() string {
 	b := append([]byte(nil), '{')
 	b = member(b, "e", p.Epoch)
 	b = member(b, "t", p.Time)
@@ -271,7 +271,7 @@ func (p place) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func parsePlace(s string) (p place, err error) {
+func parsePlace(s string) (p resumePoint, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err == nil {
 		err = jsonio.Unmarshal(raw, &jsonio.Limits{Size: 2 * canon.MaxURL, Depth: 4}, &p)

@@ -107,8 +107,8 @@ func (p *publisher) findStatic(ctx context.Context, v millrace.View, name string
 
 // staticPage returns the document of a page with all its chunks.
 func (p *publisher) staticPage(v millrace.View, t millrace.Tag) *millrace.Document {
-	const whole = 1 << 30
-	d := p.pageDocument(v, t, query{mode: pageMode, url: t.URL, page: 1, limit: whole})
+	const allUnits = 1 << 30
+	d := p.pageDocument(v, t, query{mode: pageMode, url: t.URL, page: 1, limit: allUnits})
 	d.Path = staticName(targetOf(t.URL))
 	return d
 }

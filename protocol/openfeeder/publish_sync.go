@@ -141,7 +141,7 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 	site := v.Site()
 	at := q.at
 	if at.Edition == 0 {
-		at = place{Epoch: site.Epoch, Edition: site.Seq, Time: asOf(site), Seq: pl.from, Scan: !pl.log}
+		at = resumePoint{Epoch: site.Epoch, Edition: site.Seq, Time: asOf(site), Seq: pl.from, Scan: !pl.log}
 	}
 	r := &replying{p: p, v: v, site: site, q: q, pl: pl, at: at, c: new(changes)}
 	c := r.c
@@ -226,7 +226,7 @@ type replying struct {
 	site     millrace.Site
 	q        query
 	pl       plan
-	at       place
+	at       resumePoint
 	c        *changes
 	reported string // time of the last commit sent
 }

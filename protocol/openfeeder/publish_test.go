@@ -222,8 +222,8 @@ func TestWrong(t *testing.T) {
 		{"?since=2026-02-20T00:00:00Z&until=2026-02-19T00:00:00Z", 400, invalidParam},
 		{"?since=2026-02-20T00:00:00Z&cursor=x", 400, invalidParam},
 		{"?until=2026-02-20T00:00:00Z&cursor=e30", 400, invalidParam},
-		{"?until=2026-02-20T00:00:00Z&cursor=" + place{Epoch: "other", Edition: 3}.String(), 410, resyncRequired},
-		{"?until=2026-02-20T00:00:00Z&cursor=" + place{Epoch: "epoch", Edition: 99}.String(), 410, resyncRequired},
+		{"?until=2026-02-20T00:00:00Z&cursor=" + resumePoint{Epoch: "other", Edition: 3}.String(), 410, resyncRequired},
+		{"?until=2026-02-20T00:00:00Z&cursor=" + resumePoint{Epoch: "epoch", Edition: 99}.String(), 410, resyncRequired},
 		{"/", 404, ""},
 		{"/other", 404, ""},
 	} {

@@ -177,7 +177,7 @@ func (r *run) read(ctx context.Context) error {
 		}
 	}
 	for range 3 {
-		if err := r.whole(ctx, !r.named); !errors.Is(err, errResync) {
+		if err := r.readIndex(ctx, !r.named); !errors.Is(err, errResync) {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ var _ protocol.ChangeNotifier = (*reader)(nil)
 const (
 	maxStream = 16 << 20 // bytes per connection
 	maxLine   = 256 << 10
-	maxPlace  = 1 << 10 // bytes of an ID
+	maxID     = 1 << 10 // bytes of an ID
 	maxData   = 4 << 10 // stored bytes of an event's data
 
 	silence = 4 * heartbeat // after which a server counts as disconnected
@@ -50,7 +50,7 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 	if r.Err != nil {
 		return r.Err
 	}
-	l := &listening{reader: r, place: place, woken: woken, retry: firstRetry}
+	l := &listening{reader: r, lastID: place, woken: woken, retry: firstRetry}
 	for fails := 0; ; {
 		began := time.Now()
 		err := l.once(ctx)
@@ -80,7 +80,7 @@ type listening struct {
 	*reader
 	woken  func(place string)
 	target string // URL of the events; "" = not yet known
-	place  string // ID of the last event; "" = none
+	lastID string // ID of the last event; "" = none
 	fresh  bool   // the caller has not been notified of earlier changes yet
 	retry  time.Duration
 }
@@ -101,8 +101,8 @@ func (l *listening) once(ctx context.Context) (err error) {
 	req.Header.Set("Accept", eventStream)
 	req.Header.Set("Accept-Encoding", "identity") // compression delays events
 	req.Header.Set("Cache-Control", "no-cache")
-	if l.place != "" {
-		req.Header.Set("Last-Event-ID", l.place)
+	if l.lastID != "" {
+		req.Header.Set("Last-Event-ID", l.lastID)
 	}
 	resp, err := fetch.Do(req.Context(), l.Client, req)
 	if err != nil {
@@ -113,9 +113,9 @@ func (l *listening) once(ctx context.Context) (err error) {
 		return errMuted
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
-		if l.place != "" && gone(err) {
+		if l.lastID != "" && gone(err) {
 			// The log does not reach back to the place.
-			l.place = ""
+			l.lastID = ""
 			return fmt.Errorf("the server no longer has the position: %s: %w", err.Error(), millrace.ErrUnavailable)
 		}
 		return err
@@ -128,7 +128,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 		return err
 	}
 	defer body.Close()
-	l.fresh = l.place == ""
+	l.fresh = l.lastID == ""
 	return l.read(body)
 }
 
@@ -184,7 +184,7 @@ func (l *listening) read(r io.Reader) error {
 		wake, err := l.take(&e)
 		if wake || l.fresh {
 			l.fresh = false
-			l.woken(l.place)
+			l.woken(l.lastID)
 		}
 		if err != nil {
 			return err
@@ -213,14 +213,14 @@ func (l *listening) field(e *event, line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "event":
-		e.name = string(value[:min(len(value), maxPlace)])
+		e.name = string(value[:min(len(value), maxID)])
 	case "data":
 		e.data = append(e.data, value[:min(len(value), maxData-len(e.data))]...)
 		e.some = true
 	case "id":
 		// An ID that a header cannot contain cannot be sent back.
-		if len(value) <= maxPlace && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			l.place = string(value)
+		if len(value) <= maxID && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			l.lastID = string(value)
 		}
 	case "retry":
 		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
@@ -241,7 +241,7 @@ func (l *listening) take(e *event) (wake bool, err error) {
 	f, _ := decodeFailure(e.data)
 	switch f.Code {
 	case resyncRequired:
-		l.place = "" // so that the next connection wakes
+		l.lastID = "" // so that the next connection wakes
 	case authRequired:
 		return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrForbidden)
 	}

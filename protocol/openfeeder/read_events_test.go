@@ -251,12 +251,12 @@ func FuzzEvents(f *testing.F) {
 			return woken, l, err
 		}
 		one, l, err := read(bytes.NewReader(stream))
-		if err == nil || len(l.place) > maxPlace || l.retry < time.Second || l.retry > maxRetry || strings.ContainsAny(l.place, "\x00\r\n") {
-			t.Errorf("place %q, retry %s: %v", l.place, l.retry, err)
+		if err == nil || len(l.lastID) > maxID || l.retry < time.Second || l.retry > maxRetry || strings.ContainsAny(l.lastID, "\x00\r\n") {
+			t.Errorf("place %q, retry %s: %v", l.lastID, l.retry, err)
 		}
 		other, m, _ := read(iotest.OneByteReader(bytes.NewReader(stream)))
-		if !slices.Equal(one, other) || l.place != m.place || l.retry != m.retry {
-			t.Errorf("at once %q at %q, byte by byte %q at %q", one, l.place, other, m.place)
+		if !slices.Equal(one, other) || l.lastID != m.lastID || l.retry != m.retry {
+			t.Errorf("at once %q at %q, byte by byte %q at %q", one, l.lastID, other, m.lastID)
 		}
 		if len(one) > bytes.Count(stream, []byte("\n"))+bytes.Count(stream, []byte("\r")) {
 			t.Errorf("woken by %q", one)

@@ -59,9 +59,9 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	return x, nil
 }
 
-// whole reads the complete site, and then the changes made meanwhile. If no other pages were
+// readIndex reads the complete site, and then the changes made meanwhile. If no other pages were
 // yielded before, the final checkpoint is complete: pages that were not yielded are deleted.
-func (r *run) whole(ctx context.Context, alone bool) error {
+func (r *run) readIndex(ctx context.Context, alone bool) error {
 	first, err := r.index(ctx, r.is.Feed, 1)
 	if err != nil {
 		return r.wrap("index", err)

@@ -30,7 +30,7 @@ func (r *run) static(ctx context.Context) error {
 		return r.Mark(r.is, false, "")
 	}
 	c := cursor{Root: r.is.Root, Found: r.is.Found, Feed: r.is.Feed}
-	whole := true
+	complete := true
 	for target := r.is.Feed.Endpoint; target != ""; {
 		x, f, err := r.staticFile(ctx, kit.Resource{URL: target})
 		if err != nil {
@@ -44,14 +44,14 @@ func (r *run) static(ctx context.Context) error {
 			return err
 		}
 		if target == "" && x.TotalPages > len(c.Files) {
-			whole = false
+			complete = false
 			r.Note("reader/static-pages", f.URL, fmt.Sprintf("the index has %d pages but no next", x.TotalPages))
 		}
 	}
 	if i := slices.IndexFunc(c.Files, func(f kit.Resource) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
 		c.Files = nil // no validators for a conditional request
 	}
-	return r.Mark(c, whole, "")
+	return r.Mark(c, complete, "")
 }
 
 // staticNext returns the next file of a static index, "" at its end.

@@ -17,7 +17,7 @@ import (
 func Pages(seed uint64) []*millrace.Page {
 	g := &generator{rand.New(rand.NewPCG(seed, 1))}
 	urls := []string{"/"}
-	for _, group := range oddURLs {
+	for _, group := range unusualURLs {
 		if g.chance(2) {
 			urls = append(urls, group...)
 		}
@@ -36,8 +36,8 @@ func Pages(seed uint64) []*millrace.Page {
 	return pages
 }
 
-// oddURLs come together or not at all, since each group is one trap.
-var oddURLs = [][]string{
+// unusualURLs come together or not at all, since each group is one trap.
+var unusualURLs = [][]string{
 	{"/post", "/post/"},
 	{"/only"},
 	{"/taken/", "/taken", "/taken/llm.json"},

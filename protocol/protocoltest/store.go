@@ -32,12 +32,12 @@ func (q *queued) Refresh(ctx context.Context, l store.Lease, limit int, progress
 
 // Apply applies changes, and brings the publication up to the site.
 func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
-	tally, err := s.Site.Apply(ctx, from, batch)
+	counts, err := s.Site.Apply(ctx, from, batch)
 	if err != nil {
-		return tally, err
+		return counts, err
 	}
 	_, err = s.Pub.Refresh(ctx, store.Lease{}, 0, nil)
-	return tally, err
+	return counts, err
 }
 
 // Open makes a site below c.Base, and a publication of it. now is the clock of

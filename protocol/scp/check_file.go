@@ -44,9 +44,9 @@ func (f *seenFile) ok() bool {
 type content struct {
 	coding   string // coding by the first bytes of the file
 	sum      [sha256.Size]byte
-	notes    []oddity
+	notes    []ruleBreak
 	about    map[string]bool // rules that apply to the file
-	whole    bool            // it was read completely
+	complete bool            // it was read completely
 	limited  error           // why it was not read completely, if the file is not at fault
 	lines    int             // number of lines after the first
 	meta     Metadata        // absent and invalid values are zero
@@ -56,8 +56,8 @@ type content struct {
 	public   []string // URLs of sampled pages
 }
 
-// oddity is one violation of a rule.
-type oddity struct{ rule, got, want string }
+// ruleBreak is one violation of a rule.
+type ruleBreak struct{ rule, got, want string }
 
 func (c *content) note(rule, got, want string) {
 	c.about[rule] = true
@@ -68,7 +68,7 @@ func (c *content) note(rule, got, want string) {
 		}
 	}
 	if n < maxNotes {
-		c.notes = append(c.notes, oddity{rule, got, want})
+		c.notes = append(c.notes, ruleBreak{rule, got, want})
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *siteContext) study(ctx context.Context) {
 		for _, g := range order[:i] {
 			if g.ref.group() == f.ref.group() && g.sum == f.sum && g.coding != f.coding {
 				same := *g.content // its notes are reported once
-				same.coding, same.notes, same.whole, same.limited = f.coding, nil, f.whole, f.limited
+				same.coding, same.notes, same.complete, same.limited = f.coding, nil, f.complete, f.limited
 				for _, n := range b.notes {
 					if n.rule == "format/compression" {
 						same.notes = append(same.notes, n)
@@ -167,10 +167,10 @@ func (b *bench) run(ctx context.Context) {
 	}))
 	all.Sum(b.sum[:0])
 	b.about["format/json-lines"] = true
-	if b.whole {
+	if b.complete {
 		b.about["limits/ratio"], b.about["limits/page"] = b.coding != "", true
 	}
-	if known == nil || !b.whole {
+	if known == nil || !b.complete {
 		return
 	}
 	switch {
@@ -188,7 +188,7 @@ func (b *bench) ended(l *lines, err error) {
 	_, broken := errors.AsType[*millrace.FormatError](err)
 	switch {
 	case err == nil:
-		b.whole = true
+		b.complete = true
 	case errors.Is(err, errLine):
 		b.note("limits/page", fmt.Sprintf("line %d has more than %d bytes", l.number+1, b.limits.MaxLine), "at most 100 MB")
 	case l.bytes > l.most && l.ratio:

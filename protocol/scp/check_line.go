@@ -50,7 +50,7 @@ func (b *bench) line(p *parser, number int64, line []byte) {
 }
 
 func (b *bench) reported(number int64, line []byte, r *lineReport) {
-	for _, i := range slices.Concat(r.issues, r.odd) {
+	for _, i := range slices.Concat(r.issues, r.warnings) {
 		b.issue(number, line, i)
 	}
 }

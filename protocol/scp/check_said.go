@@ -78,7 +78,7 @@ func sizeSaid(c *seenFile) (is, said string) {
 }
 
 func pagesSaid(c *seenFile) (is, said string) {
-	if c.ref.pages < 0 || !c.whole {
+	if c.ref.pages < 0 || !c.complete {
 		return "", ""
 	}
 	return strconv.Itoa(c.lines) + " pages", strconv.FormatInt(c.ref.pages, 10) + " pages"

@@ -22,8 +22,8 @@ type Collection struct {
 	coding string
 	limits *OpenOptions
 	meta   Metadata
-	sum    place // position of the checksum in the first line
-	plain  int64 // decoded size in limits.Scratch; 0 = not stored
+	sum    memberSpan // position of the checksum in the first line
+	plain  int64      // decoded size in limits.Scratch; 0 = not stored
 }
 
 // Open reads the first line of a file of size bytes, and detects its coding by its first

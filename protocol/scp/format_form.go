@@ -53,7 +53,7 @@ var (
 		func(p *parser, v *int) {
 			p.peek()
 			at := p.pos
-			if n, _ := p.whole(); n < 0 {
+			if n, _ := p.integer(); n < 0 {
 				p.refuse(at, "want a non-negative number")
 			} else {
 				*v = n
@@ -212,7 +212,7 @@ func (p *parser) url(v *string) {
 		return
 	}
 	if !isURI(*v) || !isWeb(*v) {
-		p.odd(s.from, "page/url", "not an http or https URL")
+		p.warn(s.from, "page/url", "not an http or https URL")
 	}
 	*v = u
 }
@@ -229,7 +229,7 @@ func (p *parser) link(v *string, rule string) {
 	if raw := p.bytes(s); isURI(raw) && isWeb(raw) {
 		*v = p.string(s)
 	} else {
-		p.odd(s.from, rule, "not an http or https URL")
+		p.warn(s.from, rule, "not an http or https URL")
 		*v = webURL(string(raw))
 		p.astray = p.astray || *v == ""
 	}
@@ -252,16 +252,16 @@ func (p *parser) level(v *int) {
 	p.has("blocks/heading-level")
 	p.peek()
 	at := p.pos
-	n, ok := p.whole()
+	n, ok := p.integer()
 	if *v = min(max(n, 1), 6); ok && *v != n {
 		p.counts.clamped++
-		p.odd(at, "blocks/heading-level", "want a level from 1 to 6")
+		p.warn(at, "blocks/heading-level", "want a level from 1 to 6")
 	}
 }
 
-// whole reads an integer, clamped to maxInt in both directions. If ok is false, the page is
+// integer reads an integer, clamped to maxInt in both directions. If ok is false, the page is
 // refused.
-func (p *parser) whole() (n int, ok bool) {
+func (p *parser) integer() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {
 		p.wrong("an integer")

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// place is the position of the checksum member in the first line: from and to include the
+// memberSpan is the position of the checksum member in the first line: from and to include the
 // comma that belongs to it, value and end its quotes. The zero value means absent.
-type place struct{ from, to, value, end int }
+type memberSpan struct{ from, to, value, end int }
 
 // Sections of the specification, for errors.
 const (
@@ -22,12 +22,12 @@ const (
 )
 
 // parseMetadata parses the first line. Any error is fatal.
-func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
+func (p *parser) parseMetadata(line []byte) (m Metadata, at memberSpan, ok bool) {
 	keep := p.keep
 	p.keep = true
 	defer func() { p.keep = keep }()
 	p.reset(line, metaSectionName, "format/first-line")
-	p.sum = place{}
+	p.sum = memberSpan{}
 	if strings.HasPrefix(p.text, byteOrderMark) {
 		p.fail(issue{rule: "format/json-lines", section: "Error Handling", reason: "the file starts with a byte order mark"})
 		return m, at, false
@@ -92,7 +92,7 @@ func (p *parser) checksum(v *string) {
 		return
 	}
 	if *v = hashPrefix + strings.ToLower(hex); *v != s {
-		p.odd(p.sum.value, "checksum/form", "the checksum is not in lower case")
+		p.warn(p.sum.value, "checksum/form", "the checksum is not in lower case")
 	}
 	p.sum.from, p.sum.to, p.sum.end = before, p.pos, p.pos
 	if before == 0 {

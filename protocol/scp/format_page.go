@@ -70,7 +70,7 @@ func (p *parser) readBlock() {
 		p.has(p.rule)
 	} else {
 		p.counts.unknown++
-		p.odd(at, "blocks/type", "unknown content block type")
+		p.warn(at, "blocks/type", "unknown content block type")
 	}
 	n := len(p.page.Content)
 	p.page.Content = append(p.page.Content, block{Type: k.name})

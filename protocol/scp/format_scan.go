@@ -41,7 +41,7 @@ type parser struct {
 
 	page   page
 	media  media
-	sum    place
+	sum    memberSpan
 	strs   []string
 	counts counts
 }
@@ -57,9 +57,9 @@ type issue struct {
 
 // lineReport contains what a checker needs to know about a line in addition to its page.
 type lineReport struct {
-	about  map[string]bool // rules that apply to the line
-	issues []issue         // errors that refuse the page
-	odd    []issue         // tolerated errors, with their rules
+	about    map[string]bool // rules that apply to the line
+	issues   []issue         // errors that refuse the page
+	warnings []issue         // tolerated errors, with their rules
 }
 
 // maxIssues is the maximum number of issues per line in a report.
@@ -72,10 +72,10 @@ func (p *parser) has(rule string) {
 	}
 }
 
-// odd records a violation that does not refuse the page.
-func (p *parser) odd(at int, rule, reason string) {
-	if p.report != nil && len(p.report.odd) < maxIssues {
-		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: p.section, reason: reason})
+// warn records a violation that does not refuse the page.
+func (p *parser) warn(at int, rule, reason string) {
+	if p.report != nil && len(p.report.warnings) < maxIssues {
+		p.report.warnings = append(p.report.warnings, issue{at: at, rule: rule, section: p.section, reason: reason})
 	}
 }
 

@@ -228,8 +228,8 @@ func remote(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *run) mark(c cursor, whole bool, section string) error {
-	m := kit.Checkpoint(c, whole, section)
+func (r *run) mark(c cursor, complete bool, section string) error {
+	m := kit.Checkpoint(c, complete, section)
 	m.Time = r.generated
 	return r.Give(m, nil)
 }

@@ -53,7 +53,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 // the others and returns the first such error at the end.
 func (r *run) sections(ctx context.Context, f *found, names []string, is cursor, again bool) error {
 	var refused error
-	whole, marked := again, false
+	complete, marked := again, false
 	for i, name := range names {
 		was := r.was.section(name)
 		so, all, err := r.section(ctx, f, was, again)
@@ -64,10 +64,10 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 			if len(names) > 1 {
 				r.Note(ruleOf(err), f.URL, "section "+name+": "+err.Error())
 			}
-			refused, whole = cmp.Or(refused, err), false
+			refused, complete = cmp.Or(refused, err), false
 			continue
 		}
-		whole = whole && all
+		complete = complete && all
 		if is = is.with(so); again || so.same(was) {
 			continue
 		}
@@ -89,7 +89,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 	if !r.again {
 		is.Validators = f.Validators
 	}
-	return r.mark(is, whole, "")
+	return r.mark(is, complete, "")
 }
 
 // same reports whether two states are equal.
@@ -99,7 +99,7 @@ func (s *applied) same(as applied) bool {
 
 // section applies the changes of a section, or, if again, all of its pages. whole reports
 // whether every page of the section was yielded.
-func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, whole bool, err error) {
+func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, complete bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
 	if snapshot != nil && snapshot.generated.Before(was.Snapshot) {
@@ -150,7 +150,7 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 
 // snapshot applies a snapshot and all newer deltas, including those applied before: the
 // snapshot does not contain their pages.
-func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, whole bool, err error) {
+func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, complete bool, err error) {
 	is, err = r.take(ctx, snapshot, was)
 	if errors.Is(err, millrace.ErrUnmodified) {
 		is, err = r.deltas(ctx, later(deltas, was.Generated), was)
@@ -159,9 +159,9 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 	if err != nil {
 		return was, false, err
 	}
-	whole = true
+	complete = true
 	for _, d := range later(deltas, is.Generated) {
-		whole = whole && !d.since.After(is.Generated)
+		complete = complete && !d.since.After(is.Generated)
 		so, err := r.deltas(ctx, []*offered{d}, is.unconditional(d))
 		if errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, false, err
@@ -175,9 +175,9 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 	}
 	if is.Generated.Before(was.Generated) {
 		// A page may come from a delta that no longer exists.
-		whole, is.Generated = false, was.Generated
+		complete, is.Generated = false, was.Generated
 	}
-	return is, whole, nil
+	return is, complete, nil
 }
 
 // unconditional removes the validators of the files of a collection.

@@ -30,7 +30,7 @@ func TestReadIntoStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Counts != want || rep.SkippedN > 0 || rep.Doubted > 0 {
+		if rep.Counts != want || rep.SkippedN > 0 || rep.UnconfirmedDeletions > 0 {
 			t.Errorf("%+v", rep)
 		}
 	}

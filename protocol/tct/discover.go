@@ -81,7 +81,7 @@ func (r *tctReader) discover(ctx context.Context) (found []kit.Resource, cost pr
 	if !r.d.OneList {
 		return announcedLists(ctx, r)
 	}
-	for _, at := range r.places(r.d.List + ".json") {
+	for _, at := range r.candidates(r.d.List + ".json") {
 		found = append(found, kit.Resource{URL: at})
 	}
 	return found, cost, nil
@@ -125,8 +125,8 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 	return found, cost, nil
 }
 
-// places returns the URLs where a document may be that a site has once.
-func (r *tctReader) places(name string) []string {
+// candidates returns the URLs where a document may be that a site has once.
+func (r *tctReader) candidates(name string) []string {
 	out := []string{strings.TrimSuffix(r.Root, "/") + name}
 	path, _ := docname.CutQuery(r.Endpoint)
 	if folder := path[:max(strings.LastIndexByte(path, '/'), 0)]; folder+"/" != r.Root {

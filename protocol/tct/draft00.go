@@ -52,7 +52,7 @@ var draft00 = &draft{
 	ListTail:    listTail,
 	ListBreak:   "\n",
 	Holds:       func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
-	BareHash:    true, // 8.2
+	PlainHash:   true, // 8.2
 
 	OneList: true,
 

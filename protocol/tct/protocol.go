@@ -63,8 +63,8 @@ type draft struct {
 	Hash func(doc *document, body func() []byte) string
 	// Holds reports whether a hash member is that of a document, and of its bytes; nil
 	// = documents have no such member.
-	Holds    func(doc *document, body []byte, hash string) bool
-	BareHash bool // the hash member has no "sha256-"
+	Holds     func(doc *document, body []byte, hash string) bool
+	PlainHash bool // the hash member has no "sha256-"
 	// Content returns the content of a document, which has its title, from the blocks
 	// of the page. Blocks returns the blocks of a document. If nil, the content is plain
 	// text.

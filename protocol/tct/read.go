@@ -23,7 +23,7 @@ type tctReader struct {
 // the guarded default; nil options are the zero value.
 func (d *draft) newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *tctReader {
 	r := &tctReader{d: d, Reader: kit.NewReader(d.Name, client, endpoint, new(kit.Value(o)))}
-	r.policy = kit.Policy{Reader: &r.Reader, Places: r.places(policyName), Types: mediaType, Limit: policy.MaxSize, Names: policy.TCTNames, Decode: r.decodePolicy}
+	r.policy = kit.Policy{Reader: &r.Reader, URLs: r.candidates(policyName), Types: mediaType, Limit: policy.MaxSize, Names: policy.TCTNames, Decode: r.decodePolicy}
 	r.Options.MaxList = cmp.Or(r.Options.MaxList, 100<<20)
 	return r
 }

@@ -49,7 +49,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 	var files []*listFile
 	defer func() { closeAll(files) }()
 	now, is := r.Now(), was
-	var whole bool
+	var complete bool
 	for remembered := r.Remembers(was.Found); ; remembered = false {
 		if !remembered && r.d.PolicyPath != "" {
 			if err := begin(ctx, r); err != nil {
@@ -68,7 +68,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		var missing []string
 		var err error
-		files, missing, whole, err = r.load(ctx, found, was)
+		files, missing, complete, err = r.load(ctx, found, was)
 		if err != nil && remembered && !r.d.OneList && ctx.Err() == nil {
 			continue // the lists may have moved
 		}
@@ -77,7 +77,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		if !remembered {
 			is.Missing, is.Found = missing, now
-			if !whole {
+			if !complete {
 				is.Found = time.Time{} // look for the others again next time
 			}
 		}
@@ -88,7 +88,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
-		return r.yieldEach(ctx, files, whole, was, is, y)
+		return r.yieldEach(ctx, files, complete, was, is, y)
 	}
 	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
 		// A list among others than before says nothing by its 304 alone.
@@ -104,7 +104,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 			return err
 		}
 	}
-	return r.yieldAll(ctx, files, whole, is, y)
+	return r.yieldAll(ctx, files, complete, is, y)
 }
 
 // listsOf gives the lists of files, with their validators unless they are to be
@@ -130,18 +130,18 @@ func unconditional(lists []kit.Resource) []kit.Resource {
 }
 
 // yieldAll yields the items of all lists and one milestone.
-func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, whole bool, is cursor, y kit.Yield) error {
+func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bool, is cursor, y kit.Yield) error {
 	for _, f := range files {
 		if err := r.Items(ctx, f, sectionOf(f, files), y); err != nil {
 			return err
 		}
 	}
-	return y.Mark(is, whole, "")
+	return y.Mark(is, complete, "")
 }
 
 // yieldEach yields the items of each list that has changed, with a milestone
 // whose cursor covers what has been yielded up to it.
-func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, whole bool, was, is cursor, y kit.Yield) error {
+func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete bool, was, is cursor, y kit.Yield) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
 	for i, f := range files {
@@ -162,7 +162,7 @@ func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, whole bool
 			return err
 		}
 		so.Lists[i] = is.Lists[i]
-		if err := y.Mark(so, whole, sectionOf(f, files)); err != nil {
+		if err := y.Mark(so, complete, sectionOf(f, files)); err != nil {
 			return err
 		}
 	}
@@ -188,8 +188,8 @@ func closeAll(files []*listFile) {
 // unless the cursor knows that it was one. whole is false when one of them may
 // not be read, or is missing that was not missing the last time, as on a
 // replica that lags behind: then what no list names may be named there.
-func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, whole bool, err error) {
-	whole = true
+func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
+	complete = true
 	defer func() {
 		if err != nil {
 			closeAll(files)
@@ -224,16 +224,16 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 		default:
 			if errors.Is(err, millrace.ErrNotFound) {
 				missing = append(missing, l.URL)
-				whole = whole && slices.Contains(was.Missing, l.URL)
+				complete = complete && slices.Contains(was.Missing, l.URL)
 			}
-			whole = whole && !errors.Is(err, millrace.ErrForbidden)
+			complete = complete && !errors.Is(err, millrace.ErrForbidden)
 			other = cmp.Or(other, err)
 		}
 	}
 	if len(files) == 0 {
 		return nil, nil, false, r.noList(other)
 	}
-	return files, missing, whole, nil
+	return files, missing, complete, nil
 }
 
 // noList returns the error of a site where a list was looked for.

@@ -199,7 +199,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 		r.Note(rules.ContentType, murl, "Content-Type is "+resp.Header.Get("Content-Type"))
 	}
 	etag, tag := resp.Header.Get("ETag"), hash
-	if r.d.BareHash {
+	if r.d.PlainHash {
 		tag = tagOf(hash)
 	}
 	opaque, strong := strings.CutPrefix(etag, `"`)

@@ -221,7 +221,7 @@ func (l *siteProbe) sample(ctx context.Context) error {
 		case !absent(err):
 			return fmt.Errorf("%s: page: %w", Name, err)
 		default:
-			if bare, ok := errors.AsType[*bareError](err); ok {
+			if bare, ok := errors.AsType[*htmlError](err); ok {
 				l.html += bare.size
 			}
 			l.none++

@@ -27,7 +27,7 @@ func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 					if missing(site, page) != "" {
 						continue
 					}
-					body := canon.ValidUTF8(whole(reduce(site, page)))
+					body := canon.ValidUTF8(pageText(reduce(site, page)))
 					if !yield(millrace.Part{Key: canon.Relative(site.Base, page.URL), Body: []byte(body)}, nil) {
 						return
 					}
@@ -39,9 +39,9 @@ func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages)}, Parts: parts, Write: parts.Write}
 }
 
-// whole gives a page as a part of a file: its title, where it is, and what it
+// pageText gives a page as a part of a file: its title, where it is, and what it
 // says.
-func whole(p *millrace.Page) string {
+func pageText(p *millrace.Page) string {
 	blocks := p.Blocks
 	title := millrace.Block{Type: millrace.HeadingBlock, Level: 1, Text: p.Title}
 	switch {

@@ -29,11 +29,11 @@ type reader struct {
 	listed recent.Values // states of pages, as lists say
 	hinted recent.Values // twins of pages, as a feed says
 
-	mu     sync.Mutex
-	way    manner            // how twins are named here, as far as it is known
-	odd    uint64            // see behind
-	failed map[string]int    // pages without Markdown under the guessed names, by form
-	also   map[string]string // other origins by which the site's pages go, each to the one they are asked at
+	mu       sync.Mutex
+	way      manner            // how twins are named here, as far as it is known
+	mismatch uint64            // see behind
+	failed   map[string]int    // pages without Markdown under the guessed names, by form
+	also     map[string]string // other origins by which the site's pages go, each to the one they are asked at
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
@@ -59,14 +59,14 @@ func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) 
 // cursor is the position in the stream of a site: the result of discovery, and the
 // applied states of the lists.
 type cursor struct {
-	Root    string            `json:"root"`
-	Found   time.Time         `json:"found"`          // when discovery last ran
-	Also    map[string]string `json:"also,omitempty"` // see reader
-	Way     manner            `json:"way,omitzero"`
-	Feed    *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
-	Lists   []list            `json:"lists"`          // sitemaps that name pages, and their indexes
-	Missing []string          `json:"missing,omitempty"`
-	Odd     uint64            `json:"odd,omitempty"` // stands for the pages that were older than the lists said
+	Root     string            `json:"root"`
+	Found    time.Time         `json:"found"`          // when discovery last ran
+	Also     map[string]string `json:"also,omitempty"` // see reader
+	Way      manner            `json:"way,omitzero"`
+	Feed     *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
+	Lists    []list            `json:"lists"`          // sitemaps that name pages, and their indexes
+	Missing  []string          `json:"missing,omitempty"`
+	Mismatch uint64            `json:"mismatch,omitempty"` // stands for the pages that were older than the lists said
 }
 
 // feedState is a feed, and what of it has been applied.
@@ -81,8 +81,8 @@ type feedState struct {
 }
 
 var (
-	errWhole = errors.New("the sitemaps must be asked") // what the feed says is not enough
-	errMoved = errors.New("there are other sitemaps")   // than those that were read
+	errFullRead = errors.New("the sitemaps must be asked") // what the feed says is not enough
+	errMoved    = errors.New("there are other sitemaps")   // than those that were read
 )
 
 // Changes yields what the feed of changes says since the cursor, or what the
@@ -133,7 +133,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		if err == nil && remembered {
 			return r.mark(r.is, false, "")
 		}
-		if err != nil && !errors.Is(err, errWhole) {
+		if err != nil && !errors.Is(err, errFullRead) {
 			return err
 		}
 	}
@@ -153,9 +153,9 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 }
 
 // mark yields a checkpoint.
-func (r *run) mark(c cursor, whole bool, section string) error {
+func (r *run) mark(c cursor, complete bool, section string) error {
 	r.so = c
-	return r.Mark(c, whole, section)
+	return r.Mark(c, complete, section)
 }
 
 // settle waits until the pages that were named have been asked for, as everybody
@@ -164,14 +164,14 @@ func (r *run) mark(c cursor, whole bool, section string) error {
 // would stay as they are for as long as the lists do. 0 = there are none. A site
 // whose pages are always older than its lists say is believed when a second
 // reading finds exactly the same.
-func (r *run) settle() (odd uint64, err error) {
+func (r *run) settle() (mismatch uint64, err error) {
 	if err := r.mark(r.so, false, ""); err != nil {
 		return 0, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	odd, r.odd = r.odd, 0
-	return odd, nil
+	mismatch, r.mismatch = r.mismatch, 0
+	return mismatch, nil
 }
 
 // behind notes a page that is older than a list says.
@@ -180,7 +180,7 @@ func (r *reader) behind(page, state string, got *twin) {
 	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.odd += h.Sum64() // in any order
+	r.mismatch += h.Sum64() // in any order
 }
 
 // put yields a page that is there, with what a list says of its state.

@@ -272,11 +272,11 @@ func (r *run) catchUp(ctx context.Context) error {
 			r.Note("reader/feed", st.URL, err.Error())
 		}
 		r.is.Feed = &feedState{URL: st.URL}
-		return errWhole
+		return errFullRead
 	}
 	r.feed = fr
 	if !fr.tombstones || fr.lost || !fr.reaches(st.Since) {
-		return errWhole
+		return errFullRead
 	}
 	there := map[string]time.Time{}
 	for _, e := range fr.entries {
@@ -319,7 +319,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
+	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
 		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // once more
 		return nil
 	}

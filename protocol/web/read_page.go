@@ -53,7 +53,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if page == "" {
 		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.Root, millrace.ErrNotFound)
 	}
-	was := parseHeld(have.Version)
+	was := parsePageState(have.Version)
 	state, _ := r.listed.Take(name)
 	if state != "" && state == was.Listed {
 		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, name, millrace.ErrUnmodified)
@@ -76,20 +76,20 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, fmt.Errorf("%s: page: %w", Name, err)
 	}
 	p := got.page
-	p.URL, p.Version = name, held{r.settled(state, got.modified), got.at, got.Validators}.encode()
+	p.URL, p.Version = name, pageState{r.settled(state, got.modified), got.at, got.Validators}.encode()
 	return p, nil
 }
 
-// held is the version of a page: what a list said of it, and where its Markdown
+// pageState is the version of a page: what a list said of it, and where its Markdown
 // was, in which state. So a list that says the same costs no request, and one
 // that does not a conditional one.
-type held struct {
+type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	At     string `json:"at"`
 	fetch.Validators
 }
 
-func (h held) encode() string {
+func (h pageState) encode() string {
 	b, err := json.Marshal(h)
 	if err != nil {
 		panic("web: strings do not encode: " + err.Error())
@@ -97,9 +97,9 @@ func (h held) encode() string {
 	return string(b)
 }
 
-func parseHeld(version string) (h held) {
+func parsePageState(version string) (h pageState) {
 	if json.Unmarshal([]byte(version), &h) != nil {
-		return held{}
+		return pageState{}
 	}
 	return h
 }
@@ -211,22 +211,22 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 		}
 		r.guessed(page)
 	}
-	return nil, &bareError{page, links.size}
+	return nil, &htmlError{page, links.size}
 }
 
-// bareError is a page without Markdown.
-type bareError struct {
+// htmlError is a page without Markdown.
+type htmlError struct {
 	page string
 	size int64 // bytes of its HTML that were read, as they were sent
 }
 
 // Error names the page.
-func (e *bareError) Error() string {
+func (e *htmlError) Error() string {
 	return e.page + " has no Markdown: " + millrace.ErrNotFound.Error()
 }
 
 // Unwrap gives [millrace.ErrNotFound].
-func (e *bareError) Unwrap() error { return millrace.ErrNotFound }
+func (e *htmlError) Unwrap() error { return millrace.ErrNotFound }
 
 // pageLinks is what the answer for a page's own URL says.
 type pageLinks struct {

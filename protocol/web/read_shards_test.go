@@ -38,8 +38,8 @@ func TestReadShards(t *testing.T) {
 			name(c.after)
 			for range 2 {
 				cp.now = cp.now.Add(time.Hour)
-				if rep, _ := cp.sync(t); rep.Deleted+rep.Doubted > 0 {
-					t.Errorf("%d pages deleted, %d doubted", rep.Deleted, rep.Doubted)
+				if rep, _ := cp.sync(t); rep.Deleted+rep.UnconfirmedDeletions > 0 {
+					t.Errorf("%d pages deleted, %d doubted", rep.Deleted, rep.UnconfirmedDeletions)
 				}
 				cp.holds(t)
 			}

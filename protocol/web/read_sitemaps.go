@@ -160,7 +160,7 @@ func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
 		whole = whole && ahead == 0 // what the feed tells of is there, if the lists name it or not
 	}
 	r.trust()
-	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
+	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
 		r.again()
 		whole = false // what an old list does not name may be new
 	}
@@ -224,7 +224,7 @@ func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error 
 	if last == nil {
 		return r.mark(r.is, false, "")
 	}
-	if r.is.Odd = total; total != 0 && total != r.was.Odd {
+	if r.is.Mismatch = total; total != 0 && total != r.was.Mismatch {
 		feed := r.was.Feed
 		if r.again(); feed != nil {
 			r.is.Feed = &feedState{URL: feed.URL, Trusted: feed.Trusted, Since: feed.Since, Top: feed.Top}

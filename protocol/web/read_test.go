@@ -73,7 +73,7 @@ func TestReadManners(t *testing.T) {
 			}
 			m.holds(t)
 			delete(s.pages, "/b")
-			if rep, _ := m.sync(t); rep.Deleted+rep.Doubted != 1 {
+			if rep, _ := m.sync(t); rep.Deleted+rep.UnconfirmedDeletions != 1 {
 				t.Errorf("one page is gone: %+v", rep)
 			}
 		})
@@ -241,7 +241,7 @@ func TestReadIndex(t *testing.T) {
 		fmt.Fprintf(w, `<sitemapindex xmlns="%s"><sitemap><loc>/1.xml</loc></sitemap><sitemap><loc>/2.xml</loc></sitemap><sitemap><loc>/3.xml</loc></sitemap></sitemapindex>`, sitemapSpace)
 		return true
 	}
-	if rep, _ := m.sync(t); rep.Deleted+rep.Doubted != 0 {
+	if rep, _ := m.sync(t); rep.Deleted+rep.UnconfirmedDeletions != 0 {
 		t.Errorf("a sitemap is missing: %+v", rep)
 	}
 	s.lists["/1.xml"], s.edit = missing, nil

@@ -30,8 +30,8 @@ func TestReadFeedAhead(t *testing.T) {
 	s.set("/newer", "Text of /newer", otherDay.Add(26*time.Hour))
 	s.lists["/sitemap.xml"] = []string{"/", "/a", "/b"} // and it has lost one that the feed has
 	for range 3 {
-		if rep, _ := c.sync(t); rep.Deleted+rep.Doubted > 0 {
-			t.Errorf("%d deleted, %d doubted", rep.Deleted, rep.Doubted)
+		if rep, _ := c.sync(t); rep.Deleted+rep.UnconfirmedDeletions > 0 {
+			t.Errorf("%d deleted, %d doubted", rep.Deleted, rep.UnconfirmedDeletions)
 		}
 		c.holds(t)
 		later()
@@ -55,8 +55,8 @@ func TestReadUnseen(t *testing.T) {
 	delete(s.pages, "/b") // of a fifth and more the absence alone would be doubted
 	delete(s.pages, "/c")
 	c.now = c.now.Add(72 * time.Hour)
-	if rep, _ := c.sync(t); rep.Doubted > 0 {
-		t.Errorf("%d doubted", rep.Doubted)
+	if rep, _ := c.sync(t); rep.UnconfirmedDeletions > 0 {
+		t.Errorf("%d doubted", rep.UnconfirmedDeletions)
 	}
 	c.holds(t)
 }

@@ -77,7 +77,7 @@ func TestPageBehindItsList(t *testing.T) {
 
 // A site whose pages never have the versions of its list is read twice, then
 // believed, and again as soon as another page is odd.
-func TestPagesAlwaysOdd(t *testing.T) {
+func TestPagesAlwaysMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": "1", "/b": "1"}, pages: map[string]string{"/a": "x", "/b": "y"}, cursor: "one"}
 	to := newSink()
 	for i, want := range []string{"", "", "one"} {
@@ -100,7 +100,7 @@ func TestPagesAlwaysOdd(t *testing.T) {
 }
 
 // A cache that weakens validators changes nothing.
-func TestWeakVersionIsNotOdd(t *testing.T) {
+func TestWeakVersionIsNoMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": `"1"`}, pages: map[string]string{"/a": `W/"1"`}, cursor: "one"}
 	to := newSink()
 	src.run(t, to)
