@@ -48,7 +48,7 @@ type Suite struct {
 
 // Errors of a rule that has nothing to check.
 var (
-	ErrNotApplicable = error(&reason{"not-applicable", "the site has nothing that the rule is about"})
+	ErrNotApplicable = error(&reason{"not-applicable", "the rule applies to nothing on the site"})
 	ErrAbsent        = error(&reason{"protocol-absent", "the site does not have the protocol"})
 )
 
@@ -58,7 +58,7 @@ type VersionError struct{ Version string }
 
 // Error returns a text that names the version.
 func (e *VersionError) Error() string {
-	return "the site has " + e.Version + ", which these rules do not judge"
+	return "the site has " + e.Version + ", which these rules do not cover"
 }
 
 // Unwrap returns [ErrAbsent].
@@ -67,9 +67,9 @@ func (e *VersionError) Unwrap() error { return ErrAbsent }
 // Errors of a request without a usable response, although the network works. Rules return them
 // unchanged.
 var (
-	ErrLimit = error(&reason{"check-limit", "a limit of the check is reached"}) // see TargetOptions
-	ErrBusy  = error(&reason{"site-busy", "the site asks to slow down"})        // status 429 or 503
-	ErrDown  = error(&reason{"site-down", "the site is out of order"})          // status 500 or above
+	ErrLimit = error(&reason{"check-limit", "a limit of the check was reached"}) // see TargetOptions
+	ErrBusy  = error(&reason{"site-busy", "the site asks to slow down"})         // status 429 or 503
+	ErrDown  = error(&reason{"site-down", "the site fails with a server error"}) // status 500 or above
 )
 
 // ErrPanic is the error of a rule that panicked.

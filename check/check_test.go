@@ -166,7 +166,7 @@ SHOULD  p/1/weak
   at    http://y/
   got   d
   want  e
-  then  it could not go on: lost the thread
+  then  the rule stopped: lost the thread
 
 not run
   p/1/broken: panic: out of order

@@ -136,7 +136,7 @@ func (r *Report) writeRule(b *bufio.Writer, o Outcome) {
 		}
 	}
 	if o.Reason != "" {
-		fmt.Fprintf(b, "  then  it could not go on: %s\n", o.Reason)
+		fmt.Fprintf(b, "  then  the rule stopped: %s\n", o.Reason)
 	}
 }
 

@@ -64,9 +64,9 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	case err != nil:
 		return nil, fmt.Errorf("check %q: %w", site, err)
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, fmt.Errorf("check %q: it is no absolute http or https URL", site)
+		return nil, fmt.Errorf("check %q: not an absolute http or https URL", site)
 	case u.User != nil:
-		return nil, fmt.Errorf("check %s: the URL carries credentials", u.Redacted())
+		return nil, fmt.Errorf("check %s: the URL contains credentials", u.Redacted())
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {

@@ -22,34 +22,34 @@ func networkText(err error) (code, text string) {
 	text = err.Error()
 	if no, ok := errors.AsType[*net.DNSError](err); ok {
 		if no.IsNotFound {
-			return "dns-unknown", fmt.Sprintf("there is no host %s: DNS does not know the name", no.Name)
+			return "dns-unknown", fmt.Sprintf("unknown host %s: DNS has no such name", no.Name)
 		}
-		return "dns", fmt.Sprintf("the address of %s could not be found out: %s", no.Name, no.Err)
+		return "dns", fmt.Sprintf("cannot resolve the address of %s: %s", no.Name, no.Err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "no-tls", "what answers there does not speak TLS, as https needs it: is it a site of http?"
+		return "no-tls", "the server does not use TLS, which https needs; is it an http site?"
 	}
 	if alert, ok := strings.CutPrefix(text, "remote error: tls: "); ok {
-		return "tls", "the server does not agree to TLS: " + alert
+		return "tls", "the server refused TLS: " + alert
 	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return "no-tls", "what answers there speaks http, not https"
+		return "no-tls", "the server uses http, not https"
 	case strings.Contains(text, "timeout awaiting response headers"):
-		return "timeout-answer", fmt.Sprintf("no answer for %s", firstByteTimeout)
+		return "timeout-answer", fmt.Sprintf("no response within %s", firstByteTimeout)
 	case strings.Contains(text, "TLS handshake timeout"):
-		return "timeout-tls", fmt.Sprintf("TLS was not agreed on for %s", tlsTimeout)
+		return "timeout-tls", fmt.Sprintf("no TLS connection within %s", tlsTimeout)
 	case strings.Contains(text, "response headers exceeded"):
 		var n int64
 		_, rest, _ := strings.Cut(text, "exceeded ")
 		_, _ = fmt.Sscan(rest, &n)
-		return "header-size", fmt.Sprintf("the header of the answer is longer than %d bytes", n)
+		return "header-size", fmt.Sprintf("the header of the response is longer than %d bytes", n)
 	case strings.Contains(text, "malformed"), strings.Contains(text, "readLoopPeekFailLocked"), strings.Contains(text, "unsolicited response"):
-		return "no-http", "what answers there does not speak HTTP"
+		return "no-http", "the server does not use HTTP"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), strings.Contains(text, "server closed idle connection"):
-		return "connection-closed", "the connection was closed too early"
+		return "connection-closed", "the server closed the connection too early"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection-closed", "the connection was broken off"
+		return "connection-closed", "the connection was reset"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection-refused", text
 	}

@@ -62,7 +62,7 @@ type robotsFailure struct {
 
 func (e *robotsFailure) Error() string {
 	cause := strings.TrimPrefix(e.cause.Error(), "fetch "+e.file.String()+": ")
-	return fmt.Sprintf("robots.txt of %s://%s could not be had: %s", e.file.Scheme, e.file.Host, cause)
+	return fmt.Sprintf("robots.txt of %s://%s could not be fetched: %s", e.file.Scheme, e.file.Host, cause)
 }
 
 // ErrorCode returns the code of the cause if no connection was made, since no page can be

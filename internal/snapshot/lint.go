@@ -126,7 +126,7 @@ func (l *linter) visit(n *html.Node, at around) {
 		l.input(n, a, at)
 		l.references(n, a)
 		if a.has("event") && !a.has("action") {
-			l.report(EventAction, n, "%sevent=%q says when, and no %saction says what", Prefix, a["event"], Prefix)
+			l.report(EventAction, n, "%sevent=%q has no %saction; add the action", Prefix, a["event"], Prefix)
 		}
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -151,7 +151,7 @@ func (l *linter) attributes(n *html.Node) {
 		case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" || name == "" || rest[0] != '-':
 			l.report(AttributeName, n, "%q is malformed%s", key, meant(name))
 		default:
-			l.report(AttributeName, n, "there is no %s%s", key, meant(name))
+			l.report(AttributeName, n, "unknown attribute %s%s", key, meant(name))
 		}
 	}
 }
@@ -201,7 +201,7 @@ func distance(a, b string) int {
 func (l *linter) containers(n *html.Node, a attributes, at *around) {
 	if a.has("page") {
 		if l.page != nil {
-			l.report(OnePage, n, "%spage=%q is the page once more; %s is it already", Prefix, a["page"], l.path(l.page))
+			l.report(OnePage, n, "%spage=%q is a second page; the page is already %s", Prefix, a["page"], l.path(l.page))
 		} else {
 			l.page = n
 		}
@@ -228,7 +228,7 @@ func (l *linter) containers(n *html.Node, a attributes, at *around) {
 		depth++
 	}
 	if depth > at.depth && depth > maxDepth {
-		l.report(Depth, n, "it is %d containers below the page, at most %d are meant", depth, maxDepth)
+		l.report(Depth, n, "%d containers below the page, at most %d are allowed", depth, maxDepth)
 	}
 	at.depth = depth
 }
@@ -296,7 +296,7 @@ func (l *linter) references(n *html.Node, a attributes) {
 			some := words(to)
 			for _, w := range some {
 				if len(some) == 1 || !l.known(w) {
-					l.report(Unresolved, n, "%s%s=%q leads to nothing: no part of the page has the name or the id %q", Prefix, kind, v, w)
+					l.report(Unresolved, n, "%s%s=%q has no target: no part of the page has the name or id %q", Prefix, kind, v, w)
 				}
 			}
 		}
@@ -324,7 +324,7 @@ func (l *linter) leads(href string) string {
 	case within && id == "":
 		return "leads nowhere"
 	case within && id != "top" && !l.ids[id]:
-		return fmt.Sprintf("leads to %q, which is not on the page", href)
+		return fmt.Sprintf("has the target %q, which is not on the page", href)
 	}
 	return ""
 }
@@ -350,7 +350,7 @@ func (l *linter) snapshot() {
 		data, err = s.JSON()
 	}
 	if err != nil {
-		l.report(OutputShape, at, "there is no snapshot: %v", strings.TrimPrefix(err.Error(), "snapshot: "))
+		l.report(OutputShape, at, "no valid snapshot: %v", strings.TrimPrefix(err.Error(), "snapshot: "))
 		return
 	}
 	for _, f := range Validate(data) {

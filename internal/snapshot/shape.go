@@ -18,7 +18,7 @@ type Fault struct {
 
 // Messages for empty values.
 const (
-	emptyAction = "an action says nothing"
+	emptyAction = "an action is empty"
 	isEmpty     = " is empty" // follows a name
 )
 
@@ -67,7 +67,7 @@ func (c *shape) object(o map[string]any, at string) {
 		needs, array := arrays[name]
 		switch {
 		case v == nil:
-			c.fault(p, "a member that is not there is left out, not null")
+			c.fault(p, "null; omit an absent member")
 		case array:
 			c.array(v, name, needs, p)
 		case name == "ai_tags" || name == "ai_context":

@@ -17,7 +17,7 @@ func (b *builder) text(n *html.Node) string {
 
 func (b *builder) write(s *strings.Builder, n *html.Node, top bool) {
 	if b.work--; b.work < 0 || b.err != nil {
-		b.fail("texts in texts, more than a snapshot is worth")
+		b.fail("too many nested texts")
 		return
 	}
 	switch n.Type {

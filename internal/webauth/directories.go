@@ -65,7 +65,7 @@ func newDirectories(client *http.Client) *directories {
 }
 
 // errBusy reports that a directory was not fetched because of too many other fetches.
-var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.Coded("busy", millrace.ErrUnavailable))
+var errBusy = fmt.Errorf("%w: too many fetches of key directories", millrace.Coded("busy", millrace.ErrUnavailable))
 
 // key returns a key of the directory at a URL. The error is [millrace.ErrNotFound] if the
 // directory lacks the key, and [millrace.ErrUnavailable] if the directory could not be
@@ -143,7 +143,7 @@ func (h *keyDirectory) find(id string, now time.Time) (ed25519.PublicKey, error)
 	case !known:
 		return nil, errBusy
 	}
-	return nil, millrace.Coded("no-key", fmt.Errorf("%w: the key directory has no key %q that holds", millrace.ErrNotFound, clip(id)))
+	return nil, millrace.Coded("no-key", fmt.Errorf("%w: the key directory has no valid key %q", millrace.ErrNotFound, clip(id)))
 }
 
 // begin starts a fetch unless too many run, and reports whether it did. The caller holds the

@@ -52,7 +52,7 @@ func ParseKey(file []byte) (*Key, error) {
 	for {
 		var block *pem.Block
 		if block, file = pem.Decode(file); block == nil {
-			return nil, fmt.Errorf("%w: there is no private key in it: a line BEGIN PRIVATE KEY and what follows", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: no private key in the file; it needs a block BEGIN PRIVATE KEY", millrace.ErrInvalid)
 		}
 		switch block.Type {
 		case privateBlock:
@@ -67,7 +67,7 @@ func ParseKey(file []byte) (*Key, error) {
 		}
 		private, ok := any.(ed25519.PrivateKey)
 		if !ok {
-			return nil, fmt.Errorf("%w: the key is none of Ed25519", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: not an Ed25519 key", millrace.ErrInvalid)
 		}
 		return newKey(private), nil
 	}
@@ -127,7 +127,7 @@ func ParseKeys(file []byte) ([]PublicKey, error) {
 			any, err := x509.ParsePKIXPublicKey(block.Bytes)
 			key, ok := any.(ed25519.PublicKey)
 			if err != nil || !ok {
-				return nil, fmt.Errorf("%w: a public key is none of Ed25519", millrace.ErrInvalid)
+				return nil, fmt.Errorf("%w: a public key is not an Ed25519 key", millrace.ErrInvalid)
 			}
 			out = append(out, PublicKey{ID: Thumbprint(key), Key: key})
 			continue
@@ -139,7 +139,7 @@ func ParseKeys(file []byte) ([]PublicKey, error) {
 		out = append(out, key.Public())
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: it is neither a directory of keys in JSON nor a PEM file with keys", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: neither a key directory in JSON nor a PEM file with keys", millrace.ErrInvalid)
 	}
 	return out, nil
 }

@@ -55,7 +55,7 @@ func NewDirectory(base string, signers []*Key, others []PublicKey) (*Directory, 
 	}
 	switch {
 	case len(keys) == 0:
-		return nil, fmt.Errorf("key directory: %w: there is no key", millrace.ErrInvalid)
+		return nil, fmt.Errorf("key directory: %w: no key", millrace.ErrInvalid)
 	case len(keys) > maxKeys:
 		return nil, fmt.Errorf("key directory: %w: %d keys, at most %d", millrace.ErrTooLarge, len(keys), maxKeys)
 	}
@@ -85,7 +85,7 @@ func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 		covered.Items = append(covered.Items, with("@authority", "req", true))
 		input, value, err := k.signMessage(m, "binding"+strconv.Itoa(i), covered, now, now.Add(lifetime), directoryTag, "")
 		if err != nil {
-			return nil, fmt.Errorf("signing the key directory: %w", err)
+			return nil, fmt.Errorf("sign key directory: %w", err)
 		}
 		inputs, values = append(inputs, input), append(values, value)
 	}

@@ -90,9 +90,9 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	now := s.now()
 	switch {
 	case of.created.After(now.Add(verifySkew)):
-		err = fmt.Errorf("%w: it is of %s, which is to come", millrace.ErrInvalid, of.created.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("%w: created at %s, in the future", millrace.ErrInvalid, of.created.UTC().Format(time.RFC3339))
 	case !of.expires.IsZero() && now.After(of.expires.Add(verifySkew)):
-		err = fmt.Errorf("%w: it has expired at %s: this is an old answer", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("%w: expired at %s: this is an old response", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
 	case !digested(resp.Header):
 		err = fmt.Errorf("%w: Content-Digest has no SHA-256 or SHA-512 (RFC 9530)", millrace.ErrInvalid)
 	default:
@@ -107,7 +107,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	s.keys[of.keyID] = true
 	return func() {
 		s.add(func(c *VerifyCounts) { c.Verified-- })
-		_ = s.wrong(url, fmt.Errorf("%w: the body is not that of Content-Digest", millrace.ErrInvalid))
+		_ = s.wrong(url, fmt.Errorf("%w: the body does not match Content-Digest", millrace.ErrInvalid))
 	}, nil
 }
 
@@ -130,7 +130,7 @@ func stampOf(h http.Header) (*signature, error) {
 		}
 	}
 	if !s.covers("@path", true) || !s.covers("@query", true) {
-		return nil, fmt.Errorf("%w: it does not cover what was asked for", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: it does not cover the requested URL", millrace.ErrInvalid)
 	}
 	return s, nil
 }

@@ -66,7 +66,7 @@ func signatures(h http.Header, tag string) ([]signature, error) {
 			}
 		}
 		if len(s.value) != ed25519.SignatureSize {
-			return nil, invalid("4.2", "the signature %q is not there, or none of Ed25519", label)
+			return nil, invalid("4.2", "the signature %q is absent, or not an Ed25519 signature", label)
 		}
 		s.read()
 		out = append(out, s)

@@ -34,7 +34,7 @@ func NewSigner(key *Key, directory string) (*Signer, error) {
 		return nil, err
 	}
 	if _, err := httpsfv.Marshal(httpsfv.NewItem(directory)); err != nil {
-		return nil, invalid("2.1", "the URL of a directory is written in ASCII, not %q", directory)
+		return nil, invalid("2.1", "the URL of a directory must be in ASCII, not %q", directory)
 	}
 	return &Signer{key: key, agent: directory, lifetime: time.Minute, now: time.Now}, nil
 }
@@ -47,7 +47,7 @@ func (s *Signer) Sign(r *http.Request) error {
 	agents.Add(botLabel, httpsfv.NewItem(s.agent))
 	field, err := httpsfv.Marshal(agents)
 	if err != nil {
-		return fmt.Errorf("signing a request: %w", err)
+		return fmt.Errorf("sign request: %w", err)
 	}
 	r.Header[agentField] = []string{field}
 	covered := components("@authority", "@method", "@path")
@@ -59,7 +59,7 @@ func (s *Signer) Sign(r *http.Request) error {
 	now := s.now()
 	input, value, err := s.key.signMessage(m, botLabel, covered, now, now.Add(s.lifetime), botTag, base64.StdEncoding.EncodeToString(nonce))
 	if err != nil {
-		return fmt.Errorf("signing a request: %w", err)
+		return fmt.Errorf("sign request: %w", err)
 	}
 	r.Header["Signature-Input"], r.Header["Signature"] = []string{input}, []string{value}
 	return nil

@@ -56,7 +56,7 @@ type offline struct{}
 
 // RoundTrip implements [http.RoundTripper].
 func (offline) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, fmt.Errorf("%w: key directories are not asked for", millrace.Coded("no-directories", millrace.ErrUnavailable))
+	return nil, fmt.Errorf("%w: key directories are not fetched", millrace.Coded("no-directories", millrace.ErrUnavailable))
 }
 
 // Verify returns the signer of a request. It is a host, such as "bot.example.com", if the
@@ -91,7 +91,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 	}
 	switch {
 	case len(s.keyID) != thumbprintSize:
-		return "", millrace.Coded("bad-keyid", fmt.Errorf("%w: the keyid %q is no thumbprint of a key (RFC 7638)", millrace.ErrInvalid, clip(s.keyID)))
+		return "", millrace.Coded("bad-keyid", fmt.Errorf("%w: the keyid %q is not a key thumbprint (RFC 7638)", millrace.ErrInvalid, clip(s.keyID)))
 	case !s.covers("@authority", false) && !s.covers("@target-uri", false):
 		return "", millrace.Coded("no-authority", fmt.Errorf("%w: the signature %q does not cover @authority", millrace.ErrInvalid, clip(s.label)))
 	}
@@ -132,13 +132,13 @@ func (v *Verifier) inTime(s *signature) error {
 	now := v.now()
 	switch {
 	case s.created.IsZero() || s.expires.IsZero():
-		return millrace.Coded("signature-time", fmt.Errorf("%w: the signature %q does not say when it was made and until when it holds", millrace.ErrInvalid, clip(s.label)))
+		return millrace.Coded("signature-time", fmt.Errorf("%w: the signature %q lacks created or expires", millrace.ErrInvalid, clip(s.label)))
 	case s.created.After(now.Add(skew)):
-		return millrace.Coded("signature-early", fmt.Errorf("%w: the signature is of %s, which is to come", millrace.ErrInvalid, s.created.UTC().Format(time.RFC3339)))
+		return millrace.Coded("signature-early", fmt.Errorf("%w: the signature was created at %s, in the future", millrace.ErrInvalid, s.created.UTC().Format(time.RFC3339)))
 	case !now.Before(s.expires):
-		return millrace.Coded("signature-expired", fmt.Errorf("%w: the signature has expired at %s", millrace.ErrInvalid, s.expires.UTC().Format(time.RFC3339)))
+		return millrace.Coded("signature-expired", fmt.Errorf("%w: the signature expired at %s", millrace.ErrInvalid, s.expires.UTC().Format(time.RFC3339)))
 	case s.expires.Sub(s.created) > v.maxAge:
-		return millrace.Coded("signature-long", fmt.Errorf("%w: the signature holds for %s, at most %s", millrace.ErrInvalid, s.expires.Sub(s.created), v.maxAge))
+		return millrace.Coded("signature-long", fmt.Errorf("%w: the signature is valid for %s, at most %s", millrace.ErrInvalid, s.expires.Sub(s.created), v.maxAge))
 	}
 	return nil
 }

@@ -8,70 +8,69 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules gives one rule for each sentence of the specification that binds
-// publishers and that can be seen from outside, in the order of its sections.
-// The specification has none of the key words of RFC 2119: what its schema (E.9)
-// or its table of fields (E.4) requires, and what it says must not be shown,
-// counts as MUST, and what it recommends, encourages or offers as SHOULD.
+// Rules returns one rule for each sentence of the specification that binds publishers and can
+// be checked from outside, in the order of its sections. The specification does not use the
+// key words of RFC 2119. A MUST is what its schema (E.9) or its table of fields (E.4)
+// requires, and what it forbids to publish. A SHOULD is what it recommends, encourages or
+// offers.
 //
-// A rule judges only what the rules before it found in order, so that one
-// fault is one finding.
+// A rule checks only what earlier rules found valid, so that one fault causes one finding.
 //
 // Sentences without a rule, and why:
 //
 //	E.2    reasons to have a list
-//	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional: what
-//	       they are is in E.9
-//	E.6    authenticated endpoints for partners: not on the wire without a key
+//	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional:
+//	       E.9 defines them
+//	E.6    authenticated endpoints for partners: not visible without a key
 //	E.7    polite crawling: clients
-//	E.8    ai_checksum to detect changes server-side: not on the wire
+//	E.8    ai_checksum to detect changes server-side: not visible
 //	E.10   an example
-//	E.11   caches, validation, what is preferred: clients; the reader's tests
-//	E.12   access control, monitoring, tokens: not on the wire
+//	E.11   caches, validation, preferences: clients; the reader's tests
+//	E.12   access control, monitoring, tokens: not visible
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	rules := []check.Rule{
-		rule("E.3", "json", must, "The list is one JSON object, or says the same in YAML.", checkJSON),
+		rule("E.3", "json", must, "The list is one JSON object, or its equivalent in YAML.", checkJSON),
 		rule("E.3", "content-type", should, "A list in JSON is application/json (without a key word in the specification).", checkContentType),
 		rule("E.3.1", "snapshot", should, "A snapshot is an object with page, and its sections, groups, subgroups, blocks, fields and actions are arrays of objects (the convention's shape).", onEntries(checkShape)),
-		rule("E.3.2", "json-ld", should, "JSON-LD of the home page that is about the list leads to it.", checkPointer),
+		rule("E.3.2", "json-ld", should, "JSON-LD of the home page that describes the list has its URL.", checkPointer),
 		rule("E.3.3", "twin", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkTwin),
 
 		rule("E.4", "url", must, "Each page has a url.", onEntries(checkHas("url", nil))),
 		rule("E.4", "ai-indexable", must, "Each page has ai_indexable.", onEntries(checkHas("ai_indexable", nil))),
 		rule("E.4", "lastmod", should, "Each page that may be indexed has lastmod.", onEntries(checkHas("lastmod", (*seenEntry).open))),
-		rule("E.4", "lastmod-past", should, "lastmod is when the page was last modified: not after generated_at.", checkPast),
+		rule("E.4", "lastmod-past", should, "lastmod is the time of the page's last change: not after generated_at.", checkPast),
 		rule("E.4", "ai-summary", should, "Each page that may be indexed has ai_summary.", onEntries(checkHas("ai_summary", (*seenEntry).open))),
-		rule("E.4", "same-site", should, "The pages are those of the site.", checkSameSite),
+		rule("E.4", "same-site", should, "The pages are on the site.", checkSameSite),
 		rule("E.4", "once", should, "Each page is listed once.", checkOnce),
-		rule("E.4", "canonical-url", must, "url is the canonical URL of a page that is there.", onPages(checkCanonical)),
-		rule("E.4", "auth-required", should, "auth_required is true of a page that needs authentication to view, and of no other.", onPages(checkAuth)),
+		rule("E.4", "canonical-url", must, "url is the canonical URL of an existing page.", onPages(checkCanonical)),
+		rule("E.4", "auth-required", should, "auth_required is true for pages that need authentication to view, and only for them.", onPages(checkAuth)),
 		rule("E.4", "robots", should, "ai_indexable and robots_directive allow no more than the page itself does.", onPages(checkRobots)),
 
 		rule("E.5", "well-known", should, "The list is at /arc-sitemap.json or /.well-known/arc-sitemap.json.", checkPlace),
-		rule("E.5", "same", should, "Both of these say the same.", checkSame),
+		rule("E.5", "same", should, "Both locations have the same list.", checkSame),
 		rule("E.5", "robots", should, "robots.txt names the list.", checkNamed),
 		rule("E.5", "validator", should, "The list has an ETag or Last-Modified.", onList(checkValidator)),
-		rule("E.5", "if-none-match", should, "If-None-Match with the present tag is answered with 304.", askProbe(kit.IfNoneMatch)),
-		rule("E.5", "if-modified-since", should, "If-Modified-Since with the present date is answered with 304.", askProbe(kit.IfModifiedSince)),
-		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askProbe(kit.OtherTag)),
-		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", checkGzip),
+		rule("E.5", "if-none-match", should, "The response to If-None-Match with the current tag is 304.", askProbe(kit.IfNoneMatch)),
+		rule("E.5", "if-modified-since", should, "The response to If-Modified-Since with the current date is 304.", askProbe(kit.IfModifiedSince)),
+		rule("E.5", "modified", should, "The response to If-None-Match with another tag is 200 with the list.", askProbe(kit.OtherTag)),
+		rule("E.5", "gzip", should, "A list that is not small supports gzip.", checkGzip),
 
 		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedSnapshot)),
-		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", inPublic(onEntries(checkAuthSnapshot))),
-		rule("E.6", "sensitive", must, "No snapshot of the public list has a node that is sensitive or personal.", inPublic(onEntries(checkSensitive))),
+		rule("E.6", "auth-snapshot", must, "The public list has no snapshot for a page with auth_required: true.", inPublic(onEntries(checkAuthSnapshot))),
+		rule("E.6", "sensitive", must, "No snapshot of the public list has a sensitive or personal node.", inPublic(onEntries(checkSensitive))),
 		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),
 		rule("E.6", "policy-json", should, "The policy is one JSON object: it is machine-readable.", checkPolicyJSON),
 		rule("E.6", "policy-says", should, "The policy describes retention, access and approved AI consumers.", checkPolicySays),
 
 		rule("E.7", "crawl-rate", should, `The list suggests a rate, such as "1/s".`, onList(checkRate)),
-		rule("E.7", "robots-txt", should, "robots.txt allows the list, and the pages that the list opens.", checkRobotsTxt),
+		rule("E.7", "robots-txt", should, "robots.txt allows the list, and the pages that the list allows to index.", checkRobotsTxt),
 		rule("E.7", "contact", should, "The list names a contact (ai-crawl-contact).", onList(checkContact)),
 
 		rule("E.8", "version", must, "arc_sitemap_version is a string: 2.1, or another 2.", onList(checkVersionMember)),
 		rule("E.8", "deltas", should, "A large list has deltas.", checkDeltas),
 		rule("E.8", "delta", should, "The delta of the day when the list was generated is a list by the same schema.", checkDelta),
-		rule("E.8", "delta-parity", should, "What that delta says of a page is what the list says, and it is a change of that day or of a page that is gone.", checkDeltaParity),
+		rule("E.8", "delta-parity", should, "An entry of that delta equals the page's entry in the list, and is a change of that day or a deleted page.", checkDeltaParity),
 
 		rule("E.9", "site", must, "site is an absolute URI.", onList(checkSite)),
 		rule("E.9", "generated-at", must, "generated_at is a date-time (RFC 3339).", onList(checkGenerated)),
@@ -82,13 +81,13 @@ func Rules() []check.Rule {
 		rules = append(rules, rule("E.9", m.word, must, m.name+" is "+m.is.Want+".", onEntries(m.check)))
 	}
 	return append(rules,
-		rule("E.11", "drift", should, "A snapshot says what its page says: its titles and summaries are there.", onPages(checkDrift)),
-		rule("E.11", "checksum", should, "ai_checksum, where it is a hash of what can be had, is that of the present page.", checkChecksum),
+		rule("E.11", "drift", should, "The page contains the titles and summaries of its snapshot.", onPages(checkDrift)),
+		rule("E.11", "checksum", should, "ai_checksum, if it is the hash of a public document, matches the current page.", checkChecksum),
 		rule("E.12", "pii", should, "No summary, tag or snapshot has a mail address or a telephone number.", onEntries(checkPII)),
 	)
 }
 
-// siteCheck is a rule's function over what the rules share.
+// siteCheck is the check of a rule on the data that the rules share.
 type siteCheck = check.SiteCheck[*siteContext]
 
 var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
@@ -96,7 +95,7 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteConte
 	return s, s.run(ctx)
 })
 
-// onList runs f on the list.
+// onList returns a check that runs f on the list.
 func onList(f func(l *seenList, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenList {
 		if s.list.fields == nil {
@@ -106,8 +105,8 @@ func onList(f func(l *seenList, fail check.Fail)) siteCheck {
 	}, f)
 }
 
-// onEntries runs f on every entry of the list; f gives what is wrong with it
-// and what it should be, "" if nothing is, and whether the rule is about it.
+// onEntries returns a check that runs f on every entry of the list. f returns what is wrong
+// and what is required, both "" if the entry is valid, and whether the rule applies to it.
 func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 	return check.All(func(s *siteContext) []*seenEntry { return s.list.entries }, func(s *siteContext, e *seenEntry, fail check.Fail) bool {
 		got, want, about := f(e)
@@ -118,19 +117,19 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 	})
 }
 
-// inPublic leaves a rule about the public list alone where the list is that of
-// those who have a key (E.6).
+// inPublic returns f for the public list only: it does not apply to a list that needs a key
+// (E.6).
 func inPublic(f siteCheck) siteCheck {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.Target.Partners(s.list.resp) {
-			return fmt.Errorf("the list is that of those who have a key: look again without: %w", check.ErrNotApplicable)
+			return fmt.Errorf("the list is for holders of a key; check again without one: %w", check.ErrNotApplicable)
 		}
 		return f(ctx, s, fail)
 	}
 }
 
-// onPages runs f on every sampled page; f reports whether the rule is about it.
-// A page that could not be looked at stops none of the others.
+// onPages returns a check that runs f on every sampled page. f reports whether the rule
+// applies to the page. A failed request does not stop the other pages.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if check.Unsure(p.err) {

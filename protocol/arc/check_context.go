@@ -19,45 +19,45 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// siteContext is what a site has of the protocol, as its rules share it. It is
-// lenient where the reader is strict: what is broken has to be seen.
+// siteContext holds the protocol's documents of a site, which its rules share. It accepts
+// invalid documents that the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	home   *check.Response
-	robots *fetch.Robots // nil = not found
+	robots *fetch.Robots // nil if absent
 	named  []string      // lists that robots.txt names
 	linked []string      // lists that JSON-LD and links of the home page name
-	data   []string      // those of JSON-LD alone
+	data   []string      // lists that only JSON-LD names
 	list   *seenList
-	broken []*seenList // that no object is, the list perhaps among them
-	pages  []*seenPage // the sample
+	broken []*seenList // documents that are no JSON object, possibly including the list
+	pages  []*seenPage // sampled pages
 }
 
-// seenList is a document that is meant to be a list.
+// seenList is a document that appears to be a list.
 type seenList struct {
 	url     string
 	resp    *check.Response
 	yaml    bool
 	fields  map[string]json.RawMessage // nil if it is no object
-	why     string                     // it is none
-	entries []*seenEntry               // of pages, without what is no object
-	strange []string                   // where pages has something else than objects
+	why     string                     // why it is no object
+	entries []*seenEntry               // elements of pages that are objects
+	strange []string                   // positions of elements of pages that are no objects
 }
 
 // seenEntry is an entry of a list.
 type seenEntry struct {
-	at     string // such as pages/3
+	at     string // position, such as pages/3
 	fields map[string]json.RawMessage
-	url    string // canonical; "" if it is none
+	url    string // canonical URL; "" if invalid
 }
 
-// seenPage is a page of the sample and what its GET gave.
+// seenPage is a sampled page with the result of its GET.
 type seenPage struct {
 	*seenEntry
-	list string // URL
-	home string // what the home page calls its own URL, "" if nothing
+	list string // URL of the list
+	home string // canonical URL that the home page declares, or ""
 	resp *check.Response
-	err  error // of the request
+	err  error // error of the request
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -66,7 +66,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		return err
 	}
 	s.home = home
-	s.AddHosts(home.URL) // a host that the site redirects to is the site's
+	s.AddHosts(home.URL) // a host that the site redirects to belongs to the site
 	if err := s.readRobots(ctx); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		if l != nil && l.fields == nil {
 			s.broken = append(s.broken, l)
 		}
-		// A better one may follow what is broken.
+		// A valid list may follow a broken one.
 		if l != nil && (s.list == nil || s.list.fields == nil && l.fields != nil) {
 			s.list = l
 		}
@@ -108,7 +108,7 @@ func (s *siteContext) readRobots(ctx context.Context) (err error) {
 	return err
 }
 
-// readable reports whether an answer is a 200 with something else than HTML.
+// readable reports whether a response is a 200 with content other than HTML.
 func readable(r *check.Response) bool { return r.OK() && !weblink.IsHTML(r.Header) }
 
 func (s *siteContext) readHome() {
@@ -121,11 +121,11 @@ func (s *siteContext) readHome() {
 	s.linked = jsonFirst(pointers(head, base))
 }
 
-// broken finds a list in what is no JSON object, such as the half of one.
+// broken matches a list that is not a JSON object, such as a truncated one.
 var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 
-// seeList fetches what may be a list, and gives it if it is meant as one; if
-// not, it says why.
+// seeList fetches a possible list. It returns nil and the reason if the document is not a
+// list.
 func (s *siteContext) seeList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, why, err := s.Document(ctx, u)
 	switch {
@@ -141,7 +141,7 @@ func (s *siteContext) seeList(ctx context.Context, u string) (*seenList, string,
 	return nil, cmp.Or(l.why, "something else"), nil
 }
 
-// readList takes a list apart.
+// readList parses a list.
 func readList(u string, resp *check.Response) *seenList {
 	l := &seenList{url: u, resp: resp}
 	text := resp.Body
@@ -154,7 +154,7 @@ func readList(u string, resp *check.Response) *seenList {
 		}
 	}
 	if err := json.Unmarshal(text, &l.fields); err != nil || l.fields == nil {
-		l.fields, l.why = nil, "no JSON object"
+		l.fields, l.why = nil, "not a JSON object"
 		if err != nil {
 			l.why = err.Error()
 		}
@@ -178,7 +178,7 @@ func readList(u string, resp *check.Response) *seenList {
 	return l
 }
 
-// samplePages fetches a sample of the pages that the list opens.
+// samplePages fetches a sample of the pages that the list allows to fetch.
 func (s *siteContext) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}
@@ -200,20 +200,20 @@ func (s *siteContext) samplePages(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// allows reports whether robots.txt lets somebody ask for a URL.
+// allows reports whether robots.txt allows a URL.
 func (s *siteContext) allows(u string) bool {
 	p, err := url.Parse(u)
 	return err == nil && s.robots.Allowed(p.RequestURI())
 }
 
-// open reports whether a page may be indexed, as far as the list says.
+// open reports whether the list allows indexing the page.
 func (e *seenEntry) open() bool {
 	return string(e.fields["ai_indexable"]) == "true" && restriction(e.text("robots_directive")) == ""
 }
 
 func (e *seenEntry) text(name string) string { return kit.Text(e.fields[name]) }
 
-// snapshot gives the snapshot of an entry, nil if it has none.
+// snapshot returns the snapshot of an entry, or nil.
 func (e *seenEntry) snapshot() node {
 	if raw := e.fields["ai_snapshot"]; len(raw) > 0 && raw[0] == '{' {
 		return parseNode(raw)
@@ -221,7 +221,7 @@ func (e *seenEntry) snapshot() node {
 	return nil
 }
 
-// ok reports whether there is a 200 with a body to look at.
+// ok reports whether the response is a 200 with a body.
 func (p *seenPage) ok() bool {
 	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
 }

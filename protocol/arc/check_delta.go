@@ -8,11 +8,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// large is from how many pages on a list should have deltas.
+// large is the number of pages from which a list should have deltas.
 const large = 5000
 
-// newest returns the delta of the day when the list was generated, nil if it is
-// not found.
+// newest returns the delta of the day when the list was generated, or nil if it is absent.
 func (s *siteContext) newest(ctx context.Context) (*seenList, string, error) {
 	day, ok := s.list.generated()
 	if s.list.fields == nil || !ok {
@@ -39,12 +38,12 @@ func checkDeltas(ctx context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if d == nil {
-		fail(u, fmt.Sprintf("none, for a list of %d pages", len(s.list.entries)), "the pages that have changed that day")
+		fail(u, fmt.Sprintf("none, for a list of %d pages", len(s.list.entries)), "a delta with the pages that changed that day")
 	}
 	return nil
 }
 
-// checkDelta wants of a delta what a reader wants of a list.
+// checkDelta checks a delta by the rules that a reader applies to a list.
 func checkDelta(ctx context.Context, s *siteContext, fail check.Fail) error {
 	d, u, err := s.newest(ctx)
 	if err != nil {
@@ -54,7 +53,7 @@ func checkDelta(ctx context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if d.fields == nil {
-		fail(u, d.why, "a list of the pages that have changed")
+		fail(u, d.why, "a list of the pages that changed")
 		return nil
 	}
 	strict := func(l *seenList, fail check.Fail) {
@@ -65,7 +64,7 @@ func checkDelta(ctx context.Context, s *siteContext, fail check.Fail) error {
 		for _, e := range l.entries {
 			for _, name := range []string{"url", "ai_indexable"} {
 				if e.fields[name] == nil {
-					fail(l.url, e.at+": no "+name, "each page has it")
+					fail(l.url, e.at+": no "+name, "the member in each page")
 				}
 			}
 			for _, m := range memberTypes {
@@ -88,7 +87,7 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 		return check.ErrNotApplicable
 	}
 	if string(d.fields["generated_at"]) != string(s.list.fields["generated_at"]) {
-		return check.ErrNotApplicable // one of them is older
+		return check.ErrNotApplicable // one of the two is older
 	}
 	said := map[string]string{}
 	for _, e := range s.list.entries {
@@ -97,7 +96,7 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 	for _, e := range d.entries {
 		is, listed := said[e.url]
 		switch {
-		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // delta
+		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // an invalid entry is the rule "delta"
 		case !listed && e.open():
 			fail(u, e.at+": "+e.url+", which the list does not have", "ai_indexable: false, or the page in the list")
 		case listed && is != e.state():

@@ -14,8 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// checkJSON is about the list, and about what is broken in a place where clients
-// look before it.
+// checkJSON checks the list, and broken documents at locations that clients try before it.
 func checkJSON(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, l := range s.broken {
 		fail(l.url, l.why, "one JSON object, with arc_sitemap_version and pages")
@@ -72,26 +71,26 @@ func checkNull(_ context.Context, s *siteContext, fail check.Fail) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.list.fields)) {
 		if string(s.list.fields[name]) == "null" {
-			fail(s.list.url, name+": null", "a value, or no such member")
+			fail(s.list.url, name+": null", "a value, or no member")
 		}
 	}
 	for _, e := range s.list.entries {
 		for _, name := range slices.Sorted(maps.Keys(e.fields)) {
 			if string(e.fields[name]) == "null" {
-				fail(s.list.url, e.at+"/"+name+": null", "a value, or no such member")
+				fail(s.list.url, e.at+"/"+name+": null", "a value, or no member")
 			}
 		}
 	}
 	return nil
 }
 
-// memberType is what the schema says of one member of a page.
+// memberType is the type of one member of a page in the schema.
 type memberType struct {
 	word, name string
 	is         kit.Kind
 }
 
-// memberTypes are the members of a page (E.9).
+// memberTypes are the types of the members of a page (E.9).
 var memberTypes = []memberType{
 	{"url", "url", kit.TextKind("an absolute URI", isURI)},
 	{"lastmod", "lastmod", kit.TextKind("a date-time (RFC 3339)", isDateTime)},
@@ -105,7 +104,7 @@ var memberTypes = []memberType{
 	{"robots-directive", "robots_directive", kit.IsText},
 }
 
-// check looks at the member of an entry. What is null is another rule's.
+// check checks the member of an entry. Another rule checks for null.
 func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	raw, there := e.fields[m.name]
 	if !there || string(raw) == "null" {
@@ -117,14 +116,14 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	return m.name + ": " + kit.Shown(raw), m.is.Want, true
 }
 
-// checkHas wants a member in the entries that it is about; nil = in all.
+// checkHas requires a member in the entries that about accepts, or in all if about is nil.
 func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got, want string, applies bool) {
 	return func(e *seenEntry) (string, string, bool) {
 		if about != nil && !about(e) {
 			return "", "", false
 		}
 		if e.fields[name] == nil {
-			return "no " + name, "each page has it", true
+			return "no " + name, "the member in each page", true
 		}
 		return "", "", true
 	}
@@ -166,7 +165,7 @@ func checkOnce(_ context.Context, s *siteContext, fail check.Fail) error {
 			continue
 		}
 		if at := first[e.url]; at != "" {
-			fail(s.list.url, e.at+"/url: "+kit.Short(e.url)+" is "+at, "one entry for each page")
+			fail(s.list.url, e.at+"/url: "+kit.Short(e.url)+" is "+at, "one entry per page")
 			continue
 		}
 		first[e.url] = e.at
@@ -180,7 +179,7 @@ func checkClosedSnapshot(e *seenEntry) (got, want string, about bool) {
 	}
 	for _, name := range []string{"ai_summary", "ai_tags", "ai_snapshot"} {
 		if e.fields[name] != nil {
-			return name + " of a page that must not be indexed", "URL and flags alone", true
+			return name + " of a page that must not be indexed", "only URL and flags", true
 		}
 	}
 	return "", "", true
@@ -191,7 +190,7 @@ func checkAuthSnapshot(e *seenEntry) (got, want string, about bool) {
 		return "", "", false
 	}
 	if e.open() && e.fields["ai_snapshot"] != nil {
-		return "ai_snapshot beside auth_required: true", "no snapshot for those without a key", true
+		return "ai_snapshot with auth_required: true", "no snapshot without a key", true
 	}
 	return "", "", true
 }
@@ -207,7 +206,7 @@ func checkSensitive(e *seenEntry) (got, want string, about bool) {
 	return "", "", true
 }
 
-// shapes are the members of a snapshot that are arrays of objects.
+// shapes lists the members of a snapshot that are arrays of objects.
 var shapes = []string{"sections", "groups", "subgroups", "blocks", "fields", "actions"}
 
 func checkShape(e *seenEntry) (got, want string, about bool) {
@@ -224,8 +223,8 @@ func checkShape(e *seenEntry) (got, want string, about bool) {
 	return "", "", true
 }
 
-// misshapen gives where a member of a node, or of one in it, has not its shape.
-// Fields may be names alone, as in the example of E.3.1.
+// misshapen returns the position of a member of a node or its descendants that has the wrong
+// type. Fields may be names only, as in the example of E.3.1.
 func misshapen(n node, at string) string {
 	for _, name := range shapes {
 		v, there := n[name]
@@ -234,12 +233,12 @@ func misshapen(n node, at string) string {
 		}
 		list, ok := v.([]any)
 		if !ok {
-			return at + "/" + name + " is no array"
+			return at + "/" + name + " is not an array"
 		}
 		for _, e := range list {
 			m, ok := e.(map[string]any)
 			if _, text := e.(string); !ok && !(text && name == "fields") {
-				return at + "/" + name + " has something else than objects"
+				return at + "/" + name + " has elements that are not objects"
 			}
 			if bad := misshapen(m, at+"/"+name); bad != "" {
 				return bad
@@ -249,7 +248,7 @@ func misshapen(n node, at string) string {
 	return ""
 }
 
-// mail and telephone are what identifies people in texts.
+// mail and telephone match personal data in texts.
 var (
 	mail      = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`)
 	telephone = regexp.MustCompile(`(?:^|[\s(:])\+[1-9][0-9]{0,2}[\s./(-]*(?:[0-9]{2,5}[\s./)-]+){2,4}[0-9]{2,}|\btel:\+?[0-9]{6,}`)
@@ -261,7 +260,7 @@ func checkPII(e *seenEntry) (got, want string, about bool) {
 		about = about || raw != nil
 		for _, found := range []string{mail.FindString(string(raw)), telephone.FindString(string(raw))} {
 			if found != "" {
-				return name + " has " + strings.TrimSpace(found), "nothing that leads to a person", true
+				return name + " has " + strings.TrimSpace(found), "no personal data", true
 			}
 		}
 	}
@@ -280,11 +279,11 @@ func checkRate(l *seenList, fail check.Fail) {
 func checkContact(l *seenList, fail check.Fail) {
 	raw := l.fields["ai-crawl-contact"]
 	if s, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
-		fail(l.url, "ai-crawl-contact: "+kit.Shown(raw), "whom to ask")
+		fail(l.url, "ai-crawl-contact: "+kit.Shown(raw), "a contact address")
 	}
 }
 
-// generated gives the day of a list, false if that is not known.
+// generated returns the day of a list, or false if unknown.
 func (l *seenList) generated() (time.Time, bool) {
 	s := kit.Text(l.fields["generated_at"])
 	t := parseTime(s)

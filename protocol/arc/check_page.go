@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// refused reports whether a page answers that it is not for everybody.
+// refused reports whether the page's response denies access.
 func (p *seenPage) refused() bool {
 	return p.err == nil && (p.resp.Status == http.StatusUnauthorized || p.resp.Status == http.StatusForbidden)
 }
@@ -26,10 +26,10 @@ func (p *seenPage) refused() bool {
 func (p *seenPage) auth() bool { return string(p.fields["auth_required"]) == "true" }
 
 func checkCanonical(p *seenPage, fail check.Fail) bool {
-	const want = "200 OK and the page"
+	const want = "200 OK with the page"
 	switch {
 	case p.refused():
-		return false // auth-required
+		return false // the rule "auth-required" reports it
 	case p.err != nil:
 		fail(p.url, p.err.Error(), want)
 	case p.resp.Status != http.StatusOK:
@@ -38,15 +38,15 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 		fail(p.url, p.resp.BodyErr.Error(), want)
 	default:
 		if own := canonical(p.resp); own != "" && own != p.url && !p.triedOut(own) {
-			fail(p.list, p.at+"/url: "+p.url, own+", as the page says")
+			fail(p.list, p.at+"/url: "+p.url, own+", the canonical URL of the page")
 		}
 	}
 	return true
 }
 
-// triedOut reports whether a URL is where the page will be, of a site that is
-// looked at where it is tried out: where its home page says that it belongs, or,
-// if that says nothing, at the same path of another host.
+// triedOut reports whether a page declares a canonical URL on its future host, for a site
+// under test on a temporary one. That host is the one that the home page declares or, without
+// one, any other host with the same path.
 func (p *seenPage) triedOut(own string) bool {
 	if canon.Origin(own) == canon.Origin(p.url) {
 		return false
@@ -59,7 +59,7 @@ func (p *seenPage) triedOut(own string) bool {
 	return ok && root+rest == p.url
 }
 
-// canonical gives what a page calls its own URL, "" if it says nothing.
+// canonical returns the canonical URL that a page declares, or "".
 func canonical(resp *check.Response) string {
 	for _, l := range kit.HeadOf(resp).Links {
 		if l.Is("canonical", "") {
@@ -75,9 +75,9 @@ func checkAuth(p *seenPage, fail check.Fail) bool {
 	}
 	switch {
 	case p.refused() && !p.auth():
-		fail(p.list, p.at+": "+p.resp.Said()+", and no auth_required: true", "auth_required: true")
+		fail(p.list, p.at+": "+p.resp.Said()+", without auth_required: true", "auth_required: true")
 	case p.ok() && p.auth():
-		fail(p.list, p.at+": auth_required: true, and anybody gets the page", "auth_required: false")
+		fail(p.list, p.at+": auth_required: true, but the page is public", "auth_required: false")
 	}
 	return true
 }
@@ -94,21 +94,21 @@ func checkRobots(p *seenPage, fail check.Fail) bool {
 	}
 	for _, directive := range said {
 		if d := restriction(directive); d != "" && !strings.Contains(directive, ":") {
-			fail(p.list, p.at+": it is open, and the page says "+d, "ai_indexable: false")
+			fail(p.list, p.at+": ai_indexable is true, but the page has "+d, "ai_indexable: false")
 		}
 	}
 	return true
 }
 
-// words gives the words of a text, in lower case, without marks.
+// words returns the words of a text in lower case, without marks.
 func words(s string) []string {
 	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 }
 
-// pageWords gives the words that an HTML page has: in its texts, and in what it
-// says of itself in its head, where summaries come from.
+// pageWords returns the words of an HTML page: those of its texts, and those of its head,
+// which summaries often come from.
 func pageWords(resp *check.Response) map[string]bool {
 	out := map[string]bool{}
 	add := func(s string) {
@@ -117,7 +117,7 @@ func pageWords(resp *check.Response) map[string]bool {
 		}
 	}
 	z := html.NewTokenizer(bytes.NewReader(resp.Body))
-	raw := atom.Atom(0) // the element of text that is not visible
+	raw := atom.Atom(0) // the current element with invisible text
 	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
 		switch t := z.Token(); tt {
 		case html.TextToken:
@@ -140,8 +140,8 @@ func pageWords(resp *check.Response) map[string]bool {
 	return out
 }
 
-// enough is what part of the words of a title or a summary the page must have,
-// in percent: a summary may be somebody's own words, in part.
+// enough is the percentage of the words of a title or summary that the page must contain. A
+// summary may partly use other words.
 const enough = 50
 
 func checkDrift(p *seenPage, fail check.Fail) bool {
@@ -164,19 +164,19 @@ func checkDrift(p *seenPage, fail check.Fail) bool {
 			}
 		}
 		if n*100 < len(list)*enough {
-			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, kit.Short(said.text), n, len(list), p.url), "what the page says")
+			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, kit.Short(said.text), n, len(list), p.url), "text of the page")
 		}
 	}
 	return about
 }
 
-// claim is a text by which a snapshot says what is on its page.
+// claim is a text of a snapshot that the page must contain.
 type claim struct{ at, text string }
 
-// maxClaims bounds how many texts of a snapshot are looked for.
+// maxClaims limits the texts of a snapshot that are compared.
 const maxClaims = 100
 
-// claims gives the titles, headings and summaries of a node and of those in it.
+// claims returns the titles, headings and summaries of a node and its descendants.
 func claims(n node, at string) []claim {
 	var out []claim
 	for _, name := range []string{"title", "heading", "summary"} {
@@ -194,13 +194,12 @@ func claims(n node, at string) []claim {
 	return out
 }
 
-// sources are what a checksum may be of. Most that are none of these are the
-// server's own secret: opaque.
+// sources lists known inputs of a checksum. Most other checksums are opaque.
 var sources = []struct {
 	name string
 	of   func(p *seenPage) []byte
 }{
-	{"the page as it is sent", func(p *seenPage) []byte { return p.resp.Body }},
+	{"the page's bytes", func(p *seenPage) []byte { return p.resp.Body }},
 	{"the page's text", func(p *seenPage) []byte { return []byte(visible(p.resp.Body)) }},
 	{"the canonical form of its snapshot", func(p *seenPage) []byte {
 		if c := canonicalObject(p.fields["ai_snapshot"]); c != nil {
@@ -210,7 +209,7 @@ var sources = []struct {
 	}},
 }
 
-// visible gives the text of an HTML page, its white space as it is.
+// visible returns the text of an HTML page with its white space unchanged.
 func visible(page []byte) string {
 	var b strings.Builder
 	z := html.NewTokenizer(bytes.NewReader(page))
@@ -230,8 +229,7 @@ func visible(page []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// source gives which of the sources a page's checksum is of, -1 if it is of
-// none.
+// source returns the index in sources of the input of the page's checksum, or -1.
 func (p *seenPage) source() int {
 	sum := strings.ToLower(p.text("ai_checksum"))
 	for i, s := range sources {
@@ -242,9 +240,8 @@ func (p *seenPage) source() int {
 	return -1
 }
 
-// checkChecksum finds out what the checksums are of, by those that can be made
-// again. If there is such a source, a checksum that is of none is of a page
-// that has changed since.
+// checkChecksum determines the input of the checksums from those that can be reproduced. If
+// one is found, a checksum that matches no input belongs to a page that has changed since.
 func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	count := make([]int, len(sources))
 	var none []*seenPage
@@ -266,11 +263,11 @@ func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	switch {
 	case count[best] > 0:
 		for _, p := range none {
-			fail(p.list, p.at+"/ai_checksum: "+kit.Short(p.text("ai_checksum")), fmt.Sprintf("the SHA-256 of %s, as on %d of the pages looked at", sources[best].name, count[best]))
+			fail(p.list, p.at+"/ai_checksum: "+kit.Short(p.text("ai_checksum")), fmt.Sprintf("the SHA-256 of %s, as on %d of the sampled pages", sources[best].name, count[best]))
 		}
 		return nil
 	case len(none) > 0:
-		return fmt.Errorf("%w: the checksums are of nothing that can be had (tried: %s)", check.ErrNotApplicable, strings.Join([]string{sources[0].name, sources[1].name, sources[2].name}, ", "))
+		return fmt.Errorf("%w: the checksums match no public document (tried: %s)", check.ErrNotApplicable, strings.Join([]string{sources[0].name, sources[1].name, sources[2].name}, ", "))
 	}
 	return check.ErrNotApplicable
 }

@@ -33,7 +33,7 @@ func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// place gives the list that is at one of the well-known names, nil if none is.
+// place returns the list at one of the well-known locations, or nil.
 func (s *siteContext) place(ctx context.Context, name string) (*seenList, error) {
 	l, _, err := s.seeList(ctx, s.At(name))
 	return l, err
@@ -48,7 +48,7 @@ func checkPlace(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.yaml {
 		return check.ErrNotApplicable
 	}
-	fail(s.At(pathList), "no list; there is one at "+s.list.url, "the list")
+	fail(s.At(pathList), "no list; the list is at "+s.list.url, "the list")
 	return nil
 }
 
@@ -72,8 +72,8 @@ func checkSame(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// differs says where two lists say different things, "" if they do not. What
-// was generated later may.
+// differs returns where two lists differ, or "". Lists generated at different times may
+// differ.
 func differs(a, b *seenList) string {
 	if string(a.fields["generated_at"]) != string(b.fields["generated_at"]) {
 		return ""
@@ -93,7 +93,7 @@ func differs(a, b *seenList) string {
 	return ""
 }
 
-// state gives what tells one state of a page from another.
+// state returns a text that identifies the state of a page.
 func (e *seenEntry) state() string {
 	return strings.TrimSpace(e.text("ai_checksum") + " " + e.text("lastmod") + " " + string(e.fields["ai_indexable"]))
 }
@@ -121,7 +121,7 @@ func checkTwin(ctx context.Context, s *siteContext, fail check.Fail) error {
 
 func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.named) == 0 {
-		fail(s.At("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
+		fail(s.At("/robots.txt"), "no line for the list", "Sitemap: "+s.list.url)
 	}
 	for _, u := range s.named[:min(len(s.named), maxListURLs)] {
 		if !s.Near(u) {
@@ -138,11 +138,11 @@ func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 
 func checkValidator(l *seenList, fail check.Fail) {
 	if l.resp.Header.Get("ETag") == "" && l.resp.Header.Get("Last-Modified") == "" {
-		fail(l.url, "neither ETag nor Last-Modified", "a validator, so that clients can ask conditionally")
+		fail(l.url, "no ETag and no Last-Modified", "a validator for conditional requests")
 	}
 }
 
-// askProbe runs f on the list.
+// askProbe returns a check that runs f on the list.
 func askProbe(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) []*kit.Probe {
 		if s.list.fields == nil {
@@ -155,8 +155,7 @@ func askProbe(f kit.Condition) siteCheck {
 	}, f)
 }
 
-// small is how many bytes a list may have to be sent as it is: less than a
-// packet.
+// small is the size in bytes below which a list need not be compressed: less than one packet.
 const small = 1400
 
 func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -169,12 +168,12 @@ func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
 		return err
 	}
 	if coding := resp.Header.Get("Content-Encoding"); resp.Status == http.StatusOK && !strings.EqualFold(coding, "gzip") {
-		fail(l.url, fmt.Sprintf("%d bytes without a coding to Accept-Encoding: gzip", len(l.resp.Body)), "Content-Encoding: gzip")
+		fail(l.url, fmt.Sprintf("%d bytes without a coding in response to Accept-Encoding: gzip", len(l.resp.Body)), "Content-Encoding: gzip")
 	}
 	return nil
 }
 
-// policy returns the response for the policy's URL, nil if it is not found.
+// policy returns the response for the policy's URL, or nil if it is absent.
 func (s *siteContext) policy(ctx context.Context) (*check.Response, error) {
 	resp, err := s.Target.Get(ctx, s.At(pathPolicy))
 	if err != nil || !readable(resp) {
@@ -186,7 +185,7 @@ func (s *siteContext) policy(ctx context.Context) (*check.Response, error) {
 func checkPolicy(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err == nil && resp == nil {
-		fail(s.At(pathPolicy), "no policy", "the policy, as JSON")
+		fail(s.At(pathPolicy), "no policy", "a policy in JSON")
 	}
 	return err
 }
@@ -205,8 +204,8 @@ func checkPolicyJSON(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkPolicySays looks for the three things by the names that members may
-// have, since the specification gives none.
+// checkPolicySays checks that the policy states three facts. The specification does not name
+// the members, so it accepts several names.
 func checkPolicySays(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {
@@ -233,7 +232,7 @@ func checkRobotsTxt(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if !s.allows(s.list.url) {
-		fail(s.At("/robots.txt"), "it disallows "+s.list.url, "agents may ask for the list")
+		fail(s.At("/robots.txt"), "it disallows "+s.list.url, "a list that agents may request")
 	}
 	list := strings.TrimPrefix(s.list.url, canon.Origin(s.Target.Root()))
 	for _, e := range s.list.entries {

@@ -12,13 +12,13 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// kinds are the kinds of pages that a snapshot's page can name.
+// kinds are the page kinds that a snapshot's page can name.
 var kinds = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product, millrace.Listing, millrace.Collection,
 }
 
-// carry gives what a reader makes of the page's entry, with its snapshot, nil
-// for a page that has no entry.
+// carry returns the page that a reader gets from the page's entry with its snapshot. It
+// returns nil for a page without an entry.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	e := entryOf(p)
 	if e == nil || !ofSite(site, e.URL) {
@@ -27,15 +27,15 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return e.page()
 }
 
-// ofSite reports whether a page is on the origin of its site: of a list, readers
-// take no others.
+// ofSite reports whether a page is on the origin of its site. Readers accept only such pages
+// in a list.
 func ofSite(site millrace.Site, page string) bool {
 	return canon.Origin(page) == canon.Origin(site.Base)
 }
 
-// entryOf gives the entry of a page of a View, with its snapshot even if that
-// is sensitive; nil for an archive and for a page whose URL is no URL. It
-// lacks the checksum and the priority.
+// entryOf returns the entry of a page of a View, with its snapshot even if that is sensitive.
+// It returns nil for an archive and for a page with an invalid URL. The entry lacks the
+// checksum and the priority.
 func entryOf(p *millrace.Page) *entry {
 	if p.Kind == millrace.Archive {
 		return nil
@@ -57,8 +57,7 @@ func entryOf(p *millrace.Page) *entry {
 	}
 }
 
-// page gives what an entry says. An entry without a snapshot does not speak
-// for title and content.
+// page returns the page of an entry. Without a snapshot, its title and content are unknown.
 func (e *entry) page() *millrace.Page {
 	p := &millrace.Page{
 		URL:      e.URL,
@@ -92,13 +91,12 @@ func (e *entry) page() *millrace.Page {
 	return p
 }
 
-// sensitive reports whether the snapshot of a page says that parts of it are not
-// for everybody (E.6): what the snapshot leaves out must not come back with the
-// page's HTML.
+// sensitive reports whether the snapshot of a page marks parts as sensitive or personal (E.6).
+// Then the page's HTML must not replace what the snapshot omits.
 func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
 
-// summaryOf gives the ai_summary of a page: what the snapshot says, else the
-// page's description, else its summary, else how its text begins.
+// summaryOf returns the ai_summary of a page: that of the snapshot, else the page's
+// description, else its summary, else the beginning of its text.
 func summaryOf(p *millrace.Page, said string) string {
 	for _, s := range []string{said, p.Description, p.Summary} {
 		if s = cutSpace(s); s != "" && !canon.HasMail(s) {
@@ -115,8 +113,8 @@ func summaryOf(p *millrace.Page, said string) string {
 	return canon.Summary(texts, maxSentences, maxBeginning)
 }
 
-// tagsOf gives the ai_tags of a page: its tags, the type of its JSON-LD, and
-// in what way it is sensitive (E.6).
+// tagsOf returns the ai_tags of a page: its tags, the type of its JSON-LD, and how it is
+// sensitive (E.6).
 func tagsOf(p *millrace.Page, sensitive []string) []string {
 	tags := slices.Clone(p.Tags)
 	if t := typeOf(p); t != "" {
@@ -125,7 +123,7 @@ func tagsOf(p *millrace.Page, sensitive []string) []string {
 	return distinct(append(tags, sensitive...))
 }
 
-// distinct returns each tag once, on one line; nil without tags.
+// distinct returns each tag once, on one line. It returns nil without tags.
 func distinct(tags []string) []string {
 	var out []string
 	seen := make(map[string]bool, len(tags))
@@ -138,15 +136,14 @@ func distinct(tags []string) []string {
 	return out
 }
 
-// parts names the types of JSON-LD that are about parts of a page or of its
-// site, rather than about what the page is.
+// parts lists the JSON-LD types that describe parts of a page or its site rather than the page
+// itself.
 var parts = map[string]bool{
 	"BreadcrumbList": true, "ListItem": true, "WebPage": true, "WebSite": true, "SiteNavigationElement": true, "SearchAction": true,
 	"Organization": true, "Corporation": true, "LocalBusiness": true, "Person": true, "ImageObject": true, "WPHeader": true, "WPFooter": true,
 }
 
-// typeOf gives the type of the page's JSON-LD, "" when it has none that says
-// what the page is.
+// typeOf returns the type of the page's JSON-LD, or "" if none describes the page itself.
 func typeOf(p *millrace.Page) string {
 	for _, raw := range p.Schema {
 		if !strings.Contains(string(raw), `"@type"`) {
@@ -179,10 +176,10 @@ func typeOf(p *millrace.Page) string {
 	return ""
 }
 
-// cutSpace gives a string on one line, with U+FFFD for what is no UTF-8.
+// cutSpace returns a string on one line, with U+FFFD in place of invalid UTF-8.
 func cutSpace(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }
 
-// How much of a text is its beginning.
+// Limits of the beginning of a text.
 const (
 	maxSentences = 2
 	maxBeginning = 300 // characters
@@ -190,16 +187,16 @@ const (
 
 func sentences(text string) string { return canon.Sentences(text, maxSentences, maxBeginning) }
 
-// slug gives a name made of a heading: letters and digits in lower case, with
-// hyphens between them.
+// slug derives a name from a heading: letters and digits in lower case, with hyphens between
+// them.
 func slug(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(canon.ValidUTF8(s)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}), "-")
 }
 
-// nameOf gives a name for a page that has no kind: the last segment of its
-// path, "home" for the root.
+// nameOf returns a name for a page without a kind: the last segment of its path, or "home" for
+// the root.
 func nameOf(p *millrace.Page) string {
 	u, err := url.Parse(p.URL)
 	if err != nil {

@@ -12,21 +12,20 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// facts are what an entry takes from a snapshot.
+// facts holds the values that an entry takes from a snapshot.
 type facts struct {
-	Summary   string   // of the root
-	sensitive []string // "personal" and "sensitive", as far as a node is
+	Summary   string   // summary of the root
+	sensitive []string // "personal" and "sensitive", if a node is marked so
 }
 
-// What bounds a snapshot that is made of a page.
+// Limits of a snapshot that is derived from a page.
 const (
 	maxSections = 200
 	maxTitle    = 1000 // characters
 )
 
-// Snapshot gives the snapshot of a page in canonical form: what its
-// data-ai-* attributes said when it was taken in, else the same shape made of
-// the page itself.
+// Snapshot returns the snapshot of a page in canonical form: the one stored from its data-ai-*
+// attributes, or else one in the same shape derived from the page.
 func Snapshot(p *millrace.Page) json.RawMessage {
 	s, _ := snapshotOf(p)
 	return s
@@ -42,10 +41,9 @@ func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
 	return made(p, summary), facts{Summary: summary}
 }
 
-// completed gives the snapshot that is held of a page, in canonical form, with
-// the page's title if it has none of its own, and with all that can be made of
-// the page if it does not say what the page is: of a page without attributes,
-// the fields of its forms are held.
+// completed completes the stored snapshot of a page, in canonical form. It adds the page's
+// title if the snapshot has none. If the snapshot has no page name, it adds everything derived
+// from the page: a page without attributes has only the fields of its forms stored.
 func completed(p *millrace.Page, held json.RawMessage) (json.RawMessage, facts) {
 	root := parseNode(held)
 	said := facts{root.summary(), root.sensitive()}
@@ -61,8 +59,7 @@ func completed(p *millrace.Page, held json.RawMessage) (json.RawMessage, facts) 
 	return held, said
 }
 
-// united gives the members of two objects, where both have one that of the
-// second.
+// united merges the members of two objects; those of the second take precedence.
 func united(object, over json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || json.Unmarshal(over, &members) != nil {
@@ -78,9 +75,8 @@ func united(object, over json.RawMessage) json.RawMessage {
 	return append(dst, '}')
 }
 
-// made gives the snapshot of a page without attributes, its members in
-// canonical order: page, sections (of name, summary, title), summary, title,
-// type.
+// made returns the snapshot of a page without attributes, with its members in canonical order:
+// page, sections (of name, summary, title), summary, title, type.
 func made(p *millrace.Page, summary string) json.RawMessage {
 	kind := string(p.Kind)
 	if !slices.Contains(kinds, p.Kind) {
@@ -133,7 +129,7 @@ func appendSections(dst []byte, blocks []millrace.Block) []byte {
 	return dst
 }
 
-// cut gives at most as much of a title as a snapshot has, in valid UTF-8.
+// cut shortens a title to the limit of a snapshot, in valid UTF-8.
 func cut(title string) string {
 	title = canon.ValidUTF8(title)
 	if len(title) > maxTitle {
@@ -149,7 +145,7 @@ func opens(b *millrace.Block) bool {
 	return b.Type == millrace.HeadingBlock && b.Level == 2 && cutSpace(b.Text) != ""
 }
 
-// beginning gives how a section begins whose heading is before blocks.
+// beginning returns the beginning of the section whose heading precedes blocks.
 func beginning(blocks []millrace.Block) string {
 	for i := range blocks {
 		switch b := &blocks[i]; b.Type {
@@ -167,7 +163,7 @@ func beginning(blocks []millrace.Block) string {
 	return ""
 }
 
-// summary gives what data-ai-summary says of the whole page.
+// summary returns the data-ai-summary of the whole page.
 func (n node) summary() string {
 	if s := n.text("summary"); s != "" {
 		return s
@@ -183,7 +179,7 @@ func (n node) summary() string {
 // node is one object of a snapshot.
 type node map[string]any
 
-// parseNode reads a snapshot; nil for what is no object.
+// parseNode parses a snapshot. It returns nil if snapshot is no object.
 func parseNode(snapshot []byte) node {
 	d := json.NewDecoder(bytes.NewReader(snapshot))
 	d.UseNumber()
@@ -194,7 +190,7 @@ func parseNode(snapshot []byte) node {
 	return n
 }
 
-// text gives a member that is a string with something in it, else "".
+// text returns a member that is a non-empty string, or else "".
 func (n node) text(name string) string {
 	if s, ok := n[name].(string); ok && strings.TrimSpace(s) != "" {
 		return s
@@ -202,7 +198,7 @@ func (n node) text(name string) string {
 	return ""
 }
 
-// children yields the nodes of a member that is an array.
+// children returns the nodes of a member that is an array.
 func (n node) children(name string) (out []node) {
 	list, _ := n[name].([]any)
 	for _, e := range list {
@@ -213,10 +209,10 @@ func (n node) children(name string) (out []node) {
 	return out
 }
 
-// containers are the members that hold the parts of a node, outside in.
+// containers lists the members that hold the parts of a node, from the outside in.
 var containers = []string{"sections", "groups", "subgroups", "blocks"}
 
-// attributes are the members that say what a node is, and not what it says.
+// attributes lists the members that describe a node and are not its content.
 var attributes = map[string]bool{
 	"page": true, "name": true, "title": true, "heading": true, "type": true, "status": true, "context": true, "category": true,
 	"visibility": true, "link": true, "ref": true, "depends_on": true, "rel": true, "source": true, "intent": true, "purpose": true,
@@ -224,8 +220,8 @@ var attributes = map[string]bool{
 	"role": true, "media": true, "field": true, "label": true, "ai_context": true, "language": true, "url": true,
 }
 
-// blocks appends what a node says as content: its heading, its texts, and its
-// parts. Of the root, level 1, title and summary are the page's.
+// blocks appends the content of a node: its heading, its texts, and its parts. The title and
+// summary of the root, level 1, belong to the page.
 func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 	add := func(s string) {
 		dst = append(dst, millrace.TextBlocks(s)...)
@@ -256,7 +252,7 @@ func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 	return dst
 }
 
-// sensitive gives in what way any node is, by context or ai_context.
+// sensitive returns how any node is sensitive, by context or ai_context.
 func (n node) sensitive() []string {
 	found := map[string]bool{}
 	n.contexts(found)
@@ -283,7 +279,7 @@ func within(v any, found map[string]bool) {
 	}
 }
 
-// marks finds the words that say that somebody should not see a node.
+// marks finds the words that mark a node as sensitive or personal.
 func marks(v any, found map[string]bool) {
 	switch v := v.(type) {
 	case string:

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Where documents are, under the documents' base.
+// Paths of documents below the endpoint base.
 const (
 	pathList      = "/arc-sitemap.json"             // E.5
 	pathWellKnown = "/.well-known/arc-sitemap.json" // E.5
@@ -16,8 +16,8 @@ const (
 	pathPolicy    = "/.well-known/arc-policy.json"  // E.6
 )
 
-// Advertise names the list in robots.txt (E.5), if the owner does not mind, and
-// in JSON-LD in the head of the home page (E.3.2).
+// Advertise names the list in robots.txt (E.5), unless the owner disables that, and in JSON-LD
+// in the head of the home page (E.3.2).
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
 	n := millrace.Advertisement{
@@ -34,8 +34,8 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// pointer gives the JSON-LD that leads to the list (E.3.2). The example of the
-// specification has no contentUrl, without which a DataDownload is none.
+// pointer returns the JSON-LD that names the list (E.3.2). The example of the specification
+// lacks contentUrl, without which a DataDownload is useless.
 func pointer(docs string) json.RawMessage {
 	type download struct {
 		Type     string `json:"@type"`

@@ -23,8 +23,7 @@ import (
 // tried.
 const maxListURLs = 4
 
-// discover tries the list that is remembered, then where one may be, until one is
-// there.
+// discover tries the stored list, then the possible locations, until one has a list.
 func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resource) error) error {
 	var first, closed, other error
 	tried := map[string]bool{was.URL: true}
@@ -46,7 +45,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
 		}
 		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
-			closed = cmp.Or(closed, err) // there may be one
+			closed = cmp.Or(closed, err) // a list may exist
 		}
 		if errors.Is(err, errNoList) {
 			other = cmp.Or(other, err)
@@ -56,7 +55,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 	if closed != nil {
 		return closed
 	}
-	// What is in the place of a list tells more than that another place is empty.
+	// Another document in place of a list is more informative than an absent one.
 	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
@@ -70,7 +69,7 @@ func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		named, err := r.robotsURLs(ctx)
 		if err != nil && (!yield("", err) || unavailable(err)) {
-			return // without it, nothing may be asked
+			return // without robots.txt, no request is allowed
 		}
 		for _, u := range named {
 			if !yield(u, nil) {
@@ -112,8 +111,8 @@ func (r *run) robotsURLs(ctx context.Context) ([]string, error) {
 	return jsonFirst(kit.Sitemaps(robots, r.Root, func(u string) bool { return isListName(u) && !kit.Downgrade(r.Root, u) })), nil
 }
 
-// isListName reports whether a sitemap that robots.txt names is one of ARC:
-// the others are XML or plain text.
+// isListName reports whether a sitemap that robots.txt names is an ARC sitemap: the others are
+// XML or plain text.
 func isListName(u string) bool {
 	path, _, _ := strings.Cut(strings.ToLower(u), "?")
 	return strings.HasSuffix(path, ".json") || isYAMLName(path)
@@ -123,7 +122,7 @@ func isYAMLName(path string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
 }
 
-// jsonFirst puts what is in YAML behind the rest, and keeps what is tried.
+// jsonFirst moves YAML URLs to the end and returns at most maxPlaces URLs.
 func jsonFirst(urls []string) []string {
 	slices.SortStableFunc(urls, func(a, b string) int {
 		x, y := isYAMLName(strings.ToLower(a)), isYAMLName(strings.ToLower(b))
@@ -163,8 +162,8 @@ func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	return jsonFirst(out), nil
 }
 
-// pointers gives where the head of a page says that the ARC sitemap is: by
-// JSON-LD (E.3.2), or by a link that has its name.
+// pointers returns the URLs of the ARC sitemap in the head of a page: from JSON-LD (E.3.2), or
+// from a link with its name.
 func pointers(page weblink.Head, base *url.URL) []string {
 	var out []string
 	for _, text := range page.Data {
@@ -182,7 +181,7 @@ func pointers(page weblink.Head, base *url.URL) []string {
 	return out
 }
 
-// isARC reports whether a name is that of the ARC sitemap.
+// isARC reports whether a name contains that of the ARC sitemap.
 func isARC(s string) bool { return strings.Contains(strings.ToLower(s), "arc-sitemap") }
 
 // dataset is a schema.org Dataset that may be the ARC sitemap (E.3.2).
@@ -194,8 +193,8 @@ type dataset struct {
 	Graph        []jsonio.Raw `json:"@graph"`
 }
 
-// datasets gives the addresses of the ARC sitemap in JSON-LD: the content URLs
-// of its distributions, then its own.
+// datasets returns the URLs of the ARC sitemap in JSON-LD: the content URLs of its
+// distributions, then its own.
 func datasets(text string) []string {
 	limits := &jsonio.Limits{Size: 1 << 20}
 	things := oneOrMore(jsonio.Raw(text), limits)
@@ -228,8 +227,7 @@ func datasets(text string) []string {
 	return out
 }
 
-// oneOrMore gives the elements of a JSON array, or the one value that stands
-// in its place.
+// oneOrMore returns the elements of a JSON array, or the single value in its place.
 func oneOrMore(raw jsonio.Raw, limits *jsonio.Limits) []jsonio.Raw {
 	var list []jsonio.Raw
 	if jsonio.Unmarshal(raw, limits, &list) == nil {
@@ -242,7 +240,7 @@ func oneOrMore(raw jsonio.Raw, limits *jsonio.Limits) []jsonio.Raw {
 	return nil
 }
 
-// rawText gives the value of a JSON string, "" for anything else.
+// rawText returns the value of a JSON string, or "" for anything else.
 func rawText(raw jsonio.Raw) string {
 	var s string
 	if jsonio.Unmarshal(raw, nil, &s) != nil {
@@ -251,6 +249,5 @@ func rawText(raw jsonio.Raw) string {
 	return s
 }
 
-// unavailable reports whether an error says that something is out of reach for
-// now, rather than not there.
+// unavailable reports whether a document is unreachable for now, rather than absent.
 func unavailable(err error) bool { return errors.Is(err, millrace.ErrUnavailable) }

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// probeBytes is the most bytes of a list that a probe reads, as sent.
+	// probeBytes limits the coded bytes of a list that a probe reads.
 	probeBytes = 64 << 10
-	// deltaHead is what a delta without pages has, and deltaRatio how much more
-	// protocol its pages take than in a list, where they have more in common.
+	// deltaHead is the size of a delta without pages. deltaRatio is the size of a page in a
+	// delta relative to one in a list, which compresses better.
 	deltaHead  = 200
 	deltaRatio = 1.5
 )
@@ -31,15 +31,15 @@ type listProbe struct {
 	pages, withoutSnapshot int
 	fields                 millrace.Fields
 	detail                 millrace.Detail
-	size                   int64     // of the whole list as it is sent
-	read                   int64     // of what was looked at, without coding
-	guessed                bool      // the list goes on: pages is by the length of its beginning
-	unending               bool      // it does, and its length is unknown
-	made                   time.Time // the list, as it says; zero: it does not
+	size                   int64     // coded bytes of the whole list
+	read                   int64     // decoded bytes that were read
+	guessed                bool      // the list is longer; pages is extrapolated from its beginning
+	unending               bool      // the list is longer, and its length is unknown
+	made                   time.Time // when the list was generated; zero if unknown
 }
 
-// probe finds the list as a reader does, looks at how it begins, and asks whether
-// it has deltas.
+// probe finds the list as a reader does, reads its beginning, and checks whether it has
+// deltas.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := &run{reader: newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
 	if r.Err != nil {
@@ -58,7 +58,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	offer := &protocol.Offer{
 		Entry: l.URL, Pages: l.pages, WithoutContent: l.withoutSnapshot, Detail: l.detail, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // with the policy
+		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // includes the policy
 		Still: protocol.Cost{Requests: 1},
 		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
 	}
@@ -78,17 +78,17 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	if err != nil || !ok {
 		return offer, err
 	}
-	if l.size > 0 && delta > l.size/2 { // as the reader has it
+	if l.size > 0 && delta > l.size/2 { // the reader applies the same limit
 		offer.Basis = cmp.Or(offer.Basis, "the list") +
 			", and its deltas; that of its last day has most of the pages, so that a refresh on that day, and the first one after it, takes the list"
 	}
-	// The list by HEAD, the day that was seen last by HEAD and GET, and today.
+	// HEAD of the list, HEAD and GET of the last day read, and GET of today.
 	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
 	offer.Each.Bytes = int64(deltaRatio * float64(l.size) / float64(l.pages))
 	return offer, nil
 }
 
-// probeList reads the beginning of what may be a list.
+// probeList reads the beginning of a possible list.
 func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error) {
 	resp, err := r.Open(ctx, "list", at.URL, listTypes, fetch.Validators{})
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	if head != nil {
 		l.made = parseTime(head.Generated)
 	} else if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
-		l.made = t // its own word for it may be at its end
+		l.made = t // its own time may be at its end
 	}
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
 	more, unending := kit.Extent(b)
@@ -135,7 +135,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	return l, nil
 }
 
-// take counts an entry that a reader would take.
+// take counts an entry that a reader would read.
 func (l *listProbe) take(f *listFile, e *entry) {
 	if _, err := f.own(e.URL); err != nil || !e.Indexable || restriction(e.Robots) != "" || e.auth() && e.Snapshot == nil {
 		return
@@ -150,8 +150,8 @@ func (l *listProbe) take(f *listFile, e *entry) {
 	}
 }
 
-// hasDelta asks whether the list has the delta of the day when it was made, and
-// how many bytes that has, if it says so.
+// hasDelta reports whether the list has the delta of the day when it was generated, and the
+// size of that delta in bytes, or 0 if unknown.
 func (r *run) hasDelta(ctx context.Context, l *listProbe) (size int64, ok bool, err error) {
 	made := l.made
 	if made.IsZero() {

@@ -24,33 +24,32 @@ const (
 	majorVersion   = "2"
 	checksumPrefix = "sha256:" // E.4
 
-	// MaxSnapshot is the most bytes of a snapshot that is published; a larger
-	// one is left out.
+	// maxSnapshot limits the bytes of a published snapshot. Larger ones are omitted.
 	maxSnapshot = 1 << 20
-	// maxEntry bounds what is read of one page.
+	// maxEntry limits the bytes read of one page.
 	maxEntry = 4 << 20
-	// maxDepth bounds how deep a snapshot nests.
+	// maxDepth limits the nesting of a snapshot.
 	maxDepth = 48
 )
 
-// entry is what a list says of one page (E.4). "" and nil mean absent.
+// entry is the entry of one page in a list (E.4). "" and nil mean absent.
 type entry struct {
 	URL       string // canonical
 	Lastmod   string // RFC 3339
 	Indexable bool   // ai_indexable
 	Summary   string // ai_summary, one line
 	Tags      []string
-	Checksum  string          // ai_checksum: "sha256:" and 64 hexadecimal digits when it is ours
+	Checksum  string          // ai_checksum; ours is "sha256:" and 64 hexadecimal digits
 	Snapshot  json.RawMessage // ai_snapshot: an object in canonical form
 	Priority  *float64        // crawl_priority: 0 to 1
-	Auth      *bool           // auth_required; nil = not said
+	Auth      *bool           // auth_required; nil if absent
 	Robots    string          // robots_directive
 }
 
 // auth reports whether the page needs authentication.
 func (e *entry) auth() bool { return e.Auth != nil && *e.Auth }
 
-// append appends the entry as it is served, its members in the order of E.4.
+// append appends the entry as JSON, with its members in the order of E.4.
 func (e *entry) append(dst []byte) []byte {
 	dst = canon.AppendMember(append(dst, '{'), "url", e.URL)
 	if e.Lastmod != "" {
@@ -90,11 +89,11 @@ func appendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// decodeEntry reads one page of a list against the schema of E.9, with its
-// formats asserted. nulls names the members that are null, which count as
-// absent. Position of an error is the member's pointer inside the page, and the
-// entry with it is as far as it was read, nil if it is no object: its URL comes
-// first.
+// decodeEntry decodes one page of a list by the schema of E.9, including its formats. nulls
+// names the members that are null, which it treats as absent. After an error, e has the
+// members read before it, the URL first, or is nil if raw is no object. The Position of the
+// error is the pointer of the member inside the page.
+//
 // Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 	var w struct {
@@ -150,7 +149,7 @@ func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 
 func entryLimits() *jsonio.Limits { return &jsonio.Limits{Size: maxEntry, Depth: maxDepth + 4} }
 
-// take reads a value of one type.
+// take decodes a value of one type.
 func take(v jsonio.Raw, into any, want string) error {
 	if err := jsonio.Unmarshal(v, entryLimits(), into); err != nil {
 		return fmt.Errorf("it is %s, not %s", kit.Short(string(v)), want)
@@ -205,8 +204,8 @@ func takePriority(v jsonio.Raw, into **float64) error {
 	return nil
 }
 
-// canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
-// nests too deep.
+// canonicalObject returns a JSON object in RFC 8785 form, or nil if raw is no object or nests
+// too deep.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth})
 	if err != nil || c.Kind() != '{' {
@@ -215,8 +214,8 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// isURI asserts the format "uri" (E.9): an absolute URI of RFC 3986, of which
-// characters beyond ASCII need not be encoded, as validators have it.
+// isURI reports whether s has the format "uri" (E.9): an absolute URI of RFC 3986, in which
+// characters beyond ASCII need not be encoded, as in common validators.
 func isURI(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c == 0x7F || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
@@ -227,10 +226,10 @@ func isURI(s string) bool {
 	return err == nil && u.Scheme != "" && (u.Host != "" || u.Opaque != "" || u.Path != "")
 }
 
-// isDateTime asserts the format "date-time" (E.9): RFC 3339, section 5.6.
+// isDateTime reports whether s has the format "date-time" (E.9): RFC 3339, section 5.6.
 func isDateTime(s string) bool { return !parseTime(s).IsZero() }
 
-// parseTime reads an RFC 3339 time; the zero time for anything else.
+// parseTime parses an RFC 3339 time. It returns the zero time for anything else.
 func parseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
 	if err != nil || len(s) < len("2006-01-02T15:04:05Z") || s[19] == ',' {
@@ -239,12 +238,12 @@ func parseTime(s string) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// invalid is a rule that a document breaks.
+// invalid returns an error for a document that breaks a rule.
 func invalid(position, section, reason string) error {
 	return &millrace.FormatError{Protocol: Name, Position: position, Section: section, Reason: reason}
 }
 
-// formatError fills in what a reader of JSON does not know of a document.
+// formatError sets the URL and section of an error of the JSON reader.
 func formatError(err error, url, section string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.Protocol, f.URL = Name, url

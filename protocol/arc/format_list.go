@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// head is what a list says beside its pages (E.3.1, E.7). "" means absent.
+// head holds the members of a list other than its pages (E.3.1, E.7). "" means absent.
 type head struct {
 	Version   string // arc_sitemap_version
 	Site      string
@@ -23,10 +23,10 @@ type head struct {
 	Rate      string // crawl_rate, such as "1/s"
 	Contact   string // ai-crawl-contact
 
-	Nulls []string // members that were null when it was read, of those that may be absent
+	Nulls []string // optional members that were null when read
 }
 
-// append appends the head as it is served, up to the first page.
+// append appends the head as JSON, up to the first page.
 func (h *head) append(dst []byte) []byte {
 	dst = canon.AppendMember(append(dst, '{'), "arc_sitemap_version", h.Version)
 	for _, m := range h.members() {
@@ -35,7 +35,7 @@ func (h *head) append(dst []byte) []byte {
 	return append(dst, `,"pages":[`...)
 }
 
-// members gives what follows the version, without what is absent.
+// members returns the names and values of the present members after the version.
 func (h *head) members() (out [][2]string) {
 	for _, m := range [][2]string{
 		{"site", h.Site}, {"generated_at", h.Generated}, {"crawl_rate", h.Rate}, {"ai-crawl-contact", h.Contact},
@@ -53,16 +53,15 @@ const listTail = "]}"
 // errVersion is the error for a list of an unknown version.
 var errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 
-// errNoList is a document that is something else than an ARC sitemap.
+// errNoList is the error for a document other than an ARC sitemap.
 var errNoList = errors.New("not an ARC sitemap")
 
-// scanList walks a list of at most size bytes in flat memory, and gives each
-// page to visit with its index: the entry and the names of its members that
-// are null, or the reason why it is no entry; visit may end the walk. What was
-// visited counts only if scanList gives nil at the end, since the version may
-// come after the pages. The head is as far as it was read, nil if visit has
-// ended the walk. Errors wrap errNoList, errVersion, ErrTooLarge or a
-// [*millrace.FormatError] that lacks the list's URL.
+// scanList walks a list of at most size bytes in constant memory. It passes each page to visit
+// with its index: the entry and the names of its null members, or the error. visit may stop
+// the walk by returning false. The visited pages are valid only if scanList returns nil, since
+// the version may follow the pages. The head is as far as it was read, or nil if visit stopped
+// the walk. Errors wrap errNoList, errVersion, ErrTooLarge or a [*millrace.FormatError]
+// without the list's URL.
 func scanList(r io.Reader, size int64, visit func(i int, e *entry, nulls []string, err error) bool) (*head, error) {
 	in := jsonio.NewReader(r, &jsonio.Limits{Size: size, Value: maxEntry, Depth: maxDepth + 8})
 	raw := map[string]jsonio.Raw{}
@@ -122,8 +121,8 @@ func walkList(
 	return pages, false, nil
 }
 
-// overlong gives the URL of an entry that is too long: of its bytes, if they
-// are there, else of the value that waits. It is "" if it has none.
+// overlong returns the URL of an entry that is too long: from its bytes if they were read, or
+// else from the pending value. It returns "" if the entry has none.
 func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
 	if value != nil {
 		r = jsonio.NewReader(bytes.NewReader(value), &jsonio.Limits{Depth: maxDepth + 8})
@@ -142,8 +141,7 @@ func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
 	return ""
 }
 
-// checkVersion gives the version of a list, of which the major number decides
-// (E.8).
+// checkVersion returns the version of a list. Only the major number is checked (E.8).
 func checkVersion(raw jsonio.Raw) (string, error) {
 	var v string
 	if raw.Kind() != '"' || take(raw, &v, "") != nil {
@@ -156,7 +154,7 @@ func checkVersion(raw jsonio.Raw) (string, error) {
 	return v, nil
 }
 
-// checkHead checks what a list says beside its pages (E.9).
+// checkHead checks the members of a list other than its pages (E.9).
 func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 	h := new(head)
 	if raw["arc_sitemap_version"] == nil && !pages {
@@ -182,7 +180,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 		case v == nil:
 			continue
 		case v.Kind() != '"' && !m.required:
-			h.Nulls = append(h.Nulls, m.name) // nothing that anybody could go by
+			h.Nulls = append(h.Nulls, m.name) // an empty value has no use
 			continue
 		}
 		var err error
@@ -204,8 +202,8 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 	return h, nil
 }
 
-// parseRate reads a rate (E.7), such as "1/s" or "30/min", and gives the least
-// time between two requests; false for what is none.
+// parseRate parses a rate (E.7), such as "1/s" or "30/min". It returns the least time between
+// two requests, or false for an invalid rate.
 func parseRate(s string) (time.Duration, bool) {
 	n, ok := policy.ReadARCRate(s)
 	if gap := float64(time.Second) / n; ok && gap <= float64(365*24*time.Hour) {

@@ -34,7 +34,7 @@ func appendYAMLEntry(dst, entry []byte) []byte {
 	return dst
 }
 
-// endOfValue gives the length of the compact JSON value that b starts with.
+// endOfValue returns the length of the compact JSON value at the start of b.
 func endOfValue(b []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -62,10 +62,9 @@ func endOfValue(b []byte) int {
 	return len(b)
 }
 
-// appendFlow appends compact JSON in the flow style of YAML 1.2. Strings stay
-// in double quotes, so that none of them is taken for something else; what YAML
-// does not let stand is escaped, and every name and element has a space
-// after it.
+// appendFlow appends compact JSON in the flow style of YAML 1.2. Strings keep their double
+// quotes, so that none is parsed as another type. Characters that YAML forbids are escaped,
+// and a space follows every name and element.
 func appendFlow(dst, json []byte) []byte {
 	quoted := false
 	for i := 0; i < len(json); {
@@ -82,7 +81,7 @@ func appendFlow(dst, json []byte) []byte {
 		}
 		i++
 		if c == 'e' && !quoted && json[i-2] >= '0' && json[i-2] <= '9' && wholeNumber(json[:i-1]) {
-			dst = append(dst, ".0"...) // else YAML 1.1 takes it for a string
+			dst = append(dst, ".0"...) // otherwise YAML 1.1 parses a string
 		}
 		dst = append(dst, c)
 		switch {
@@ -107,8 +106,8 @@ func wholeNumber(json []byte) bool {
 	return i == 0 || json[i-1] != '.'
 }
 
-// printable reports whether a character from U+007F on may stand in YAML as it
-// is (1.2, section 5.1), and ends no line in YAML 1.1 either.
+// printable reports whether YAML allows a character from U+007F on unescaped (1.2, section
+// 5.1), and YAML 1.1 does not treat it as a line break.
 func printable(r rune) bool {
 	return r >= 0xa0 && r != 0x2028 && r != 0x2029 && r != 0xfeff && r != 0xfffe && r != 0xffff
 }

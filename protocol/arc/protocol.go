@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Name is the protocol's name everywhere: on the command line, of its tags,
-// in its errors and rule ids, and of what it keeps in [millrace.Page.Extra].
+// Name is the protocol's name: on the command line, in its tags, errors and rule IDs, and as
+// the key in [millrace.Page.Extra].
 const Name = "arc"
 
-// Protocol describes this protocol.
+// Protocol returns the description of this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:    Name,

@@ -16,47 +16,46 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// PublisherOptions are ARC's own options. The zero value works.
+// PublisherOptions are ARC's own options. The zero value is valid.
 type PublisherOptions struct {
-	// Priorities are the pages that matter most to machines, from 0 to 1, by path
-	// under the base with everything below it; the longest match wins. nil = none
-	// are published.
+	// Priorities maps paths under the base to crawl priorities from 0 to 1. A path includes
+	// everything below it; the longest match wins. If nil, no priority is published.
 	Priorities map[string]float64
-	// Listed are URLs of the site, or paths of it, whose pages are listed by URL
-	// only, as not to be indexed. Other hidden pages are never named.
+	// Listed are URLs or paths of the site that are listed with URL and flags only, as not to
+	// be indexed. Other hidden pages are never named.
 	Listed []string
-	// NoSitemapLine: robots.txt names only XML sitemaps in Sitemap lines.
+	// NoSitemapLine omits the list from the Sitemap lines of robots.txt, which then name only
+	// XML sitemaps.
 	NoSitemapLine bool
 }
 
-// publisher serves, all under the documents' base:
+// publisher serves these documents below the endpoint base:
 //
 //	/arc-sitemap.json                      the list (E.3.1)
 //	/.well-known/arc-sitemap.json          the same (E.5)
-//	/arc-sitemap.yaml                      its twin (E.3.3)
-//	/arc-sitemap-deltas/YYYY-MM-DD.json    what changed last on that day (E.8)
+//	/arc-sitemap.yaml                      the list in YAML (E.3.3)
+//	/arc-sitemap-deltas/YYYY-MM-DD.json    pages that changed last on that day (E.8)
 //	/.well-known/arc-policy.json           the policy (E.6), if there is one
 //
-// Where the protocol's content needs a key, the lists have every snapshot; where
-// it does not, they have every snapshot for those who bring one.
+// If the protocol's content needs a key, the lists have every snapshot. Otherwise they have
+// every snapshot for clients with a key.
 type publisher struct {
-	terms  []byte // the policy; nil = none
+	terms  []byte // the policy; may be nil
 	update time.Time
 	rate   string // crawl_rate
 	o      protocol.PublisherOptions
 	own    PublisherOptions
 	paths  []priority
-	most   int // changes of a day that has a delta
+	most   int // most changes of a day that has a delta
 	counts dayChanges
-	now    func() time.Time // which days there have been: no document says it
+	now    func() time.Time // clock for the days that may have a delta
 }
 
-// NewPublisher makes the protocol's publisher; nil options are the zero value.
+// NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 //
-// Its policy is an object with revision, effective and updated; the URLs
-// terms, payment and contact; purposes, requirements, crawl_rate,
-// requests_per_day and crawl_note; retention_seconds, access and
-// approved_consumers. What the owner has not said is left out.
+// Its policy is an object with revision, effective and updated; the URLs terms, payment and
+// contact; purposes, requirements, crawl_rate, requests_per_day and crawl_note;
+// retention_seconds, access and approved_consumers. It omits what the owner has not set.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	p := &publisher{most: maxDelta, now: time.Now}
 	if o != nil {
@@ -72,7 +71,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return p
 }
 
-// Find looks up the document that a request names.
+// Find returns the document of a request.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery == "" {
@@ -120,7 +119,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// policy gives the policy, which anybody may have.
+// policy returns the policy, which needs no key.
 func (p *publisher) policy() *millrace.Document {
 	h := header(contentType)
 	if !p.update.IsZero() {
@@ -135,19 +134,19 @@ func (p *publisher) policy() *millrace.Document {
 	}
 }
 
-// header gives the fields that all documents share.
+// header returns the header fields that all documents share.
 func header(contentType string) http.Header {
 	return http.Header{"Content-Type": {contentType}, "Cache-Control": {cacheControl}}
 }
 
-// head gives what a list says beside its pages.
+// head returns the members of a list other than its pages.
 func (p *publisher) head(site millrace.Site, generated time.Time) *head {
 	base := site.Base
 	if strings.Count(base, "/") == 3 {
-		base = strings.TrimSuffix(base, "/") // an origin, as the specification writes it
+		base = strings.TrimSuffix(base, "/") // an origin without "/", as in the specification
 	}
 	if generated.Unix() < 0 {
-		generated = time.Unix(0, 0) // of a site that has not begun
+		generated = time.Unix(0, 0) // a site without a first change
 	}
 	return &head{Version: version, Site: base, Generated: kit.FormatTime(generated), Rate: p.rate, Contact: canon.ValidUTF8(p.o.Contact)}
 }

@@ -16,50 +16,46 @@ import (
 )
 
 const (
-	// horizon is for how many days there are deltas, the day of the newest
-	// change included.
+	// horizon is the number of days with deltas, including the day of the newest change.
 	horizon = 30
-	// maxDelta is the most changes of a day. With more, reading the list costs
-	// less.
+	// maxDelta limits the changes of a day's delta. Above it, reading the list is cheaper.
 	maxDelta = 50_000
 
 	dayLength = 24 * time.Hour
 )
 
-// day is what the log has of one day, in UTC.
+// day holds the changes of one day, in UTC.
 type day struct {
 	start  time.Time
-	since  uint64 // the last sequence number before it
-	n      int    // of changes that no other has followed; more than a delta may have if there are too many
+	since  uint64 // the last sequence number before the day
+	n      int    // number of pages that changed last on the day; above the limit if there are too many
 	newest time.Time
-	pages  []string // that changed last on the day, in the order of identities; nil if there are too many
+	pages  []string // pages that changed last on the day, in the order of identities; nil if there are too many
 }
 
-// dayChanges remembers what the days of a log have, so that an edition reads only the
-// changes since the last one, and the days that a page has left. It is safe for
-// concurrent use.
+// dayChanges caches the changes of each day, so that an edition reads only the changes since
+// the last one, and the days that a page has left. It is safe for concurrent use.
 type dayChanges struct {
 	mu    sync.Mutex
 	epoch string
-	seq   uint64 // of the view that it is right for
+	seq   uint64 // sequence number of the view that it is valid for
 	days  map[time.Time]counted
 }
 
-// counted is what a day has.
+// counted is the cached state of a day.
 type counted struct {
-	n      int // one more than it may be if there are too many
+	n      int // number of changes; one above the limit if there are too many
 	newest time.Time
-	pages  []string // see day
-	until  uint64   // up to this sequence number there are too many
+	pages  []string // like day.pages
+	until  uint64   // there are too many up to this sequence number
 }
 
-// maxHeld bounds the pages that are remembered of all days.
+// maxHeld limits the cached pages of all days.
 const maxHeld = 200_000
 
-// of returns the days that have deltas, in order: up to that of the newest
-// change, and as far back as the log reaches, which is not before its first entry:
-// no log says what the site was before, and a client that read it then reads the
-// list. most is how many changes a delta may have.
+// of returns the days that have deltas, in order. They end with the day of the newest change
+// and begin after the first entry of the log: no log has the earlier state of the site, and a
+// client from that time must read the list. most is the limit of the changes in a delta.
 func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Volatile || site.Time.IsZero() {
@@ -80,7 +76,7 @@ func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day,
 	return nil, nil // the log begins today
 }
 
-// follow brings what is remembered up to a view.
+// follow updates the cache to a view.
 func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) error {
 	site := v.Site()
 	from := h.seq
@@ -116,7 +112,7 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 	return nil
 }
 
-// add adds a change to its day, and forgets the day that its page has left.
+// add adds a change to its day, and drops the cached day that its page has left.
 func (h *dayChanges) add(base string, c millrace.Change) {
 	today := c.Time.UTC().Truncate(dayLength)
 	for at, d := range h.days {
@@ -160,7 +156,7 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 	}
 	for _, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
-			return nil, err // the log does not reach so far
+			return nil, err // the log does not reach back that far
 		}
 		break
 	}
@@ -177,12 +173,12 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 			d.newest = is.newest
 		}
 	}
-	days[len(days)-1].newest = site.Time // what has changed the list has changed its newest delta
+	days[len(days)-1].newest = site.Time // a change of the list is also one of its newest delta
 	return days, nil
 }
 
-// count reads what a day has. Of a day with too many changes it reads twice as many
-// as there may be: each later change takes one away at most.
+// count reads the changes of a day. For a day with too many, it reads twice as many as
+// allowed: each later change removes at most one.
 func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, err error) {
 	site := v.Site()
 	is.pages = []string{}
@@ -191,7 +187,7 @@ func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, 
 			return is, err
 		}
 		if c.Kind == millrace.KindCheckpoint || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
-			break // the log is in order
+			break // the log is sorted by time
 		}
 		is.n++
 		is.pages = append(is.pages, c.URL)
@@ -224,10 +220,9 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 
 func deltaPath(day time.Time) string { return pathDeltas + day.Format(time.DateOnly) + ".json" }
 
-// changes returns [millrace.Parts].After of a delta: the entries of the pages that
-// changed last on its day. A page that is gone, or not listed any more, is not to
-// be indexed. One that no list has named is not named here either: its address
-// was never public.
+// changes returns [millrace.Parts].After of a delta: the entries of the pages that changed
+// last on its day. A page that was deleted or is no longer listed is marked as not to be
+// indexed. A page that was never in a list is omitted: its URL was never public.
 func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 	site := v.Site()
 	named := p.named(site)
@@ -238,7 +233,7 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 			for _, u := range d.pages[first:] {
 				e := &entry{URL: u, Robots: "noindex"}
 				t, err := v.Tag(ctx, Name, u)
-				if _, ok := named[u]; ok { // as the list has it: who holds the page has to let go of it
+				if _, ok := named[u]; ok { // use the entry of the list, so that clients drop the page
 					e, err = listedEntry(ctx, v, u)
 				} else if err == nil {
 					e = nil
@@ -259,8 +254,8 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 	}
 }
 
-// quietDay gives the delta of a day on which nothing was changed last, up to
-// today; nil for any other path. Days with changes are large documents.
+// quietDay returns the delta of a day without last changes, up to today. It returns nil for
+// any other path. Days with changes are large documents.
 func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	name, ok := strings.CutPrefix(path, pathDeltas)
 	at, err := time.Parse(time.DateOnly+".json", name)
@@ -298,8 +293,8 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	return p.quiet(site, at, at), nil
 }
 
-// quiet gives a delta without pages: a document of no size, made when it is
-// asked for, since a site that rests has many.
+// quiet returns a delta without pages. It is built per request, since a site without changes
+// has many.
 func (p *publisher) quiet(site millrace.Site, day, generated time.Time) *millrace.Document {
 	body := append(p.head(site, generated).append(nil), listTail...)
 	return &millrace.Document{

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// lists returns the list under its two names, and its twin in YAML.
+// lists returns the list under its two names, and its YAML form.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	site := v.Site()
 	list := p.large(pathList, contentType, func(keyed bool) *millrace.Parts {
@@ -56,7 +56,7 @@ func (p *publisher) version(site millrace.Site) string {
 	return fmt.Sprintf("%d %s", tagFormat, site.Base)
 }
 
-// large returns a large document in the forms that it has.
+// large returns a large document in its public and keyed forms.
 func (p *publisher) large(path, contentType string, parts func(keyed bool) *millrace.Parts) *millrace.Document {
 	form := func(keyed bool) (*millrace.Parts, func(context.Context, io.Writer) error) {
 		parts := parts(keyed)
@@ -75,11 +75,11 @@ func (p *publisher) large(path, contentType string, parts func(keyed bool) *mill
 	return d
 }
 
-// listedKey begins the keys of pages that are listed by URL alone. They are
-// after identities, in the order of the options.
+// listedKey is the prefix of the keys of pages that are listed by URL only. They follow the
+// identities, in the order of the options.
 const listedKey = "~"
 
-// keyOfListed returns the key of the page that one of the options names.
+// keyOfListed returns the key of the page that option i names.
 func keyOfListed(i int, u string) string { return fmt.Sprintf("%s%06d %s", listedKey, i, u) }
 
 // keys returns [millrace.Parts].Changed of the documents of a site.
@@ -93,8 +93,8 @@ func (p *publisher) keys(site millrace.Site) func(u string) []string {
 	}
 }
 
-// entries returns [millrace.Parts].After of a list: the entries of pages in the
-// order of identities, and then those that are listed by URL alone.
+// entries returns [millrace.Parts].After of a list: the entries of pages in the order of
+// identities, and then those that are listed by URL only.
 func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 	site := v.Site()
 	named := p.named(site)
@@ -103,7 +103,7 @@ func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Contex
 			var buf []byte
 			if !strings.HasPrefix(key, listedKey) {
 				for t, err := range v.Tags(ctx, Name, key) {
-					_, stricter := named[t.URL] // of the two
+					_, stricter := named[t.URL] // the entry by URL only is stricter
 					if err == nil && stricter {
 						continue
 					}
@@ -118,7 +118,7 @@ func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Contex
 			for i, path := range p.own.Listed {
 				u := listedURL(site, path)
 				if first, ok := named[u]; !ok || first != i {
-					continue // no URL, or the same as one before
+					continue // invalid URL, or a duplicate
 				}
 				part := millrace.Part{Key: keyOfListed(i, u)}
 				if part.Key <= key {
@@ -146,8 +146,8 @@ func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, 
 	return p.prefer(v.Site(), t.URL, dst), nil
 }
 
-// named returns the pages that are listed by URL alone: by URL, the index of the
-// option that names it first.
+// named returns the pages that are listed by URL only: by URL, the index of the first option
+// that names it.
 func (p *publisher) named(site millrace.Site) map[string]int {
 	named := make(map[string]int, len(p.own.Listed))
 	for i, path := range p.own.Listed {
@@ -159,8 +159,8 @@ func (p *publisher) named(site millrace.Site) map[string]int {
 	return named
 }
 
-// listedEntry returns the entry of a page that is listed by name alone. A page
-// of the view needs no authentication; of any other page that is not known.
+// listedEntry returns the entry of a page that is listed by URL only. A page of the view needs
+// no authentication; for any other page that is unknown.
 func listedEntry(ctx context.Context, v millrace.View, u string) (*entry, error) {
 	e := &entry{URL: u, Robots: "noindex"}
 	_, err := v.Tag(ctx, Name, u)
@@ -180,13 +180,13 @@ func listedURL(site millrace.Site, path string) string {
 	return u
 }
 
-// priority is the crawl_priority of a path and everything below.
+// priority is the crawl_priority of a path and everything below it.
 type priority struct {
 	path  string // without "/" at its end
 	value float64
 }
 
-// priorities gives what the options say, the longest paths first.
+// priorities returns the configured priorities, longest paths first.
 func priorities(by map[string]float64) []priority {
 	var out []priority
 	for path, value := range by {
@@ -198,7 +198,7 @@ func priorities(by map[string]float64) []priority {
 	return out
 }
 
-// prefer gives an entry with its priority, if it has one.
+// prefer adds the priority of a page to its entry, if it has one.
 func (p *publisher) prefer(site millrace.Site, u string, entry []byte) []byte {
 	if len(p.paths) == 0 {
 		return entry

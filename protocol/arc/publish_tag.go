@@ -10,21 +10,21 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// tagFormat moves when tag gives other values for the same page.
+// tagFormat increases when tag returns other values for the same page.
 const tagFormat = 1
 
-// The forms of a tag: what it starts with says what the list says of the page.
+// Forms of a tag, by its first character.
 const (
-	tagWhole    = '{' // the entry, for everybody
-	tagWithheld = '+' // the entry without its snapshot; those with a key get what the page says
-	tagLarge    = '=' // the page has to be asked
+	tagWhole    = '{' // the entry, public
+	tagWithheld = '+' // the public entry without its snapshot; the keyed one is built from the page
+	tagLarge    = '=' // the entry is built from the page
 )
 
-// maxTag is the most bytes of an entry that a tag keeps.
+// maxTag limits the bytes of an entry in a tag.
 const maxTag = 32 << 10
 
-// tag gives the page's entry as it stands in the list, so that lists are
-// written without reading pages; "" for a page that has none.
+// tag returns the page's entry as in the list, so that lists are written without reading
+// pages. It returns "" for a page without an entry.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if len(p.URL) > 0 && p.URL[0] == '/' {
 		c := *p
@@ -46,8 +46,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return value, nil
 }
 
-// listed gives the entry of a page with its snapshot and its checksum, nil if
-// it has none.
+// listed returns the entry of a page with its snapshot and its checksum, or nil.
 func listed(p *millrace.Page) *entry {
 	e := entryOf(p)
 	if e == nil {
@@ -61,7 +60,7 @@ func listed(p *millrace.Page) *entry {
 	return e
 }
 
-// isSensitive reports whether a snapshot has a node that not everybody may see.
+// isSensitive reports whether a snapshot has a sensitive or personal node.
 func isSensitive(snapshot json.RawMessage) bool {
 	if !bytes.Contains(snapshot, []byte(`context"`)) {
 		return false
@@ -70,8 +69,8 @@ func isSensitive(snapshot json.RawMessage) bool {
 	return root != nil && len(root.sensitive()) > 0
 }
 
-// entryOfTag appends the entry of a tag to dst: with its snapshot whatever that
-// is, if keyed.
+// entryOfTag appends the entry of a tag to dst. If keyed is set, the entry has its snapshot
+// even if that is sensitive.
 func entryOfTag(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool, dst []byte) ([]byte, error) {
 	switch {
 	case t.Value == "":

@@ -19,37 +19,35 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// ReaderOptions configure a reader. The zero value works.
+// ReaderOptions configures a reader. The zero value is valid.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Deltas is how many bytes a list must have had for its deltas to be read
-	// in its place (E.8); 0 = 64 KiB, a negative value reads every list whole.
+	// Deltas is the least size in bytes of a list whose deltas are read instead (E.8). If
+	// zero, 64 KiB. A negative value reads every list whole.
 	Deltas int64
-	// Horizon is how many days the deltas may stand in for the list, and for
-	// how many days in a row; 0 = 30.
+	// Horizon is how many days the deltas may replace the list, and for how many days in a
+	// row. If zero, 30.
 	Horizon int
 }
 
-// reader is the source that a site with an ARC sitemap is. It is safe for
-// concurrent use.
+// reader is the source of a site with an ARC sitemap. It is safe for concurrent use.
 type reader struct {
 	kit.Reader
-	plain  *http.Client // without keys
-	folder string       // of the endpoint
+	plain  *http.Client // sends no keys
+	folder string       // folder of the endpoint
 	o      ReaderOptions
 	listed recent.Values
 	pace   pace
 	policy kit.Policy
 }
 
-// NewReader reads the site at an endpoint, any URL of it; a nil client is the
-// guarded default, nil options are the zero value.
+// NewReader returns a source that reads the site at an endpoint, any URL of it. A nil client
+// is the guarded default; nil options mean the zero value.
 //
-// Changes gives the pages that have a snapshot with their content, as the list
-// has it. A page without one is asked for by its own URL, no faster than the
-// list wants (E.7), and again when the list says that it has changed. Pages of
-// other origins, and those that the list, the page or robots.txt close to
-// agents, are skipped.
+// Changes yields pages with a snapshot with their content, as in the list. It fetches a page
+// without one from its own URL, no faster than the list allows (E.7), and again when its entry
+// in the list changes. It skips pages of other origins, and those that the list, the page or
+// robots.txt closes to agents.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -70,24 +68,23 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// cursor is where the stream of a site stands.
+// cursor is the position in the stream of a site.
 type cursor struct {
 	Root     string       `json:"root"`
-	Found    time.Time    `json:"found"`          // when the site was last looked at as if for the first time
-	Home     string       `json:"home,omitempty"` // origin that the home page has redirected to, if that was asked
+	Found    time.Time    `json:"found"`          // time of the last discovery
+	Home     string       `json:"home,omitempty"` // origin that the home page redirected to, if it was fetched
 	List     kit.Resource `json:"list"`
-	FullRead time.Time    `json:"full_read"`           // when the list was last read whole
-	Bytes    int64        `json:"bytes,omitempty"`     // that it had then
-	Seen     time.Time    `json:"seen"`                // when what was applied last was generated
-	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has none
+	FullRead time.Time    `json:"full_read"`           // when the list was last read in full
+	Bytes    int64        `json:"bytes,omitempty"`     // its size then
+	Seen     time.Time    `json:"seen"`                // generation time of the last list or delta applied
+	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
 }
 
-var errFullRead = errors.New("the list must be read whole") // what the deltas say is not enough
+var errFullRead = errors.New("the list must be read whole") // the deltas are not enough
 
-// Changes yields the pages of the list if it has changed, or of its deltas
-// since the last day that was seen (E.8), and a milestone. A site without a
-// list is ErrNotFound. Before anything else, unless that was done in the last 24
-// hours, it gets the policy (E.6); see [protocol.PolicyReader].
+// Changes yields the pages of the list if it has changed, or of its deltas since the last day
+// read (E.8), and then a checkpoint. A site without a list is ErrNotFound. At most once in 24
+// hours, it first fetches the policy (E.6); see [protocol.PolicyReader].
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }
@@ -130,7 +127,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	r.heed(f)
 	seen := past(parseTime(f.head.Generated), now)
 	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
-		r.is.NoDeltas = false // of another day there may be one
+		r.is.NoDeltas = false // another day may have one
 	}
 	r.is.FullRead, r.is.Bytes, r.is.Seen = now, f.bytes, seen
 	if err := r.pages(ctx, f, false); err != nil {
@@ -139,8 +136,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	return r.Mark(r.is, true, "")
 }
 
-// heed keeps to the rate that a document asks for (E.7), and to that of the
-// policy, if that is slower.
+// heed applies the rate of a document (E.7), or that of the policy if it is slower.
 func (r *run) heed(f *listFile) {
 	gap := time.Duration(0)
 	if f.head.Rate != "" {
@@ -164,7 +160,7 @@ func (r *run) heed(f *listFile) {
 	}
 }
 
-// past gives a time that is not known, or in the future, as now.
+// past returns t, or now if t is unknown or in the future.
 func past(t, now time.Time) time.Time {
 	if t.IsZero() || t.After(now) {
 		return now

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// closed says why a page is not for agents, if it is not: the most restrictive
-// of all that is said counts (E.6, E.11).
+// closed returns why a page is not for agents, or nil. The most restrictive statement applies
+// (E.6, E.11).
 func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error) {
 	no := func(code, text string) (error, error) {
 		return millrace.Coded(code, fmt.Errorf("%s: %s: %w", Name, text, millrace.ErrForbidden)), nil
@@ -46,8 +46,7 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	return nil, nil
 }
 
-// restriction gives the part of a robots directive that keeps a page from
-// being indexed, "" if none does.
+// restriction returns the part of a robots directive that forbids indexing, or "".
 func restriction(directive string) string {
 	for _, word := range strings.FieldsFunc(strings.ToLower(directive), func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
 		switch word {
@@ -60,7 +59,7 @@ func restriction(directive string) string {
 
 func (r *run) hasKey(u string) bool { return r.o.Key != nil && r.o.Key(canon.Origin(u)) != "" }
 
-// robotsOf gives the robots.txt of a page's origin.
+// robotsOf returns the robots.txt of a page's origin.
 func (r *run) robotsOf(ctx context.Context, page string) (*fetch.Robots, error) {
 	origin := canon.Origin(page)
 	if robots, ok := r.robots[origin]; ok {

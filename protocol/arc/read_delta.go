@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// catchesUp reports whether the deltas since the day that was seen last may
-// stand in for the list: that is large, and was read whole not too long ago.
+// catchesUp reports whether to read the deltas since the last day read instead of the list:
+// the list is large, and was read in full recently enough.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
 	whole := now.Sub(r.is.FullRead)
@@ -22,17 +22,16 @@ func (r *run) catchesUp(now time.Time) bool {
 		whole >= 0 && whole < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
 
-// dayAge gives the days since the one that was seen last, and false for more
-// than deltas are read of.
+// dayAge returns the days since the last day read. It returns false if they are more than the
+// horizon.
 func (r *run) dayAge(now time.Time) (int, bool) {
 	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
 	return n, n >= 0 && n < r.o.Horizon
 }
 
-// catchUp asks whether the list has changed, without getting it, and if so
-// reads the deltas from the day that was seen last, that day again (E.8). All
-// of them are verified before the first page of any. errWhole: they do not
-// tell all that the list does.
+// catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the
+// last day read on, including that day (E.8). It verifies all of them before the first page.
+// It returns errWhole if they lack changes of the list.
 func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	resp, err := r.Head(ctx, r.is.List.URL, listTypes, r.is.List.Validators)
 	if err != nil {
@@ -52,7 +51,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		return r.Mark(r.is, false, "")
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
 		return errFullRead
-	case dated && last.Before(r.is.Seen): // what was applied since is undone, as by a backup
+	case dated && last.Before(r.is.Seen): // a restored backup has undone applied changes
 		return errFullRead
 	case !dated:
 		last = now
@@ -96,22 +95,21 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	return r.Mark(r.is, false, "")
 }
 
-// again looks at the delta of the day that was seen last, which has been read
-// up to some time of that day. It is to be left out (1) if it has nothing newer.
-// errWhole: it has so much that the list, of that many bytes, costs less, as after
-// the day when a site was published first.
+// again checks the delta of the last day read, which was read at some time of that day. skip
+// is 1 if it has nothing newer. The error is errWhole if it is so large that the list, of that
+// many bytes, costs less, as after the day of a site's first edition.
 func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	resp, err := r.Head(ctx, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
 	if err != nil {
 		if unavailable(err) || ctx.Err() != nil {
 			return 0, fmt.Errorf("%s: delta: %w", Name, err)
 		}
-		return 0, nil // the GET says more
+		return 0, nil // the GET reports the error
 	}
 	_ = resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
-	case http.StatusNotFound, http.StatusGone: // not even that of the day of the list
+	case http.StatusNotFound, http.StatusGone: // the site has no deltas at all
 		r.is.NoDeltas = true
 		return 0, errFullRead
 	default:
@@ -143,8 +141,8 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	return nil, errFullRead
 }
 
-// deltaURL gives where the delta of a day is: beside the list, or at the root
-// if that is at its well-known place.
+// deltaURL returns the URL of the delta of a day: next to the list, or at the root for a list
+// at the well-known location.
 func deltaURL(list string, day time.Time) string {
 	folder := strings.TrimSuffix(list[:strings.LastIndexByte(list, '/')], "/.well-known")
 	return folder + pathDeltas + day.Format(time.DateOnly) + ".json"

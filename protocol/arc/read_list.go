@@ -21,13 +21,13 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// listFile is a list, or a delta, as it was answered.
+// listFile is a fetched list or delta.
 type listFile struct {
 	kit.Resource
-	max     int64        // bytes that it may have
-	spool   *spool.Spool // as JSON; nil: it has not changed
-	bytes   int64        // that it had
-	origins []string     // that its pages may have: the site's, and that of its URL after redirects
+	max     int64        // size limit in bytes
+	spool   *spool.Spool // as JSON; nil if unchanged
+	bytes   int64        // size in bytes
+	origins []string     // allowed origins of its pages: the site's, and that of its URL after redirects
 	head    *head
 	names   kit.Names
 }
@@ -38,14 +38,14 @@ func (f *listFile) close() {
 	}
 }
 
-// isOther reports whether the error says that there is something else than a
-// list, or nothing, rather than one that is broken or out of reach.
+// isOther reports whether the error means that the list is absent or another document, rather
+// than broken or unreachable.
 func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// load fetches the remembered list. If none is remembered, or it is no list any
-// more, it runs discovery.
+// load fetches the stored list. If none is stored, or it is no list any more, load runs
+// discovery.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
 	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
@@ -57,8 +57,8 @@ func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err erro
 	return f, nil
 }
 
-// loadOne gets a list, conditionally if it has validators (E.5), and gives only
-// what is whole and valid (E.11).
+// loadOne fetches a list, conditionally if it has validators (E.5). It returns only complete
+// and valid lists (E.11).
 func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFile, error) {
 	resp, err := r.Open(kit.Download(ctx, limit), "list", l.URL, listTypes, l.Validators)
 	if errors.Is(err, millrace.ErrUnmodified) && l.Conditional() {
@@ -80,7 +80,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	in := &bounded{r: body, limit: limit}
 	text := io.Reader(in)
 	if isYAML(resp) {
-		f.max = 4 * limit // JSON is seldom longer, and never much
+		f.max = 4 * limit // JSON is rarely longer, and at most a little
 		var list []byte
 		list, err = fromYAML(in)
 		text = bytes.NewReader(list)
@@ -99,8 +99,8 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	return f, nil
 }
 
-// bounded is a reader that fails beyond a limit, with any HTTP client. It counts
-// the bytes and keeps its first error.
+// bounded is a reader that fails beyond a limit, with any HTTP client. It counts the bytes and
+// stores its first error.
 type bounded struct {
 	r        io.Reader
 	limit, n int64
@@ -121,8 +121,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// origins gives where the pages of the site may be, wherever its list is: the
-// origin that was asked, also by https, and the one that its home page redirects to.
+// origins returns the allowed origins of the site's pages, wherever its list is: the requested
+// origin, also with https, and the one that its home page redirects to.
 func (r *run) origins() []string {
 	out := []string{canon.Origin(r.Root)}
 	if host, ok := strings.CutPrefix(out[0], "http://"); ok && !strings.Contains(host, ":") {
@@ -134,7 +134,7 @@ func (r *run) origins() []string {
 	return out
 }
 
-// originsOf gives where the pages of a list that was answered may be.
+// originsOf returns the allowed origins of the pages of a fetched list.
 func (r *run) originsOf(l kit.Resource, resp *http.Response) []string {
 	origins := r.origins()
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(origins, canon.Origin(l.URL)) {
@@ -143,7 +143,7 @@ func (r *run) originsOf(l kit.Resource, resp *http.Response) []string {
 	return origins
 }
 
-// refuse says of which list an error is.
+// refuse adds the URL of the list to an error.
 func (r *reader) refuse(ctx context.Context, at string, err error) error {
 	_, format := errors.AsType[*millrace.FormatError](err)
 	switch {
@@ -157,11 +157,10 @@ func (r *reader) refuse(ctx context.Context, at string, err error) error {
 	return formatError(err, at, "E.9")
 }
 
-// listTypes is what a list may be.
+// listTypes is the Accept field of a request for a list.
 const listTypes = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
-// isYAML reports whether a response is a list in YAML: by its type, else by
-// its name.
+// isYAML reports whether a response is a list in YAML, by its media type or else its name.
 func isYAML(resp *http.Response) bool {
 	mt, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
 	switch mt = strings.TrimSpace(mt); {
@@ -174,8 +173,8 @@ func isYAML(resp *http.Response) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// verify walks the list once before anything of it is believed, and finds the
-// pages that it names twice.
+// verify validates the whole list before its pages are read, and finds the pages that it names
+// twice.
 func (f *listFile) verify(ctx context.Context) error {
 	in, err := f.spool.Reader()
 	if err != nil {
@@ -193,8 +192,8 @@ func (f *listFile) verify(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), err)
 }
 
-// pages yields the pages of a verified list. Of a delta, what must not be
-// indexed is gone; of a list, it is as if it were not there.
+// pages yields the pages of a verified list. A page that must not be indexed is deleted by a
+// delta, and skipped in a list.
 func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 	in, err := f.spool.Reader()
 	if err != nil {
@@ -240,8 +239,8 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 	return formatError(err, f.URL, "E.9")
 }
 
-// own gives the canonical URL of a page of the site. Pages of other sites are
-// none of a list's.
+// own returns the canonical URL of a page of the site. It returns an error for pages of other
+// sites.
 func (f *listFile) own(u string) (string, error) {
 	c, err := canon.URL(u)
 	if err != nil {
@@ -253,7 +252,7 @@ func (f *listFile) own(u string) (string, error) {
 	return c, nil
 }
 
-// at names the list and the entry of an error, whose position is in the entry.
+// at adds the list and the entry to an error, whose position is within the entry.
 func at(err error, list string, i int) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		at := fmt.Sprintf("/pages/%d", i)
@@ -279,7 +278,7 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	case why != nil:
 		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
-		// The version is in that of the page, which the list cannot know.
+		// Page makes it a part of the page's version, which the list does not have.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
@@ -290,8 +289,8 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified}, nil)
 }
 
-// version tells one state of the page from another: it moves when the checksum
-// does, and when the date does. "" = the list says neither.
+// version identifies the state of the page: it changes with the checksum and with the date. It
+// is "" if the list has neither.
 func (e *entry) version() string {
 	if e.Checksum == "" && e.Lastmod == "" {
 		return ""

@@ -16,12 +16,11 @@ import (
 	"github.com/millrace/millrace/internal/snapshot"
 )
 
-// maxPage is the most bytes of a page that is asked for by its own URL.
+// maxPage limits the bytes of a page that is fetched from its own URL.
 const maxPage = 50 << 20
 
-// Page gets a page that the list names without a snapshot, by its own URL
-// (E.11). Pages whose snapshots are in the list have no form of their own:
-// [errors.ErrUnsupported].
+// Page fetches a page that the list names without a snapshot, from its own URL (E.11). For a
+// page whose snapshot is in the list, the error is [errors.ErrUnsupported].
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	var err error
 	if have.URL, err = r.Resolve(have.URL); err != nil {
@@ -44,7 +43,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	switch {
 	case was.By != by:
-		was = pageState{} // it would be another page now
+		was = pageState{} // another extraction would yield another page
 	case listed != "" && was.Listed == listed:
 		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, have.URL, millrace.ErrUnmodified)
 	}
@@ -85,7 +84,7 @@ func parsePageState(version string) (h pageState) {
 	return h
 }
 
-// ask gets the HTML of a page.
+// ask fetches the HTML of a page.
 func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules *extract.Rules) (*millrace.Page, fetch.Validators, error) {
 	fail := func(err error) (*millrace.Page, fetch.Validators, error) {
 		return nil, fetch.Validators{}, err
@@ -127,9 +126,8 @@ func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	return p, fetch.ValidatorsOf(resp), nil
 }
 
-// annotated gives a page by what its attributes say, as if the list had its
-// snapshot, and by its HTML what they do not say. It is the page itself if it
-// has none.
+// annotated returns the page with the values of its attributes, as if the list had its
+// snapshot, and with the values of its HTML otherwise. It returns p if p has no attributes.
 func annotated(p *millrace.Page) *millrace.Page {
 	root := parseNode(p.Extra[Name])
 	if root == nil || root.text("page") == "" {
@@ -142,8 +140,7 @@ func annotated(p *millrace.Page) *millrace.Page {
 	if said.Kind != "" {
 		out.Kind = said.Kind
 	}
-	// The text of a part that is not for everybody must not come back with the
-	// rest of the HTML.
+	// The HTML must not restore the text of a sensitive part.
 	if len(said.Blocks) > 0 || len(root.sensitive()) > 0 {
 		out.Blocks, out.Detail = said.Blocks, said.Detail
 	}

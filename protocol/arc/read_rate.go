@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// maxGap is the longest gap between two pages that a site can ask for: with
-// more, a mirror would never be whole. It is that of a Crawl-delay, too.
+// maxGap is the longest gap between two pages that a site can set, as for a Crawl-delay: with
+// more, a mirror would never be complete.
 const maxGap = time.Minute
 
-// pace keeps a gap between the starts of requests, in the order of asking.
+// pace keeps a gap between the starts of requests, in the order of calls.
 type pace struct {
 	mu   sync.Mutex
 	gap  time.Duration
@@ -25,7 +25,7 @@ func (p *pace) set(gap time.Duration) {
 	p.gap = min(gap, maxGap)
 }
 
-// wait gives way to those who have asked before.
+// wait waits for the turn of the caller.
 func (p *pace) wait(ctx context.Context) error {
 	p.mu.Lock()
 	now := time.Now()

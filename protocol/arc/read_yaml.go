@@ -21,19 +21,19 @@ import (
 
 const (
 	maxYAML      = 2 << 20 // bytes of a list; its tree needs 60 times that
-	maxYAMLDepth = 64      // lists and maps inside each other
-	maxYAMLKeys  = 1000    // names in a map; the parser needs their square in time
+	maxYAMLDepth = 64      // nesting of lists and maps
+	maxYAMLKeys  = 1000    // names in a map; the parser takes quadratic time
 )
 
-// fromYAML returns a list in YAML (E.3.3) as JSON. Anchors, aliases, merges and
-// tags are refused: a list does not need them, and with them a few lines stand
-// for more than fits in memory.
+// fromYAML returns a list in YAML (E.3.3) as JSON. It refuses anchors, aliases, merges and
+// tags: a list does not need them, and a few lines with them can expand to more than fits in
+// memory.
 //
-// Errors are [*millrace.FormatError] with the line and the column, without the
-// URL; ErrTooLarge; or those of the reader.
+// Errors are [*millrace.FormatError] with the line and the column, without the URL;
+// ErrTooLarge; or those of the reader.
 func fromYAML(r io.Reader) (list []byte, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a bug of the parser
+		if r := recover(); r != nil { // a bug in the parser
 			err = yamlError(1, 1, fmt.Sprintf("it cannot be parsed: %v", r))
 		}
 	}()
@@ -61,7 +61,7 @@ func fromYAML(r io.Reader) (list []byte, err error) {
 	return json.Marshal(value)
 }
 
-// parseYAML returns the tree of a document, nil for an empty one.
+// parseYAML returns the tree of a document, or nil for an empty one.
 func parseYAML(text string) (ast.Node, error) {
 	tokens := lexer.Tokenize(text)
 	if err := checkTokens(tokens); err != nil {
@@ -84,11 +84,11 @@ func parseYAML(text string) (ast.Node, error) {
 	return body, nil
 }
 
-// checkTokens refuses what a list does not need, and what nests so deep that
-// the parser must not see it. A version without quotes becomes a string.
+// checkTokens returns an error for tokens that a list does not need, and for nesting too deep
+// for the parser. A version without quotes becomes a string.
 func checkTokens(tokens token.Tokens) error {
 	depth, dashes, line := 0, 0, 0
-	keys := map[int]int{} // names in the maps at hand, by column
+	keys := map[int]int{} // names in the current maps, by column
 	for i, t := range tokens {
 		if t.Position.Line != line {
 			dashes, line = 0, t.Position.Line
@@ -106,7 +106,7 @@ func checkTokens(tokens token.Tokens) error {
 		case token.MappingEndType, token.SequenceEndType:
 			depth = max(depth-1, 0)
 		case token.SequenceEntryType, token.MappingKeyType:
-			dashes++ // each opens one more, in block style
+			dashes++ // each dash opens one more level in block style
 		case token.MappingValueType:
 			if keys[t.Prev.Position.Column]++; keys[t.Prev.Position.Column] > maxYAMLKeys {
 				return yamlErrorAt(t, fmt.Sprintf("a map has more than %d names", maxYAMLKeys))
@@ -123,12 +123,12 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// firstPage is the name of the pages and the start of the line of the first one,
-// in block style.
+// firstPage matches the name of the pages and the start of the line of the first one, in block
+// style.
 var firstPage = regexp.MustCompile(`(?:^|\n)pages:[^\n]*(\n *- )`)
 
-// wholePages cuts the beginning of a list in YAML before its last page, which
-// may not be whole.
+// wholePages cuts the beginning of a list in YAML before its last page, which may be
+// incomplete.
 func wholePages(text []byte) []byte {
 	if m := firstPage.FindSubmatch(text); m != nil {
 		return text[:bytes.LastIndex(text, m[1])+1]
@@ -136,7 +136,7 @@ func wholePages(text []byte) []byte {
 	return text
 }
 
-// yamlFailure returns an error of goccy's as a FormatError.
+// yamlFailure converts an error of goccy to a FormatError.
 func yamlFailure(err error) error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return yamlErrorAt(e.GetToken(), e.GetMessage())

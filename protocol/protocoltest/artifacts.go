@@ -21,15 +21,15 @@ import (
 
 // ArtifactSet is a [millrace.ArtifactSet] in memory.
 type ArtifactSet struct {
-	Before []millrace.Artifact // what the edition before had
+	Before []millrace.Artifact // artifacts of the previous edition
 	Files  []millrace.Artifact
-	Made   []millrace.Artifact // those of Files that are new
-	Bodies map[string][]byte   // by path, as they are sent
+	Made   []millrace.Artifact // new elements of Files
+	Bodies map[string][]byte   // coded bodies by path
 	Docs   []*millrace.Document
-	Gone   []millrace.Artifact // that were withdrawn
+	Gone   []millrace.Artifact // withdrawn artifacts
 }
 
-// fill returns the files of a view, with the deferred ones. last may be nil.
+// fill returns the artifacts of a view, including deferred ones. last may be nil.
 func fill(ctx context.Context, filer millrace.ArtifactPublisher, v millrace.View, now time.Time, last *ArtifactSet) (*ArtifactSet, error) {
 	deferred := new(ArtifactSet)
 	if last != nil {
@@ -75,7 +75,7 @@ func (s *ArtifactSet) Create() (millrace.ArtifactWriter, error) {
 	return &artifactWriter{artifacts: s}, nil
 }
 
-// built gives a large document with its bytes, as an edition has it.
+// built returns a large document with its bytes, as in an edition.
 func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error) {
 	var b bytes.Buffer
 	if err := d.Write(ctx, &b); err != nil {
@@ -92,7 +92,7 @@ func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error
 	return &out, nil
 }
 
-// document gives a file as an edition serves it.
+// document returns an artifact as the document that an edition serves.
 func (s *ArtifactSet) document(f millrace.Artifact) *millrace.Document {
 	h := f.Header.Clone()
 	h.Set("Last-Modified", f.Modified.UTC().Format(http.TimeFormat))

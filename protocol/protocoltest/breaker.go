@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Breaker wraps the handler of a good site and breaks one thing.
+// Breaker wraps the handler of a valid site and introduces one fault.
 type Breaker = func(http.Handler) http.Handler
 
-// Plainly answers a request without codings, so that the body can be edited.
+// Plainly serves a request without codings, so that the body can be edited.
 func Plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	r = r.Clone(r.Context())
 	r.Header.Del("Accept-Encoding")
@@ -20,7 +20,7 @@ func Plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return rec
 }
 
-// Send writes a recorded answer.
+// Send writes a recorded response.
 func Send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
 	rec.Header().Del("Content-Length")
 	maps.Copy(w.Header(), rec.Header())
@@ -50,14 +50,14 @@ func OnResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecor
 				return
 			}
 			rec := Plainly(h, r)
-			rec.Header().Del("Content-Digest") // of what it was
+			rec.Header().Del("Content-Digest") // it belongs to the original body
 			f(r, rec)
 			Send(w, rec)
 		})
 	}
 }
 
-// OnHeader edits the header of the 200s of one path, codings as they are.
+// OnHeader edits the header of the 200s of one path and keeps their codings.
 func OnHeader(path string, f func(r *http.Request, h http.Header)) Breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,7 @@ func baseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// Both is one fault in several places.
+// Both combines several breakers to one fault.
 func Both(fs ...Breaker) Breaker {
 	return func(h http.Handler) http.Handler {
 		for _, f := range fs {
@@ -130,7 +130,7 @@ func Both(fs ...Breaker) Breaker {
 	}
 }
 
-// Respond answers one path with an empty response.
+// Respond sends an empty response with a status code at one path.
 func Respond(path string, code int) Breaker {
 	return OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Code = code

@@ -17,14 +17,13 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Conversation is what a reader says to a server, request by request, and what
-// it makes of the answers: a script, pairs of requests and responses that come
-// in that order and no others, and what the script gives. A file "response
-// NAME" that is empty is the one of that name before. As a RoundTripper it is
-// the server.
+// Conversation is a recorded exchange of a reader with a server, and its result. It has a
+// script, pairs of requests and responses in the only allowed order, and the output of the
+// script. An empty file "response NAME" stands for the previous one of that name. As a
+// RoundTripper, it is the server.
 type Conversation struct {
-	Script []string        // its lines; what they mean is the protocol's
-	Out    strings.Builder // what the script gives, written by the protocol
+	Script []string        // lines of the script, whose meaning the protocol defines
+	Out    strings.Builder // output of the script, written by the protocol
 
 	t     *testing.T
 	pairs []pair
@@ -32,7 +31,8 @@ type Conversation struct {
 
 type pair struct{ request, response string }
 
-// Conversations runs those of a folder, one txtar file each. With update, what they give is written to the files.
+// Conversations runs the conversations of a folder, one txtar file each. If update is set, it
+// writes their output to the files.
 func Conversations(t *testing.T, dir string, update bool, run func(t *testing.T, c *Conversation)) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -97,8 +97,7 @@ func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
 // Note writes a note of the reader, without its wording.
 func (c *Conversation) Note(n protocol.Note) { fmt.Fprintf(&c.Out, "note %s %s\n", n.Rule, n.URL) }
 
-// Error writes an error of the reader as [ErrorAt] has it, with the page that is
-// skipped.
+// Error writes an error of the reader in the form of [ErrorAt], with the skipped page.
 func (c *Conversation) Error(err error) {
 	word := "error"
 	if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
@@ -107,16 +106,16 @@ func (c *Conversation) Error(err error) {
 	fmt.Fprintf(&c.Out, "%s %s\n", word, ErrorAt(err))
 }
 
-// ErrorAt returns what tests look at of an error: its code, and the document and
-// the position that are wrong.
+// ErrorAt returns the part of an error that tests compare: its code, and the document and
+// position of the fault.
 func ErrorAt(err error) string {
 	f := &millrace.FormatError{}
 	errors.As(err, &f)
 	return strings.Join(strings.Fields(millrace.ErrorCode(err)+" "+f.URL+" "+f.Position), " ")
 }
 
-// RoundTrip checks that a request is the next one of the conversation, with
-// the fields that decide about its answer, and answers it.
+// RoundTrip checks that a request is the next one of the conversation, with the header fields
+// that affect the response, and returns that response.
 func (c *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", r.Method, r.URL)

@@ -21,40 +21,39 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// crossBase is where the servers of a [Crossing] are.
+// crossBase is the URL of the servers of a [Crossing].
 const crossBase = "https://site.example/"
 
-// Crossing holds a protocol's reader and its checker together. Over each faulty
-// server, what the reader refuses, loses or reads otherwise than from the good
-// server is a finding of the checker; and what breaks a MUST is something that
-// the reader refuses or notes, or that shows in what it reads.
+// Crossing compares a protocol's reader with its checker on faulty servers. Whatever the
+// reader refuses, loses or reads differently than from the valid server must be a finding of
+// the checker. Each broken MUST must be an error or a note of the reader, or change what it
+// reads.
 //
-// The faults are those of the checker's rules, and those that Run makes of each
-// document that the reader asks for: absent, broken, cut, of another site.
+// The faults are those of the checker's rules, and those that Run applies to each document
+// that the reader requests: absent, broken, truncated, of another site.
 type Crossing struct {
 	Protocol protocol.Protocol
-	Good     func() http.Handler // the good server at https://site.example/; nil = what the protocol publishes
+	Good     func() http.Handler // the valid server at https://site.example/; if nil, what the protocol publishes
 	Faults   []Fault
-	Hosts    []string         // other hosts that the server answers for
-	Now      func() time.Time // the checker's clock; nil = time.Now
-	// Document gives a name to the document that a request is for, so that what
-	// reader and checker ask for in two ways is broken at once; nil = the path
-	// and query.
+	Hosts    []string         // other hosts of the server
+	Now      func() time.Time // clock of the checker; if nil, time.Now
+	// Document returns a name for the requested document, so that a fault applies to all URLs
+	// of one document. If nil, the name is the path and query.
 	Document func(*http.Request) string
-	// Unread gives the reason why no reader minds a rule, or a fault as
-	// RULE#NAME, by patterns of path.Match without the protocol's name.
+	// Unread maps rules, or faults as RULE#NAME, to the reason why no reader is affected. Keys
+	// are patterns of path.Match without the protocol's name.
 	Unread map[string]string
-	// Unseen gives the reason why only reading shows a fault, by patterns of
-	// its name, as DOCUMENT#NAME.
+	// Unseen maps faults, as DOCUMENT#NAME, to the reason why only reading detects them. Keys
+	// are patterns of path.Match.
 	Unseen map[string]string
 
-	used map[string]bool // patterns that were needed
+	used map[string]bool // patterns that matched
 }
 
-// outcome is what a reader makes of a server.
+// outcome is what a reader gets from a server.
 type outcome struct {
-	refused []string // errors, of all and of single pages
-	absent  bool     // it finds nothing of the protocol
+	refused []string // errors of the stream and of single pages
+	absent  bool     // the site does not have the protocol
 	notes   []string
 	pages   map[string]string // by URL
 }
@@ -108,7 +107,7 @@ func (c Crossing) Run(t *testing.T) {
 		got := c.read(t, h, new(millrace.Cursor))
 		again := c.read(t, h, &since)
 		harm := append(slices.Concat(got.refused, again.refused), differ(want.pages, got.pages)...)
-		for u, is := range later.pages { // other pages may be named again that have not changed
+		for u, is := range later.pages { // unchanged pages may be yielded again
 			if again.pages[u] != is {
 				harm = append(harm, fmt.Sprintf("then %s is %q, not %q", u, again.pages[u], is))
 			}
@@ -140,7 +139,7 @@ func (c Crossing) Run(t *testing.T) {
 	}
 }
 
-// judge compares what a reader and the checker say of one server.
+// judge compares the results of the reader and the checker for one server.
 func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, notes []string, absent bool) {
 	t.Helper()
 	var found, musts []string
@@ -167,8 +166,7 @@ func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, n
 	}
 }
 
-// excepted reports whether a pattern is for a name. A * is for any text, slashes
-// included.
+// excepted reports whether a pattern matches a name. A * matches any text, including slashes.
 func (c Crossing) excepted(list map[string]string, name string) bool {
 	for pattern := range list {
 		if ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\n"), strings.ReplaceAll(name, "/", "\n")); err == nil && ok {
@@ -191,12 +189,12 @@ func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
 	}
 	report, err := check.Run(t.Context(), target, []check.Suite{{Name: c.Protocol.Name, Rules: c.Protocol.Rules()}}, nil)
 	if err != nil {
-		return nil // it says that the site is out of reach
+		return nil // it reports that the site is unreachable
 	}
 	return report
 }
 
-// read reads all that a server has from a cursor on, which it sets to the last.
+// read reads everything from a cursor on, and sets the cursor to the last one.
 func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) outcome {
 	t.Helper()
 	out := outcome{pages: map[string]string{}}
@@ -232,7 +230,7 @@ func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) ou
 	return out
 }
 
-// differ names the pages that are not the same in both.
+// differ returns the URLs of pages that are not equal in both.
 func differ(want, got map[string]string) (out []string) {
 	for u := range want {
 		if got[u] != want[u] {
@@ -247,7 +245,7 @@ func differ(want, got map[string]string) (out []string) {
 	return out
 }
 
-// faultsOf breaks a document in the ways that every document can be broken.
+// faultsOf returns the faults that apply to every document.
 func (c Crossing) faultsOf(doc string) (out []Fault) {
 	for name, f := range map[string]func(rec *httptest.ResponseRecorder){
 		"404": func(rec *httptest.ResponseRecorder) { rec.Code, rec.Body = http.StatusNotFound, new(bytes.Buffer) },

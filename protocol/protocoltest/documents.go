@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// documents: All and Find agree, tags are strong and stand for one sequence of
-// bytes, and another publisher over another view of the same pages gives the
-// same bytes.
+// documents checks that All and Find agree, that each tag is strong and identifies one
+// sequence of bytes, and that another publisher over another view of the same pages returns
+// the same bytes.
 func (s *site) documents(t *testing.T) {
 	t.Helper()
 	shuffled := slices.Clone(s.pages)
@@ -79,7 +79,7 @@ func (s *site) documents(t *testing.T) {
 	}
 }
 
-// of: a document of one page names it, and others name none.
+// of checks that a document of one page names that page, and other documents name none.
 func (s *site) of(t *testing.T, d *millrace.Document) {
 	t.Helper()
 	if d.PageCount < 0 || d.Page != "" && (d.PageCount > 0 || d.Query != "" || d.Large || d.Public) {
@@ -100,7 +100,7 @@ func (s *site) of(t *testing.T, d *millrace.Document) {
 	}
 }
 
-// linked: the documents that a page leads to are of that page.
+// linked checks that the documents that a page links to belong to that page.
 func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*millrace.Document) {
 	t.Helper()
 	announced, site := pub.Advertise(s.view).Page, s.view.Site()
@@ -123,8 +123,8 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 	}
 }
 
-// files: another publisher over another view of the same pages makes the same
-// files, and an edition after that keeps them as they are.
+// files checks that another publisher over another view of the same pages builds the same
+// artifacts, and that a later edition keeps them unchanged.
 func (s *site) files(t *testing.T, twin *View) {
 	t.Helper()
 	if _, ok := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher); !ok {
@@ -139,7 +139,7 @@ func (s *site) files(t *testing.T, twin *View) {
 		}
 		return artifacts
 	}
-	// What the protocol notes for itself may tell how long something took.
+	// The protocol's note may contain durations.
 	same := cmpopts.IgnoreFields(millrace.Artifact{}, "Note")
 	one := made(s.view, nil)
 	for name, other := range map[string]*ArtifactSet{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
@@ -159,8 +159,8 @@ func (s *site) files(t *testing.T, twin *View) {
 	}
 }
 
-// all gives the documents of a view by path, and checks that large ones come
-// first and that no path comes twice.
+// all returns the documents of a view by path. It checks that large ones come first and that
+// each path is unique.
 func (s *site) all(t *testing.T, pub millrace.Publisher, v millrace.View) map[string]*millrace.Document {
 	t.Helper()
 	docs := map[string]*millrace.Document{}
@@ -207,7 +207,7 @@ func (s *site) heads(t *testing.T) {
 	}
 }
 
-// ask gives the status of an answer, and its ETag.
+// ask returns the status of a response, and its ETag.
 func (s *site) ask(t *testing.T, method, path, etag string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(s.url, "/")+path, nil)

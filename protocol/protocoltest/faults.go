@@ -15,23 +15,21 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Fault is a way to break a good server that trips exactly one rule.
+// Fault is a way to break a valid server that trips exactly one rule.
 type Fault struct {
-	Rule  string // its ID
-	Name  string // tells the faults of one rule apart; "" if there is one
-	Plain bool   // served over http: the others are over https
+	Rule  string // ID of the rule
+	Name  string // distinguishes several faults of one rule; may be empty
+	Plain bool   // served over http rather than https
 	Break func(good http.Handler) http.Handler
 }
 
-// Faults checks a good server, which no rule may find fault with, and then
-// each fault. A rule without a fault fails the suite, so that no rule is only
-// believed to work.
+// Faults checks a valid server, which must pass every rule, and then each fault. A rule
+// without a fault fails the suite, so that every rule is tested.
 func Faults(t *testing.T, p protocol.Protocol, faults []Fault) {
 	FaultsOf(t, p, faults, func(t *testing.T, f Fault) *check.Report { return examine(t, p, f) })
 }
 
-// FaultsOf is [Faults] for a good server of the caller: examine checks it as a fault
-// breaks it.
+// FaultsOf is [Faults] for a server of the caller. examine checks the server with a fault.
 func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t *testing.T, f Fault) *check.Report) {
 	rules := p.Rules()
 	t.Run("good", func(t *testing.T) {
@@ -71,7 +69,7 @@ func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t 
 	}
 }
 
-// examine runs the protocol's rules against a broken server.
+// examine runs the protocol's rules against a server with a fault.
 func examine(t *testing.T, p protocol.Protocol, f Fault) *check.Report {
 	t.Helper()
 	s := Serve(p, nil)
@@ -97,7 +95,7 @@ func examine(t *testing.T, p protocol.Protocol, f Fault) *check.Report {
 	return report
 }
 
-// plainPages are the pages of a site on which nothing is odd.
+// plainPages returns the pages of an ordinary site.
 func plainPages() []*millrace.Page {
 	out := make([]*millrace.Page, 0, 6)
 	for i, path := range []string{"/", "/post/", "/about", "/docs/a.html", "/docs/b.html", "/blog/2026/one/"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Run runs the law and what goes with it for one protocol.
+// Run runs the law and the related tests for one protocol.
 func Run(t *testing.T, p protocol.Protocol) {
 	t.Run("descriptor", func(t *testing.T) { descriptor(t, p) })
 	sites := uint64(testkit.Size(2, 2, 12))
@@ -57,7 +57,7 @@ func descriptor(t *testing.T, p protocol.Protocol) {
 	}
 }
 
-// site is a generated site that is served.
+// site is a generated site with its server.
 type site struct {
 	p     protocol.Protocol
 	o     *protocol.PublisherOptions
@@ -86,11 +86,10 @@ func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 	s.pages = pages
 	if s.view == nil {
 		s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
-	} else { // time goes on, and what has changed is known
+	} else { // later, with a log of the changes
 		s.view = s.view.Then(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
 	}
-	// A day later, however long the files of the last edition have taken, they
-	// are made again.
+	// A day later, artifacts are rebuilt, however long the last ones took.
 	s.srv.Now = s.view.Site().Time.AddDate(0, 0, int(seq)-1) //nolint:gosec // 1 or 2
 	if err := s.srv.Show(t.Context(), s.view); err != nil {
 		t.Fatal(err)
@@ -99,7 +98,7 @@ func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 
 func (s *site) reader() millrace.Source { return s.p.NewReader(s.http, s.url, nil) }
 
-// carried gives what the protocol says that it carries of the site, by URL.
+// carried returns the pages as the protocol carries them, by URL.
 func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
 	out := map[string]*millrace.Page{}
@@ -114,8 +113,8 @@ func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 	return out
 }
 
-// carry: Carry is pure, idempotent, and keeps the URL. It carries something:
-// else the law would hold for a protocol that publishes nothing.
+// carry checks that Carry is pure and idempotent, keeps the URL, and carries some content:
+// otherwise the law would hold for a protocol that publishes nothing.
 func (s *site) carry(t *testing.T) {
 	t.Helper()
 	if !slices.ContainsFunc(slices.Collect(maps.Values(s.carried(t))), says) {
@@ -142,7 +141,7 @@ func (s *site) carry(t *testing.T) {
 	}
 }
 
-// says reports whether a page says more than that it exists.
+// says reports whether a page has fields other than its URL.
 func says(p *millrace.Page) bool {
 	return p.Title != "" || p.Description != "" || p.Summary != "" || len(p.Blocks) > 0
 }
@@ -151,8 +150,8 @@ func diffPages(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.IgnoreFields(millrace.Page{}, "Version"), cmpopts.EquateEmpty())
 }
 
-// law: what is read is what is carried; asked again, nothing has changed and
-// nothing is rendered; after an edit the difference brings the copy up to date.
+// law checks that the reader gets what is carried. A second sync gets nothing and renders
+// nothing. After an edit, the difference updates the copy.
 func (s *site) law(t *testing.T) {
 	t.Helper()
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
@@ -192,12 +191,12 @@ func (s *site) law(t *testing.T) {
 	}
 }
 
-// single: a page is found without a list, where the protocol can do that.
+// single checks that a single page can be read without a list, if the protocol supports that.
 func (s *site) single(t *testing.T) {
 	t.Helper()
 	for u, want := range s.carried(t) {
 		if !strings.HasPrefix(u, s.url) {
-			continue // it is served elsewhere
+			continue // served by another host
 		}
 		got, err := s.reader().Page(t.Context(), millrace.Ref{URL: u})
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -213,7 +212,7 @@ func (s *site) single(t *testing.T) {
 	}
 }
 
-// cancel: a context that ends stops everything with its own error.
+// cancel checks that a canceled context stops everything with its own error.
 func (s *site) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
@@ -243,6 +242,6 @@ func (s *site) cancel(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		break // and the iterator stands it
+		break // the iterator must allow it
 	}
 }

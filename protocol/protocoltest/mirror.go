@@ -7,12 +7,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mirror is the least that a sink has to do with a stream.
+// mirror is a minimal sink.
 type mirror struct {
 	cursor millrace.Cursor
 	refs   map[string]millrace.Ref
 	pages  map[string]*millrace.Page
-	got    int // pages got by the last sync
+	got    int // pages fetched by the last sync
 }
 
 func (m *mirror) sync(t *testing.T, src millrace.Source) {

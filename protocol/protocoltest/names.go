@@ -13,10 +13,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Names reports an error unless each page of a site has a document with a name of
-// its own, which is that of no page, and the rivals of a name know each other. urls
-// are URLs, or paths, one a line; canonical gives the URL of a page in its
-// document, "" if it has none.
+// Names reports an error unless each page of a site has a document with a unique name that is
+// not the path of a page, and the rivals of a name refer to each other. urls are URLs or
+// paths, one a line. canonical returns the URL of a page in its document, or "".
 func Names(t *testing.T, p protocol.Protocol, names docname.Names, canonical func(url string) string, urls string) {
 	t.Helper()
 	const base = "https://example.com/"

@@ -8,15 +8,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// parts are those of one document in one view.
+// parts are the parts of one document in one view.
 type parts struct {
 	site   millrace.Site
 	of     *millrace.Parts
 	bodies map[string]string // by key
 }
 
-// checkParts checks the contract of [millrace.Parts] of a document, by what it was
-// in the view that was shown before.
+// checkParts checks the contract of [millrace.Parts] of a document against its parts in the
+// previous view.
 func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p *millrace.Parts) error {
 	now := &parts{site: v.Site(), of: p, bodies: map[string]string{}}
 	last := ""
@@ -57,7 +57,7 @@ func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p
 		s.parts = map[string]*parts{}
 	}
 	s.parts[name] = now
-	if before == nil || before.of.Version != p.Version || now.site.Seq <= before.site.Seq { // of another log
+	if before == nil || before.of.Version != p.Version || now.site.Seq <= before.site.Seq { // parts of another log
 		return nil
 	}
 	changed := map[string]bool{}

@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Limits of a probe, and how far its figures may be from what reading then
-// takes: by a factor, and by what a small site has beside its pages.
+// Limits of a probe, and the allowed deviation of its figures from the cost of reading: a
+// factor, and a constant for what a small site has in addition to its pages.
 const (
 	probeRequests = 12
 	probeFactor   = 1.6
@@ -29,9 +29,8 @@ const (
 	slackAsked    = 2
 )
 
-// Probe tests what a protocol says of a site before it is read, against what
-// reading takes, and that a server which means harm costs little. The options
-// are those of the publisher.
+// Probe compares a protocol's estimate for a site with the cost of reading it, and checks that
+// a hostile server causes little cost. o are the publisher's options.
 func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 	t.Run("costs", func(t *testing.T) { probeCosts(t, p, o) })
 	for name, h := range hostile() {
@@ -39,8 +38,8 @@ func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 	}
 }
 
-// meter counts the requests to a server, and the bytes of its bodies. What
-// robots.txt takes is the same for everybody, and does not count.
+// meter counts the requests to a server and the bytes of its bodies. It ignores robots.txt,
+// which costs every protocol the same.
 type meter struct {
 	http.Handler
 	requests, bytes atomic.Int64
@@ -54,7 +53,7 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// spent gives what was counted since the last call.
+// spent returns the counts since the last call.
 func (m *meter) spent() protocol.Cost {
 	return protocol.Cost{Requests: m.requests.Swap(0), Bytes: m.bytes.Swap(0)}
 }
@@ -70,10 +69,10 @@ func (w *meteredWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// even makes the pages of a site that are much alike, each with its own text.
+// even returns similar pages of a site, each with its own text.
 func even(n int, at time.Time) []*millrace.Page {
 	g := rand.New(rand.NewPCG(uint64(n), 7))
 	words := strings.Fields("mill race water wheel stone grain sluice gate pond weir meal sack dust beam shaft gear tooth cog axle flow bank reed stream")
@@ -103,7 +102,7 @@ func even(n int, at time.Time) []*millrace.Page {
 	return pages
 }
 
-// revise gives the pages some time later: n of them say more, two are gone.
+// revise returns the pages after an edit: n of them have more text, two are deleted.
 func revise(pages []*millrace.Page, n int, at time.Time) []*millrace.Page {
 	out := slices.Clone(pages[:len(pages)-2])
 	for i := range n {
@@ -121,7 +120,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	client := fetch.New(&fetch.Options{AllowPrivate: true})
 	t.Cleanup(client.CloseIdleConnections)
 	now := time.Now().UTC().Truncate(time.Second)
-	at := now.Add(-52 * time.Hour) // what is by days has the first pages alone, whatever the time is
+	at := now.Add(-52 * time.Hour) // documents by day must contain only the first pages, at any time of day
 	srv := Serve(p, o)
 	srv.Now = at
 	m := &meter{Handler: srv}
@@ -143,17 +142,17 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		show(at)
 	}
 	show(at)
-	next(at.Add(26 * time.Hour)) // so that what tells of changes has some
+	next(at.Add(26 * time.Hour)) // documents of changes must not be empty
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
 	offer, err := p.Probe(t.Context(), client.HTTP(), h.URL+"/part1/page1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	took := m.spent()
-	took.Bytes = client.Stats().BodyBytes // what was read, rather than what was on its way
+	took.Bytes = client.Stats().BodyBytes // bytes read, without those in transfer
 	sync := func() protocol.Cost {
 		t.Helper()
-		// A refresh that does not tell of deletions leaves them to others.
+		// A way that does not report deletions leaves them to other ways.
 		copied.sync(t, p.NewReader(client.HTTP(), h.URL, &protocol.ReaderOptions{Deletions: !offer.Deletes}))
 		return m.spent()
 	}
@@ -189,7 +188,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	}
 }
 
-// near fails unless what was said is near to what came.
+// near reports an error unless an estimate is close to the actual cost.
 func near(t *testing.T, what string, said, is protocol.Cost) {
 	t.Helper()
 	t.Logf("%s: it says %+v, it is %+v", what, said, is)
@@ -202,8 +201,8 @@ func near(t *testing.T, what string, said, is protocol.Cost) {
 	}
 }
 
-// hostile returns servers whose responses are useless, each with the expected
-// error; nil = any error.
+// hostile returns servers with useless responses, each with the expected error, or nil for any
+// error.
 func hostile() map[string]hostileServer {
 	text := func(kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -263,7 +262,7 @@ func brokenOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// probeHostile: an error, soon, after a bounded number of bytes and requests.
+// probeHostile checks that a probe fails soon, after a limited number of bytes and requests.
 func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true})
 	t.Cleanup(client.CloseIdleConnections)
@@ -283,8 +282,8 @@ func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	}
 }
 
-// FuzzProbe looks at servers that answer everything with the same body: whatever
-// it is, figures are such as can be added up.
+// FuzzProbe probes servers that send the same body for every request, and checks that the
+// resulting figures can be summed.
 func FuzzProbe(f *testing.F, p protocol.Protocol, bodies ...string) {
 	for i, b := range append(bodies, "{}", "<urlset>") {
 		f.Add([]byte(b), uint8(i), int64(-1))

@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Server serves one view in one protocol as the gateway does, with the pages
-// themselves as HTML: documents at their paths, announcements where the
-// protocol wants them. It can be given another view while it serves.
+// Server serves one view in one protocol as the gateway does: documents at their paths, the
+// pages as HTML, and advertisements where the protocol needs them. The view can be replaced
+// while the server runs.
 type Server struct {
 	protocol protocol.Protocol
 	pub      millrace.Publisher
@@ -28,25 +28,24 @@ type Server struct {
 	mu        sync.RWMutex
 	view      millrace.View
 	large     map[string]*millrace.Document
-	artifacts *ArtifactSet // the files of the view; nil = the protocol makes none
+	artifacts *ArtifactSet // artifacts of the view; nil if the protocol has none
 
-	parts map[string]*parts // of large documents, by name
+	parts map[string]*parts // parts of large documents, by name
 
-	// Now is when editions are made; zero = when the newest page was modified.
+	// Now is the time of editions. If zero, when the newest page was modified.
 	Now time.Time
 
-	Requests atomic.Int64 // all that were answered
-	Writes   atomic.Int64 // calls of Document.Write while a request was answered
-	quiet    atomic.Int64 // those of them that the answer had no use for
+	Requests atomic.Int64 // number of requests served
+	Writes   atomic.Int64 // calls of Document.Write during requests
+	quiet    atomic.Int64 // Writes whose output the response did not need
 }
 
-// Serve makes a server without a view; nil options are the zero value.
+// Serve returns a server without a view. Nil options mean the zero value.
 func Serve(p protocol.Protocol, o *protocol.PublisherOptions) *Server {
 	return &Server{protocol: p, pub: p.NewPublisher(o)}
 }
 
-// Show makes a view the one that is served. Its large documents are built
-// now, as an edition does.
+// Show sets the view to serve. It builds its large documents at once, as an edition does.
 func (s *Server) Show(ctx context.Context, v millrace.View) error {
 	large := map[string]*millrace.Document{}
 	for d, err := range s.pub.All(ctx, v) {
@@ -80,7 +79,7 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// files makes the files of a view, if the protocol makes any.
+// files builds the artifacts of a view, if the protocol has any.
 func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*ArtifactSet, error) {
 	filer, ok := s.pub.(millrace.ArtifactPublisher)
 	if !ok {
@@ -103,7 +102,7 @@ func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*m
 	return artifacts, nil
 }
 
-// ServeHTTP answers for a document, then for a page.
+// ServeHTTP serves a document, or else a page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Requests.Add(1)
 	s.mu.RLock()
@@ -114,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers with an error, in the protocol's own form if it has one.
+// refuse writes an error, in the protocol's own form if it has one.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := millrace.Status(err)
 	if refuser, ok := s.pub.(millrace.ErrorRenderer); ok {
@@ -155,9 +154,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	return err
 }
 
-// sitemap answers with the pages that the protocol carries, as the gateway does
-// where no protocol has a sitemap of its own: with those of the site alone, and a tag
-// of the bytes.
+// sitemap serves the pages that the protocol carries, as the gateway does if no protocol has a
+// sitemap of its own. It lists only pages of the site, and the ETag is a hash of the bytes.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
@@ -180,8 +178,8 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View
 	})
 }
 
-// page answers with a page as HTML and what the protocol announces there, or with
-// the lines of robots.txt or a sitemap. The root answers even when it is no page.
+// page serves a page as HTML with the protocol's advertisement, or robots.txt, or a sitemap.
+// The root exists even if it is not a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
 	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
@@ -234,7 +232,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 	return err
 }
 
-// statusWriter remembers the status.
+// statusWriter records the status.
 type statusWriter struct {
 	http.ResponseWriter
 	code int

@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Pages makes the pages of a site from a seed, a home page among them: every
-// type of block, text from all planes of Unicode, odd URLs, names that protocols
-// would give to two pages, archives, canonical URLs elsewhere, empty fields.
+// Pages returns the generated pages of a site for a seed, including a home page. They have
+// every type of block, text from all planes of Unicode, unusual URLs, names that protocols
+// would assign to two pages, archives, canonical URLs on other sites, and empty fields.
 func Pages(seed uint64) []*millrace.Page {
 	g := &generator{rand.New(rand.NewPCG(seed, 1))}
 	urls := []string{"/"}
@@ -100,8 +100,8 @@ func (g *generator) maybe() string {
 	return g.text()
 }
 
-// alphabets are what text is made of: what JSON, HTML, Markdown, HTTP and
-// UTF-16 have trouble with.
+// alphabets are the characters of generated texts: those that are difficult in JSON, HTML,
+// Markdown, HTTP and UTF-16.
 var alphabets = [][]rune{
 	[]rune("The quick brown fox jumps over the lazy dog. "),
 	[]rune("<&>\"'`*_[]()#|\\/~!-+=:;{}@%$^?"),
@@ -188,8 +188,8 @@ func (g *generator) block(depth int) millrace.Block {
 	return b
 }
 
-// edit gives the pages of the same site some time later: one has gone, one is
-// new, one says something else.
+// edit returns the pages of the site after an edit: one is deleted, one is new, one is
+// changed.
 func edit(pages []*millrace.Page, seed uint64) []*millrace.Page {
 	g := &generator{rand.New(rand.NewPCG(seed, 2))}
 	out := slices.Clone(pages)

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// Stored is a site with one publication, in a store in memory.
+// Stored is a site with one publication in a memory store.
 type Stored struct {
 	store.Site
 	Store *memory.Store
 	Pub   store.Publication
 }
 
-// queued is a publication of which one Refresh runs at a time.
+// queued is a publication that runs one Refresh at a time.
 type queued struct {
 	store.Publication
 	mu sync.Mutex
@@ -30,7 +30,7 @@ func (q *queued) Refresh(ctx context.Context, l store.Lease, limit int, progress
 	return q.Publication.Refresh(ctx, l, limit, progress)
 }
 
-// Apply applies changes, and brings the publication up to the site.
+// Apply applies changes, and refreshes the publication.
 func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	counts, err := s.Site.Apply(ctx, from, batch)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change
 	return counts, err
 }
 
-// Open makes a site below c.Base, and a publication of it. now is the clock of
-// the store; nil = time.Now.
+// Open creates a site below c.Base and a publication of it. now is the clock of the store; if
+// nil, time.Now.
 func Open(t testing.TB, c store.Config, now func() time.Time) *Stored {
 	t.Helper()
 	s := &Stored{Store: memory.New(&store.Options{Now: now})}

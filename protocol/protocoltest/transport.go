@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Transport is a function as a RoundTripper.
+// Transport is a function that implements [http.RoundTripper].
 type Transport func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// Answer gives a transport without a network, that has h answer what is for these
-// hosts; without any, what is for whichever. Requests to others fail.
+// Answer returns a transport without a network. It passes requests for the hosts to h, or all
+// requests if there are no hosts. Requests for other hosts fail.
 func Answer(h http.Handler, hosts ...string) Transport {
 	return func(r *http.Request) (*http.Response, error) {
 		if len(hosts) > 0 && !slices.Contains(hosts, r.URL.Hostname()) {

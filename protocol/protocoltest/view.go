@@ -17,19 +17,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// View is a millrace.View over pages in memory. It never changes; [View.Then] is
-// the next one.
+// View is a millrace.View over pages in memory. It is immutable; [View.Then] returns the next
+// one.
 type View struct {
 	site  millrace.Site
 	ids   []string // ascending
 	pages map[string]*millrace.Page
 	tags  map[string]map[string]millrace.Tag // by protocol and identity
-	named map[string]map[string]bool         // which there have been before, likewise: each view is an edition
-	log   map[string]entry                   // by identity: what has changed last since the first view
-	times []time.Time                        // of the sequence numbers from the first view's on
+	named map[string]map[string]bool         // URLs that ever had a tag, by protocol and identity: each view is an edition
+	log   map[string]entry                   // the last change since the first view, by identity
+	times []time.Time                        // times of the sequence numbers since the first view
 }
 
-// entry is what has happened to a page last.
+// entry is the last change of a page.
 type entry struct {
 	kind millrace.Kind
 	seq  uint64
@@ -37,10 +37,9 @@ type entry struct {
 	new  bool
 }
 
-// NewView makes a view of a site's pages, whose URLs are canonical and
-// absolute or identities. Of site only Base counts, and what differs from the
-// zero value. It panics on pages that no store would have: two of one URL, or
-// one that a tagger refuses.
+// NewView returns a view of a site's pages, whose URLs are canonical and either absolute or
+// identities. Of site, it uses Base and the fields that are not zero. It panics on pages that
+// no store would have: two with one URL, or one that a tagger rejects.
 func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	v := &View{site: site, pages: map[string]*millrace.Page{}, tags: map[string]map[string]millrace.Tag{}}
 	v.site.Tagged = map[string]int{}
@@ -93,7 +92,7 @@ func (v *View) title() string {
 }
 
 func (v *View) tag(t millrace.Tagger) {
-	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch} // a store knows no more when it writes a page
+	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch} // a store has only these when it writes a page
 	tags := map[string]millrace.Tag{}
 	for _, id := range v.ids {
 		p := v.pages[id]
@@ -119,12 +118,11 @@ func (v *View) tag(t millrace.Tagger) {
 	v.site.Tagged[t.Protocol] = len(tags)
 }
 
-// Site describes the view.
+// Site returns the description of the site.
 func (v *View) Site() millrace.Site { return v.site }
 
-// Then makes the view of the same site some time later, with the next sequence
-// number, and with a log since v: of pages those that differ have changed, and
-// those that are not there are gone.
+// Then returns the view of the same site at a later time, with the next sequence number and a
+// log since v. Pages that differ have changed, and pages that are absent are deleted.
 func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
 	next := NewView(site, pages, taggers...)
@@ -154,7 +152,7 @@ func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Ta
 	return next
 }
 
-// first gives the sequence number that the log begins after.
+// first returns the sequence number after which the log begins.
 func (v *View) first() uint64 { return v.site.Seq - uint64(max(len(v.times), 1)) + 1 }
 
 // since yields the log from a sequence number on.
@@ -183,7 +181,7 @@ func (v *View) since(ctx context.Context, seq uint64, yield func(millrace.Change
 	yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: v.site.At(v.site.Seq)}}, nil)
 }
 
-// Changes yields every page, or what has changed since a cursor of the log.
+// Changes yields every page, or the changes since a cursor of the log.
 func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		here := v.site.At(v.site.Seq)
@@ -218,7 +216,7 @@ func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	}
 }
 
-// Page gives one page.
+// Page returns one page.
 func (v *View) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -249,7 +247,7 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	if s.After != "" {
 		after := canon.Relative(v.site.Base, s.After)
 		at := slices.Index(ids, after)
-		if at < 0 && s.Order == millrace.ByURL { // the page is gone meanwhile
+		if at < 0 && s.Order == millrace.ByURL { // the page was deleted meanwhile
 			at, _ = slices.BinarySearch(ids, after)
 			at--
 		}
@@ -276,7 +274,7 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// Tag gives a protocol's tag of one page.
+// Tag returns a protocol's tag of one page.
 func (v *View) Tag(ctx context.Context, proto, url string) (millrace.Tag, error) {
 	if err := ctx.Err(); err != nil {
 		return millrace.Tag{}, err
@@ -309,7 +307,7 @@ func (v *View) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 	}
 }
 
-// SeqAt gives the sequence number of a time, 0 before the first.
+// SeqAt returns the sequence number of a time, or 0 before the first.
 func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 	if !t.Before(v.site.Time) {
 		return v.site.Seq, nil
@@ -322,8 +320,8 @@ func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 	return 0, nil
 }
 
-// Publish brings a publication up to its site, publishes it as an edition
-// without artifacts, and returns the view.
+// Publish refreshes a publication, publishes it as an edition without artifacts, and returns
+// the view.
 func Publish(ctx context.Context, pub store.Publication) (millrace.View, error) {
 	if _, err := pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 		return nil, err
@@ -340,7 +338,7 @@ func Publish(ctx context.Context, pub store.Publication) (millrace.View, error) 
 	return v, err
 }
 
-// Volatile returns a view of a log that ends with the process.
+// Volatile returns a view whose log ends with the process.
 func Volatile(v millrace.View) millrace.View { return volatile{v} }
 
 type volatile struct{ millrace.View }
