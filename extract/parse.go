@@ -20,7 +20,7 @@ const (
 
 // parse returns the tree of a document as a browser without scripts builds it.
 func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
-	s := survey(text)
+	s := scanTags(text)
 	if s.tags > maxNodes {
 		return nil, fmt.Errorf("%w: %d tags, limit %d", millrace.ErrTooLarge, s.tags, maxNodes)
 	}
@@ -72,9 +72,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// surveyed is the result of one scan of a document. The parser rejects a document late, and
+// scanned is the result of one scan of a document. The parser rejects a document late, and
 // the work until then would be wasted.
-type surveyed struct {
+type scanned struct {
 	tags       int // upper bound of the number of tags
 	formatting int // maximum number of formatting tags open at once
 	depth      int // approximate number of elements open at once
@@ -105,10 +105,10 @@ func withEnds(text []byte, missing []unclosed) []byte {
 	return append(out, text[done:]...)
 }
 
-// survey scans only for "<", so it is fast. Tag-like text inside scripts and comments counts
+// scanTags scans only for "<", so it is fast. Tag-like text inside scripts and comments counts
 // as a tag, but not for the depth.
-func survey(text []byte) surveyed {
-	var s surveyed
+func scanTags(text []byte) scanned {
+	var s scanned
 	formatting, depth := 0, 0
 	var raw atom.Atom // open element whose content is text only
 	noscript, length := false, len(text)

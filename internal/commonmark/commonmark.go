@@ -37,7 +37,7 @@ func Blocks(ctx context.Context, src []byte, o *Options) ([]millrace.Block, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	src = tame(src)
+	src = escapeMarks(src)
 	w := &writer{ctx: ctx, o: o, src: src}
 	w.children(newParser(o.Components).Parse(text.NewReader(src)))
 	w.flush()

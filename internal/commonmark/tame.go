@@ -20,9 +20,9 @@ var (
 	delimiterRow = regexp.MustCompile(`^[\s>]*\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$`)
 )
 
-// tame escapes marks that would take the parser too long. It returns other texts unchanged.
-func tame(text []byte) []byte {
-	if !wild(text) {
+// escapeMarks escapes marks that would take the parser too long. It returns other texts unchanged.
+func escapeMarks(text []byte) []byte {
+	if !exceedsLimits(text) {
 		return text
 	}
 	var lengths []int // of the paragraphs
@@ -114,8 +114,8 @@ func columnsOf(line []byte) int {
 	return bytes.Count(line, []byte("|")) - bytes.Count(line, []byte(`\|`)) + 1
 }
 
-// wild reports whether a text may exceed the limits.
-func wild(text []byte) bool {
+// exceedsLimits reports whether a text may exceed the limits.
+func exceedsLimits(text []byte) bool {
 	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
 	rows := rower{}
 	eachLine(text, func(line []byte, code bool) {

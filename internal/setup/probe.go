@@ -72,11 +72,11 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		Has: []string{}, Hides: []Hidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
 	r.private = o.Private && isPrivate(ctx, r.host())
-	return r, r.look(ctx, client, site, text)
+	return r, r.inspect(ctx, client, site, text)
 }
 
-// look probes a site from outside. text is its robots.txt.
-func (r *Report) look(ctx context.Context, client *http.Client, site *discover.SiteReport, text []byte) error {
+// inspect probes a site from outside. text is its robots.txt.
+func (r *Report) inspect(ctx context.Context, client *http.Client, site *discover.SiteReport, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
 		case w.Protocol != discover.Web && w.Offer != nil:
@@ -121,7 +121,7 @@ func (r *Report) look(ctx context.Context, client *http.Client, site *discover.S
 	for _, proto := range all.Published() {
 		r.Serves = append(r.Serves, Served{Protocol: proto.Name, Title: proto.Title, Entry: r.Site + strings.TrimPrefix(proto.Home, "/"), label: proto.Label})
 	}
-	if err := r.said(site, text); err != nil {
+	if err := r.readPurposes(site, text); err != nil {
 		return err
 	}
 	if err := r.sitemap(ctx, client); err != nil {
@@ -196,9 +196,9 @@ func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// said reads purposes from the site's robots.txt: from its signals, and from the crawlers that
+// readPurposes reads purposes from the site's robots.txt: from its signals, and from the crawlers that
 // it blocks. Either can refuse a purpose; only signals can permit one.
-func (r *Report) said(site *discover.SiteReport, text []byte) error {
+func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 	for _, s := range site.Robots.Said {
 		said := policy.ReadSignals(s.Value)
 		for _, purpose := range slices.Sorted(maps.Keys(said)) {
