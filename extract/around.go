@@ -46,8 +46,7 @@ func (l *located) editions(page *url.URL) {
 	}
 }
 
-// columns leaves out the columns of menus beside the column with the text,
-// where a table lays the page out.
+// columns leaves out menu columns next to the text column of a layout table.
 func (l *located) columns() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -68,7 +67,8 @@ func (l *located) columns() {
 	}
 }
 
-// columns leaves out menu columns next to the text column of a layout table.
+// buttons leaves out lines that consist of links that look like buttons, because they are
+// controls and not text. A link to a file is content.
 func (l *located) buttons() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
