@@ -43,7 +43,7 @@ func (c *changed) Kind() string {
 // last change.
 type history struct {
 	Changes []changed
-	Older   uint64 // sequence number of the next part; 0 = there is none
+	Older   uint64 // sequence number of the next part; 0 = no older part
 	Cut     bool   // older changes are no longer in the log
 }
 

@@ -7,22 +7,22 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules returns one rule for each sentence that binds publishers and that a client
-// can check, sorted by subject. A rule's section starts with its specification:
-// llmstxt is llmstxt.org, version 2; rfc6721-3 is section 3 of RFC 6721. The rules
-// of a document apply only if the site has it. Those of robots.txt and sitemaps are
-// for sites that also have something that this protocol is about.
+// Rules returns one rule for each sentence that binds publishers and that a client can check,
+// sorted by subject. A rule's section starts with its specification: llmstxt is llmstxt.org,
+// version 2; rfc6721-3 is section 3 of RFC 6721. The rules of a document apply only if the
+// site has it. Those of robots.txt and sitemaps apply only if the site also has something else
+// of this protocol.
 //
 // Sentences without a rule, and why:
 //
-//	llmstxt      what is worth a place in the file: no outsider knows
+//	llmstxt      what belongs in the file: only the owner knows
 //	rfc7763-2    variant: optional, and only its own readers need it
-//	rfc4287-4.2  texts and persons: feed readers forgive them; ids, times and links
-//	             are what others go by
+//	rfc4287-4.2  texts and persons: feed readers tolerate errors in them, and
+//	             depend on ids, times and links instead
 //	rfc4287-5    signatures and encryption: not in use
 //	rfc6721-4    by, comment and source of a tombstone: optional
-//	rfc9309-2.3  redirects, statuses and caches: crawlers
-//	rfc9727-5    what an API should say of itself: its own specification
+//	rfc9309-2.3  redirects, statuses and caches: rules for crawlers
+//	rfc9727-5    what an API should publish about itself: other specifications
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{
@@ -101,7 +101,7 @@ func Rules() []check.Rule {
 	}
 }
 
-// siteCheck is a rule's function over what the rules share.
+// siteCheck is the function of a rule that reads the shared siteContext.
 type siteCheck = check.SiteCheck[*siteContext]
 
 var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
@@ -109,8 +109,8 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteConte
 	return s, s.run(ctx)
 })
 
-// askPages runs f on every page of the sample; f reports whether the rule is
-// about it. A page that could not be looked at stops none of the others.
+// askPages runs f on every page of the sample; f reports whether the rule applies to it. A
+// page that could not be fetched does not stop the others.
 func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, f)
 }
@@ -123,7 +123,7 @@ func onAtom(f func(a *seenAtom, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenAtom { return s.atom }, f)
 }
 
-// onFeed is onAtom for what can be read.
+// onFeed is onAtom for feeds that could be parsed.
 func onFeed(f func(a *seenAtom, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenAtom {
 		if s.atom == nil || s.atom.feed == nil {

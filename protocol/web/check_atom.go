@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// seenAtom is the site's Atom feed; feed is nil if it cannot be read.
+// seenAtom is the site's Atom feed; feed is nil if it could not be parsed.
 type seenAtom struct {
 	resp    *check.Response
 	feed    *node
-	why     string // it cannot be read
+	why     string // why it could not be parsed
 	entries []*node
 	gone    []*node
 }
@@ -44,7 +44,7 @@ func checkAtomType(a *seenAtom, fail check.Fail) {
 	kit.MediaType(a.resp.URL, a.resp, atomType, fail)
 }
 
-// one finds fault unless an element has one child of a name.
+// one reports a finding unless an element has exactly one child of a name.
 func (a *seenAtom) one(in *node, name string, fail check.Fail) *node {
 	is := in.all(atomSpace, name)
 	if len(is) != 1 {
@@ -54,7 +54,7 @@ func (a *seenAtom) one(in *node, name string, fail check.Fail) *node {
 	return is[0]
 }
 
-// id finds fault unless an element has one id, which is an absolute IRI.
+// id reports a finding unless an element has exactly one id, an absolute IRI.
 func (a *seenAtom) id(in *node, fail check.Fail) {
 	id := a.one(in, "id", fail)
 	if id == nil {
@@ -80,7 +80,7 @@ func checkFeedAuthor(a *seenAtom, fail check.Fail) {
 	}
 }
 
-// links reports whether an element has a link of a relation.
+// links reports whether an element has a link with a relation.
 func (n *node) links(rel string) bool {
 	for _, l := range n.all(atomSpace, "link") {
 		is, ok := l.attr("rel")
@@ -140,7 +140,7 @@ func checkEntryLink(a *seenAtom, fail check.Fail) {
 // rfc3339 is the form of RFC 4287, section 3.3: T and Z in upper case.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// isDate reports whether a text is a time.
+// isDate reports whether s is a date and time.
 func isDate(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil && rfc3339.MatchString(s)

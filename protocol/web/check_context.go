@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxCheckedLists is how many sitemaps of one site are looked at.
+	// maxCheckedLists is how many sitemaps of one site are fetched.
 	maxCheckedLists = 6
-	// maxTried is after how many pages without Markdown no other is asked for it.
+	// maxTried is the number of pages without Markdown after which no other page is tried.
 	maxTried = 3
 
 	pathLLMs    = "/llms.txt"
@@ -26,13 +26,13 @@ const (
 	pathCatalog = "/.well-known/api-catalog"
 )
 
-// siteContext is what a site has of the protocol, as its rules share it. It is lenient
-// where the reader is strict: what is broken has to be seen.
+// siteContext holds the site's documents of this protocol, which the rules share. It is
+// lenient where the reader is strict, so that rules can judge broken documents.
 type siteContext struct {
 	kit.SiteContext
 	root     *check.Response
 	robots   *seenRobots
-	noRobots *check.Response // an error of the server in its place
+	noRobots *check.Response // a server error instead of it
 	sitemaps []*seenSitemap
 	named    []namedSitemap
 	llms     *seenLLMs
@@ -40,19 +40,19 @@ type siteContext struct {
 	json     *seenJSONFeed
 	catalog  *seenCatalog
 	pages    []*seenPage       // the sample
-	failed   []*check.Response // pages of sitemaps in the sample that are not there, or errors of the server
+	failed   []*check.Response // pages of the sample, from sitemaps, that were absent or server errors
 }
 
 // seenPage is a page of the sample.
 type seenPage struct {
 	url    string
-	html   *check.Response // as browsers get it
+	html   *check.Response // as a browser gets it
 	links  []weblink.Link
-	said   string          // where its links say that its Markdown is
-	at     string          // where that is; "" = it has none at another URL
-	md     *check.Response // what is there
-	own    *check.Response // what its own URL gives those who ask for Markdown; nil = the page
-	accept http.Header     // with which it was asked
+	said   string          // URL of the Markdown, as the page's links name it
+	at     string          // URL where the Markdown is; "" = at no URL of its own
+	md     *check.Response // the response at that URL
+	own    *check.Response // response at the page's URL to an Accept of Markdown; nil = the page
+	accept http.Header     // fields of that request
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -73,8 +73,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// document gets what may be a document of a name, nil if it is not there, or is
-// a page in its place.
+// document fetches a document, and returns nil if it is absent or a page is served instead of
+// it.
 func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
 	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
@@ -104,8 +104,8 @@ func (s *siteContext) seeRobots(ctx context.Context) error {
 	return nil
 }
 
-// seeSitemaps gets the sitemaps that robots.txt names, else the usual one, and
-// of an index some.
+// seeSitemaps fetches the sitemaps that robots.txt names, else the one at the usual path, and
+// some of the sitemaps of an index.
 func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	var todo []namedSitemap
 	if s.robots != nil {
@@ -142,7 +142,7 @@ func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	return nil
 }
 
-// seeFeeds gets the feeds that the root announces, one of each format.
+// seeFeeds fetches the feeds that the root advertises, one of each format.
 func (s *siteContext) seeFeeds(ctx context.Context) error {
 	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
@@ -172,7 +172,7 @@ func (s *siteContext) seeCatalog(ctx context.Context) error {
 	return err
 }
 
-// seePages looks at a sample of the pages, and at the one that was asked for.
+// seePages fetches a sample of the pages, and the page that the check was asked for.
 func (s *siteContext) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
@@ -200,7 +200,7 @@ func (s *siteContext) seePages(ctx context.Context) error {
 		if s.pages = append(s.pages, p); p.md == nil && p.own == nil {
 			none++
 		} else {
-			none = -len(urls) // the site has it
+			none = -len(urls) // the site has Markdown
 		}
 	}
 	s.failed = slices.DeleteFunc(s.failed, func(r *check.Response) bool { return !slices.Contains(all, r.URL) })
@@ -253,8 +253,8 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	return p, nil
 }
 
-// needsKey returns the error of an answer that asks for a key, which says nothing
-// about the document; nil for other answers.
+// needsKey returns the error of a response that requires a key and so does not show the
+// document; nil for other responses.
 func needsKey(r *check.Response) error {
 	if r.Status != http.StatusUnauthorized {
 		return nil

@@ -25,7 +25,7 @@ func checkLLMsTitle(l *seenLLMs, fail check.Fail) {
 	}
 }
 
-// problems makes the rule that finds the problems of a kind.
+// problems returns the rule that reports the problems of a kind.
 func problems(kind, want string) func(l *seenLLMs, fail check.Fail) {
 	return func(l *seenLLMs, fail check.Fail) {
 		if l.doc == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// forms gives the answers that are a page's Markdown: at a URL of its own, and
-// at the page's.
+// forms returns the responses that are a page's Markdown: at a URL of its own, and at the
+// page's.
 func (p *seenPage) forms() (out []*check.Response) {
 	for _, r := range []*check.Response{p.md, p.own} {
 		if r != nil {
@@ -25,7 +25,7 @@ func (p *seenPage) forms() (out []*check.Response) {
 	return out
 }
 
-// onForms runs f on each answer that is a page's Markdown.
+// onForms runs f on each response that is a page's Markdown.
 func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 	forms := p.forms()
 	for _, r := range forms {
@@ -115,8 +115,8 @@ func checkCanonical(_ context.Context, _ *siteContext, p *seenPage, fail check.F
 	return true, nil
 }
 
-// sameResource reports whether a canonical link leads to the page, or to where
-// the page says that it belongs.
+// sameResource reports whether a canonical link leads to the page, or to the page's own
+// canonical URL.
 func sameResource(p *seenPage, to string) bool {
 	if u, err := canon.URL(p.url); err == nil && u == to {
 		return true
@@ -132,7 +132,7 @@ func checkValidator(_ context.Context, _ *siteContext, p *seenPage, fail check.F
 	})
 }
 
-// askForms runs f on each answer that is a page's Markdown.
+// askForms returns the check that runs f on each response that is a page's Markdown.
 func askForms(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
 		for _, page := range s.pages {
@@ -160,7 +160,8 @@ func checkVary(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) 
 	return true, nil
 }
 
-// negotiated asks for a page with some Accept, and gives whether Markdown came.
+// negotiated requests a page with an Accept field, and reports whether the response is
+// Markdown.
 func (p *seenPage) negotiated(ctx context.Context, s *siteContext, accept string) (bool, *check.Response, error) {
 	resp, err := s.Target.Do(ctx, http.MethodGet, p.url, http.Header{"Accept": {accept}})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxRobotsSize is what every crawler has to read of a robots.txt (RFC 9309,
+// maxRobotsSize is how many bytes of a robots.txt every crawler has to parse (RFC 9309,
 // section 2.5).
 const maxRobotsSize = 500 << 10
 
@@ -27,7 +27,7 @@ type seenRobots struct {
 type robotsLine struct {
 	n           int
 	text        string // without its comment
-	name, value string // name in lower case; "" = it has no colon
+	name, value string // name in lower case; "" = the line has no colon
 }
 
 func robotsLines(body []byte) (out []robotsLine) {
@@ -48,7 +48,7 @@ func robotsLines(body []byte) (out []robotsLine) {
 	return out
 }
 
-// fail reports a line.
+// fail reports a finding about a line.
 func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
 	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, kit.Short(l.text)), want)
 }
@@ -91,8 +91,8 @@ func checkRobotsGroup(r *seenRobots, fail check.Fail) {
 	}
 }
 
-// productToken is one of RFC 9309, section 2.2.1, or has digits as well: so are
-// some crawlers called, and who names them is not to blame.
+// productToken matches a product token of RFC 9309, section 2.2.1, and one with digits as
+// well: some crawlers have such names.
 var productToken = regexp.MustCompile(`^([0-9A-Za-z_-]+|\*)$`)
 
 func checkRobotsToken(r *seenRobots, fail check.Fail) {

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The bounds of one sitemap, and its namespace.
+// The limits of one sitemap, and its namespace.
 const (
 	maxSitemapURLs  = 50_000
 	maxSitemapBytes = 52_428_800
@@ -30,16 +30,16 @@ const (
 type seenSitemap struct {
 	resp    *check.Response
 	size    int
-	root    *node  // nil if it cannot be read
-	why     string // it cannot be
-	text    bool   // it is a list of URLs, one a line
+	root    *node  // nil if it could not be parsed
+	why     string // why it could not be parsed
+	text    bool   // it is a list of URLs, one per line
 	index   bool
 	entries []*node // url or sitemap
 }
 
-// namedSitemap is a sitemap that a document names, with the response to its request.
+// namedSitemap is a sitemap that a document names, and the response to its request.
 type namedSitemap struct {
-	by, url string // by "" = no document names it
+	by, url string // by names the document; "" = the usual path
 	resp    *check.Response
 	err     error
 }
@@ -47,7 +47,7 @@ type namedSitemap struct {
 func seeSitemap(resp *check.Response) *seenSitemap {
 	m := &seenSitemap{resp: resp}
 	body := resp.Body
-	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a file that is packed by itself
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // the file itself is gzip
 		if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
 			if plain, err := io.ReadAll(io.LimitReader(z, maxSitemapBytes+1)); err == nil {
 				body = plain
@@ -74,7 +74,7 @@ func seeSitemap(resp *check.Response) *seenSitemap {
 	return m
 }
 
-// locs gives what the entries name.
+// locs returns the URLs of the entries.
 func (m *seenSitemap) locs() (out []string) {
 	for _, e := range m.entries {
 		if loc := e.all(sitemapSpace, "loc"); len(loc) == 1 {
@@ -118,7 +118,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-// each runs f on every child of a name of the entries.
+// each runs f on every child of the entries that has a name.
 func (m *seenSitemap) each(name string, f func(n *node)) {
 	for _, e := range m.entries {
 		for _, n := range e.all(sitemapSpace, name) {
@@ -127,7 +127,7 @@ func (m *seenSitemap) each(name string, f func(n *node)) {
 	}
 }
 
-// w3cDate is the form of the W3C's note on date and time, from a year on.
+// w3cDate matches the format of the W3C's note on date and time, with at least a year.
 var w3cDate = regexp.MustCompile(`^\d{4}(-\d\d(-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?)?)?$`)
 
 func isW3CDate(s string) bool {
@@ -174,8 +174,8 @@ func checkSitemapLimits(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-// checkSitemapHost leaves out what robots.txt of another host may have allowed:
-// only the sitemap's own host is known.
+// checkSitemapHost skips URLs that the robots.txt of another host may have allowed: only the
+// sitemap's own host is known.
 func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 	at, err := canon.URL(m.resp.URL)
 	if err != nil || m.index {

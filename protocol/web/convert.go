@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// carry gives what a reader makes of the page's Markdown, nil for a page that
-// has none.
+// carry returns the page that a reader gets from the page's Markdown, nil for a page that has
+// none.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	if missing(site, p) != "" {
 		return nil
@@ -24,14 +24,14 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return kept
 }
 
-// Why a page has no Markdown, as its tag says it.
+// The reasons why a page has no Markdown, as values of its tag.
 const (
-	unnamed  = "unnamed" // its C-URL is elsewhere: it has no tag at all
+	unnamed  = "unnamed" // its C-URL is on another site: it has no tag
 	archived = "the page only lists other pages"
 	empty    = "no content was found in the page"
 )
 
-// missing says why a page has no Markdown, "" for one that has.
+// missing returns the reason why a page has no Markdown, "" if it has.
 func missing(site millrace.Site, p *millrace.Page) string {
 	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
 	switch {
@@ -45,15 +45,14 @@ func missing(site millrace.Site, p *millrace.Page) string {
 	return ""
 }
 
-// worded reports whether blocks say something for certain: most do in the first
-// of them.
+// worded reports whether blocks certainly have text. Most pages have some in the first block.
 func worded(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || worded(b.Blocks)
 	})
 }
 
-// pictured reports whether there is anything to see in blocks without a text.
+// pictured reports whether blocks without text show anything.
 func pictured(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		switch b.Type {
@@ -64,7 +63,7 @@ func pictured(blocks []millrace.Block) bool {
 	})
 }
 
-// reduce gives the part of a page that the protocol carries, as it is.
+// reduce returns the part of a page that the protocol carries, unchanged.
 func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	kept := &millrace.Page{
 		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),
@@ -83,7 +82,8 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return kept
 }
 
-// settle returns what a page is once its Markdown says just that, and the Markdown.
+// settle returns the page that survives a round trip through Markdown unchanged, and that
+// Markdown.
 func settle(p *millrace.Page) (*millrace.Page, []byte) {
 	with := func(blocks []millrace.Block) *millrace.Page {
 		next := *p
@@ -99,18 +99,17 @@ func settle(p *millrace.Page) (*millrace.Page, []byte) {
 	})
 }
 
-// format is part of every tag: it moves when the same page gives other Markdown.
+// format is part of every tag. It changes when the same page gets other Markdown.
 const format = "2"
 
-// hashLen is the length of a tag's hash. The parts of a tag, with "-" between
-// them, are the hash of the page, about how many tokens it is, and how long its
-// line in llms.txt is.
+// hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate
+// of its tokens, and the length of its line in llms.txt, separated by "-".
 const hashLen = 32
 
-// tag returns the validator of a page's Markdown, "" for a page without any. It is
-// computed of the page's revision and not of the Markdown, which takes long. The
-// front matter has the page's date, so both move together. The line in llms.txt
-// follows from the page, too.
+// tag returns the validator of a page's Markdown, "" for a page without Markdown. It is
+// computed from the page's revision, since rendering the Markdown takes long. The front matter
+// has the page's date, and the revision changes with it. The line in llms.txt follows from the
+// page, too.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
@@ -124,7 +123,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
 }
 
-// tagParts gives what a tag says beside the hash.
+// tagParts returns the parts of a tag other than the hash.
 func tagParts(value string) (tokens string, line int) {
 	_, rest, _ := strings.Cut(value, "-")
 	tokens, rest, _ = strings.Cut(rest, "-")
@@ -135,10 +134,9 @@ func tagParts(value string) (tokens string, line int) {
 	return tokens, line
 }
 
-// tokens estimates what the Markdown of a page is to a model: one token for each
-// four characters.
+// tokens estimates the tokens of a page's Markdown: one for every four characters.
 func tokens(p *millrace.Page) int {
-	const matter = 60 // names and signs of the front matter
+	const matter = 60 // names and punctuation of the front matter
 	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
 	commonmark.Texts(p.Blocks, func(text string, spans []millrace.Span) {
 		n += utf8.RuneCountInString(text) + 2 // and a line end, or a mark
@@ -149,7 +147,7 @@ func tokens(p *millrace.Page) int {
 	return (n + 3) / 4
 }
 
-// markdownOf gives the Markdown of a page whose tag was announced as want.
+// markdownOf returns the Markdown of a page whose published tag is want.
 func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, error) {
 	is, err := tag(site, p)
 	if err != nil {

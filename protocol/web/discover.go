@@ -11,15 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Advertise says what llms.txt wants said (version 2): every page leads to its
-// Markdown and to the file that covers it, the one for the longest path that it
-// is below.
+// Advertise returns the links that llms.txt demands (version 2): every page links to its
+// Markdown and to the llms.txt that covers it, the one with the longest path above it.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	pl, err := p.plans.of(context.Background(), v)
 	if err != nil {
-		pl = new(plan) // then the site's own file covers everything
+		pl = new(plan) // then the site's own llms.txt covers every page
 	}
 	link := millrace.Link{URL: rootOf(docs) + listPath, Rel: "describedby", Type: listType}
 	n := millrace.Advertisement{
@@ -40,7 +39,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 			its.Vary = "Accept"
 		}
 		out := []millrace.Link{its}
-		if list := pl.covering(canon.Relative(site.Base, t.URL)); identity != "/" || list != listPath { // the root has it already
+		if list := pl.covering(canon.Relative(site.Base, t.URL)); identity != "/" || list != listPath { // the root has that link already
 			out = append(out, millrace.Link{URL: docs + list, Rel: "describedby", Type: listType})
 		}
 		return out, nil
@@ -65,7 +64,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// rootOf gives the path of the documents' base.
+// rootOf returns the path of the endpoint base.
 func rootOf(docs string) string {
 	u, err := url.Parse(docs)
 	if err != nil {

@@ -22,15 +22,14 @@ import (
 const (
 	// probeBytes is the most bytes of a document that a probe reads, as sent.
 	probeBytes = 256 << 10
-	// probedLists is the most sitemaps that a probe reads, probedSamples the most
-	// pages.
+	// probedLists is the most sitemaps that a probe fetches, probedSamples the most pages.
 	probedLists    = 3
 	probedSamples  = 3
-	probedNames    = 2000    // of pages that are kept
-	feedProbeBytes = 1 << 20 // bytes of a feed
-	// noMarkdownRequests is what it takes to find out that a page has no Markdown.
+	probedNames    = 2000    // the most pages whose names are kept
+	feedProbeBytes = 1 << 20 // the most bytes of a feed
+	// noMarkdownRequests is the number of requests that find out that a page has no Markdown.
 	noMarkdownRequests = 2
-	mostPages          = 1 << 28 // that a site is taken to have, whatever its server says
+	mostPages          = 1 << 28 // the most pages that a site is assumed to have, whatever its server reports
 )
 
 // probe finds sitemaps, feed and Markdown as a reader does. It reads the beginning
@@ -67,21 +66,20 @@ type siteProbe struct {
 	pages    float64
 	lists    float64
 	bytes    float64     // of the sitemaps
-	still    float64     // bytes of those that have no validators
-	guessed  bool        // a sitemap goes on, or there are more
+	still    float64     // bytes of the sitemaps without validators
+	guessed  bool        // a sitemap is longer than what was read, or there are more sitemaps
 	unending bool        // its length is unknown
-	urls     []string    // that the sitemaps begin with
-	times    []time.Time // that they give those
+	urls     []string    // first URLs of the sitemaps
+	times    []time.Time // their modification times
 
-	got    int // pages with Markdown, of those that were probed
-	none   int // those without
+	got    int // probed pages with Markdown
+	none   int // probed pages without Markdown
 	size   int64
-	html   int64 // bytes of those without
+	html   int64 // bytes of the pages without Markdown
 	fields millrace.Fields
 }
 
-// probeLists looks at the sitemaps that are named, or at the first that is
-// where sitemaps usually are.
+// probeLists reads the given sitemaps, or the first sitemap found at a usual path.
 func (l *siteProbe) probeLists(ctx context.Context, named []string) error {
 	var first error
 	for i, u := range named {
@@ -108,13 +106,12 @@ func (l *siteProbe) probeLists(ctx context.Context, named []string) error {
 	return nil
 }
 
-// more takes the lists that were not looked at for such as those that were.
+// more scales the counts, assuming that the other lists are like those that were read.
 func (l *siteProbe) more(times float64) {
 	l.pages, l.lists, l.bytes, l.still, l.guessed = l.pages*times, l.lists*times, l.bytes*times, l.still*times, true
 }
 
-// probeList looks at the beginning of a sitemap, or at some of those that an
-// index names.
+// probeList reads the beginning of a sitemap, or of some sitemaps of an index.
 func (l *siteProbe) probeList(ctx context.Context, u string, depth int) error {
 	resp, err := l.Open(ctx, "sitemap", u, sitemapTypes, fetch.Validators{})
 	if err != nil {
@@ -161,7 +158,8 @@ func (l *siteProbe) probeChildren(ctx context.Context, children []string) error 
 	return nil
 }
 
-// names gives what the beginning of a sitemap names.
+// names parses the beginning of a sitemap. It returns the sitemaps of an index, or the number
+// of pages.
 func (l *siteProbe) names(content []byte, at *url.URL) (children []string, pages int, err error) {
 	for e, err := range sitemap.Parse(bytes.NewReader(content), &sitemap.Options{MaxEntries: maxEntries}) {
 		if err != nil {
@@ -183,8 +181,8 @@ func (l *siteProbe) names(content []byte, at *url.URL) (children []string, pages
 	return children, pages, nil
 }
 
-// some gives a few of the pages, without the root if there are enough others: it
-// is like none of them.
+// some returns a few of the pages, without the root if there are enough others: the root is
+// not typical.
 func (l *siteProbe) some() (pages []string) {
 	for _, u := range l.urls {
 		if u = l.here(u); u != l.Root || len(l.urls) <= probedSamples {
@@ -194,7 +192,7 @@ func (l *siteProbe) some() (pages []string) {
 	return kit.Few(pages)
 }
 
-// sample gets a few pages. A site without Markdown is ErrNotFound.
+// sample fetches a few pages. The error is ErrNotFound if none has Markdown.
 func (l *siteProbe) sample(ctx context.Context) error {
 	if l.pages == 0 {
 		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.Root, millrace.ErrNotFound)
@@ -234,13 +232,13 @@ func (l *siteProbe) sample(ctx context.Context) error {
 	return nil
 }
 
-// offer says what was found.
+// offer returns the result of the probe.
 func (l *siteProbe) offer() *protocol.Offer {
 	pages := int64(min(l.pages, mostPages))
 	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
 	o := &protocol.Offer{
 		Entry: l.entry, Pages: int(pages), Estimated: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1}.Add(lists, 1), // with the root
+		First: protocol.Cost{Requests: 1}.Add(lists, 1), // for the root
 		Still: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
@@ -248,8 +246,8 @@ func (l *siteProbe) offer() *protocol.Offer {
 	bare := pages * int64(l.none) / int64(l.none+l.got)
 	missCost := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
 	o.First = o.First.Add(o.Each, pages-bare).Add(missCost, bare)
-	// When a list has changed, pages are asked for of which it does not say when
-	// they have, and all of those that have no Markdown, which then come as HTML.
+	// When a list has changed, the reader requests its pages without a date, and all pages
+	// without Markdown, which it gets as HTML.
 	undated := 0
 	for _, t := range l.times {
 		if t.IsZero() {
@@ -270,8 +268,8 @@ func (l *siteProbe) offer() *protocol.Offer {
 	return o
 }
 
-// probeFeed makes a refresh as cheap as it is by the feed, if that is one of
-// all changes.
+// probeFeed lowers the cost of a refresh to that of reading the feed, if the feed lists all
+// changes.
 func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer) error {
 	resp, err := l.Get(ctx, at, feedTypes, fetch.Validators{})
 	switch {

@@ -16,19 +16,19 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxProbes is how many pages are asked for Markdown, whatever the forms of their
-// paths, before a site is taken to have none.
+// maxProbes is how many pages, in addition to one for each form of paths, are tried before a
+// site is assumed to have no Markdown.
 const maxProbes = 2
 
-// found is what a site's root and robots.txt lead to.
+// found holds what a site's root and robots.txt lead to.
 type found struct {
-	lists []string // sitemaps that robots.txt names, else where they usually are
+	lists []string // sitemaps that robots.txt names, else those at the usual paths
 	usual bool
 	feed  string
 	also  map[string]string
 }
 
-// discover asks for robots.txt and the root.
+// discover fetches robots.txt and the root.
 func (r *reader) discover(ctx context.Context) (*found, error) {
 	root, err := url.Parse(r.Root)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	case err != nil && !absent(err):
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	case err != nil:
-		links = &pageLinks{final: r.Root} // other pages may be there
+		links = &pageLinks{final: r.Root} // other pages may be present
 	}
 	if at := canon.Origin(links.final); at != origin && f.also[at] == "" {
 		return nil, fmt.Errorf("%s: the root of %s leads to another site, %s: %w", Name, r.Root, at, millrace.ErrNotFound)
@@ -73,8 +73,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 			break
 		}
 	}
-	// What the root says is true of it alone: where it is no page, the first of
-	// the sitemaps' tell.
+	// The root's links hold for the root alone. If it is no page, the first pages of the
+	// sitemaps decide.
 	for _, at := range links.twins {
 		if r.here(at) == "" || r.manner().known() {
 			continue
@@ -89,18 +89,17 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// listsOf gives the sitemaps that robots.txt names.
+// listsOf returns the sitemaps that robots.txt names.
 func (r *reader) listsOf(robots *fetch.Robots) []string {
 	return kit.Sitemaps(robots, r.Root, func(u string) bool { return !sitemap.IsOther(u) })
 }
 
-// recentRobots is how old a robots.txt may be that says which sitemaps there are,
-// when pages are about to be taken for gone.
+// recentRobots is how old a robots.txt may be to decide which sitemaps exist, before pages are
+// deleted.
 const recentRobots = time.Minute
 
-// moved reports whether robots.txt, which everybody remembers for a day, names
-// sitemaps by now that are not known: what the others do not name any more may be
-// there. It looks once.
+// moved reports whether robots.txt, which is cached for a day, now names other sitemaps: the
+// pages that the known sitemaps no longer name may be there. It checks once.
 func (r *run) moved(ctx context.Context) (bool, error) {
 	if r.recent {
 		return false, nil
@@ -123,7 +122,7 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// rediscover runs discovery again, without what was known before.
+// rediscover runs discovery again, without the results of the last one.
 func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	site, err := r.discover(ctx)
 	if err != nil {
@@ -140,9 +139,9 @@ func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// probe finds out whether the site has Markdown, by its first pages if its root
-// does not say so, and how the Markdown of pages of other forms is named.
-// ErrNotFound: it has none.
+// probe finds out whether the site has Markdown, by its first pages if the root does not link
+// to any, and which rules name the Markdown of pages with other forms of paths. The error is
+// ErrNotFound if the site has none.
 func (r *run) probe(ctx context.Context, files []*file) error {
 	m := r.manner()
 	if m.known() && (m.Accept || m.Guess || len(m.Names) > 1) {
@@ -179,9 +178,8 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// tried gives the first of some pages, and one of each form of paths that these
-// do not have: on a site whose pages have several origins, one kind of them may
-// have Markdown, and another none.
+// tried returns the first of some pages, and one for each form of paths that these do not
+// have: if a site's pages come from several systems, only some may have Markdown.
 func tried(pages []string) (out []string) {
 	forms := map[string]bool{}
 	for i, page := range pages {
@@ -193,7 +191,7 @@ func tried(pages []string) (out []string) {
 	return out
 }
 
-// try asks a few pages for their Markdown.
+// try fetches the Markdown of a few pages.
 func (r *reader) try(ctx context.Context, pages []string) error {
 	guess, guessed := false, map[string]bool{}
 	var failed error
@@ -202,7 +200,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 		if err == nil {
 			return nil
 		}
-		if !absent(err) { // one page that fails says nothing of the others
+		if !absent(err) { // one failure does not decide about the others
 			if failed = err; ctx.Err() != nil {
 				break
 			}
@@ -216,7 +214,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 			continue
 		}
 		guessed[form] = true
-		// Who has llms.txt may well name twins as its authors propose.
+		// A site with llms.txt may name its twins as llmstxt.org proposes.
 		for _, at := range usualNames(page) {
 			_, err := r.ask(ctx, at, page, fetch.Validators{})
 			if err == nil {
@@ -248,11 +246,11 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 	return err == nil && decodeLLMs(b.Content) != nil
 }
 
-// maxFirst is how many entries of a sitemap are looked through for forms of paths.
+// maxFirst is how many entries of a sitemap are searched for forms of paths.
 const maxFirst = 1000
 
-// first gives the first pages that sitemaps name, but the root, and one for each
-// form of paths.
+// first returns the first pages of the sitemaps without the root, and one page for each form
+// of paths.
 func (r *run) first(ctx context.Context, files []*file) (pages []string, forms map[string]string, err error) {
 	forms = map[string]string{}
 	for _, f := range files {
@@ -287,7 +285,7 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 		}
 	}
 	if len(pages) == 0 {
-		pages = []string{r.Root} // a site of one page
+		pages = []string{r.Root} // a site with one page
 	}
 	return pages, forms, nil
 }

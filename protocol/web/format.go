@@ -9,17 +9,16 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// The media types of what has no form of its own beside it: format_*.go have the
-// others.
+// The media types that no format_*.go file declares.
 const (
 	markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
-	listType     = "text/plain"                   // of llms.txt: Markdown, but every server gives it out as text
+	listType     = "text/plain"                   // of llms.txt, which is Markdown, but which every server sends as text
 )
 
-// revalidate is what caches do with all that there is: documents have validators.
+// revalidate is the Cache-Control of all documents, since all have validators.
 const revalidate = "max-age=0, must-revalidate"
 
-// firstInvalid gives the place of the first byte that is no UTF-8, -1 for none.
+// firstInvalid returns the index of the first byte that is not UTF-8, -1 if all are.
 func firstInvalid(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -34,7 +33,7 @@ func firstInvalid(b []byte) int {
 	return -1
 }
 
-// parseTime reads a time as front matter has it; the zero time for anything else.
+// parseTime parses a time of front matter. It returns zero for anything else.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10_000 {
@@ -44,7 +43,7 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// cleanLine gives a string as one line of characters that can be seen.
+// cleanLine returns a string as one line of visible characters.
 func cleanLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Namespaces of Atom (RFC 4287), of its tombstones (RFC 6721), and of when a page
-// itself was modified, which may be long before its feed tells of it.
+// Namespaces of Atom (RFC 4287), of its tombstones (RFC 6721), and of a page's own
+// modification time, which may be long before the entry's.
 const (
 	atomSpace      = "http://www.w3.org/2005/Atom"
 	tombstoneSpace = "http://purl.org/atompub/tombstones/1.0"
 	termsSpace     = "http://purl.org/dc/terms/" // of Dublin Core
 )
 
-// decodeAtom reads an Atom feed. It reads the tree first: its limits protect
-// gofeed's parser, which has none and needs a kilobyte for an element.
+// decodeAtom parses an Atom feed. It parses the XML tree first: its limits protect gofeed's
+// parser, which has none and needs a kilobyte for an element.
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	root, err := parseXML(body, maxFeedNodes)
 	if root != nil && !root.is(atomSpace, "feed") {
@@ -73,7 +73,7 @@ func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	return doc, nil
 }
 
-// link takes a link of an entry (RFC 4287, section 4.2.7).
+// link adds a link of an entry (RFC 4287, section 4.2.7).
 func (e *feedEntry) link(rel, typ, to string) {
 	typ = strings.ToLower(typ)
 	switch {
@@ -85,8 +85,7 @@ func (e *feedEntry) link(rel, typ, to string) {
 	}
 }
 
-// isMarkdownType reports whether a media type is Markdown's, with or without
-// parameters.
+// isMarkdownType reports whether a media type is Markdown, with or without parameters.
 func isMarkdownType(s string) bool {
 	mt, _, _ := strings.Cut(strings.ToLower(s), ";")
 	mt = strings.TrimSpace(mt)

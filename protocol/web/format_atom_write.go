@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// feedHead is what a feed says of itself.
+// feedHead has the metadata of a feed.
 type feedHead struct {
-	ID       string // absolute; that of all of its documents
+	ID       string // absolute URL; the same in all documents of the feed
 	Self     string
 	Home     string
-	First    string // the document with the newest entries, "" if it is this one
-	Next     string // the one with older entries, "" if it is the oldest
+	First    string // URL of the document with the newest entries; "" if it is this one
+	Next     string // URL of the document with older entries; "" if this is the oldest
 	Previous string
 	Title    string
 	Language string
@@ -23,23 +23,23 @@ type feedHead struct {
 	Hubs     []string
 }
 
-// feedItem is what a feed says of one page, or that it is gone.
+// feedItem is the entry of one page, or its deletion.
 type feedItem struct {
 	URL       string
 	Gone      bool
-	Changed   time.Time // when the site has told of it
-	Modified  time.Time // when the page was, as its Markdown says; zero = not known
-	Published time.Time // zero = not known
+	Changed   time.Time // when the change was published
+	Modified  time.Time // when the page was modified, as in its Markdown; zero if unknown
+	Published time.Time // zero if unknown
 	Title     string
 	Summary   string // "" = none
 	Author    string
 	Language  string
 	Tags      []string
-	Twin      string // its Markdown, absolute; "" = it has none
+	Twin      string // absolute URL of its Markdown; "" if it has none
 }
 
-// atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Errors
-// of the writer below it come with Close.
+// atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Close returns the
+// errors of the writer below it.
 type atomWriter struct{ w *bufio.Writer }
 
 func (a atomWriter) raw(parts ...string) {
@@ -85,7 +85,7 @@ func newAtom(w io.Writer, h *feedHead) atomWriter {
 	return a
 }
 
-// item writes an entry (section 4.1.2), or a tombstone if the page is gone.
+// item writes an entry (section 4.1.2), or a tombstone if the page was deleted.
 func (a atomWriter) item(it *feedItem) {
 	if it.Gone {
 		a.raw(`<at:deleted-entry ref="`, sitemap.Escape(it.URL), `" when="`, feedStamp(it.Changed), "\"/>\n")
@@ -119,8 +119,7 @@ func (a atomWriter) Close() error {
 	return a.w.Flush()
 }
 
-// language gives an attribute for a language, none for what is no tag of one
-// (RFC 5646).
+// language returns an attribute for a language, "" if tag is not a language tag (RFC 5646).
 func language(tag string) string {
 	if !isLanguage(tag) {
 		return ""
@@ -144,7 +143,7 @@ func isLanguage(tag string) bool {
 	return part > 0
 }
 
-// feedStamp gives a time as feeds have it: in milliseconds, as the log has it.
+// feedStamp formats a time for feeds, in milliseconds like the log.
 func feedStamp(t time.Time) string {
 	if t.Year() < 1 || t.Year() > 9999 {
 		t = time.Unix(0, 0)

@@ -17,26 +17,26 @@ const (
 	jsonFeedType = "application/feed+json"
 )
 
-// feedDoc is one document of a feed, whatever its format.
+// feedDoc is one document of a feed in any format.
 type feedDoc struct {
-	Updated    time.Time // zero: it does not say
-	Tombstones bool      // it tells of what is gone, or would
+	Updated    time.Time // zero if absent
+	Tombstones bool      // the feed reports deletions, or could
 	Entries    []feedEntry
 	Next       string // the document with older entries; "" if it is the oldest
 }
 
-// feedEntry is what a feed says of one page.
+// feedEntry is the entry of one page in a feed.
 type feedEntry struct {
 	ID       string
-	URL      string // of the page: absolute; "" = it does not say
-	Twin     string // of its Markdown
+	URL      string // absolute URL of the page; "" if absent
+	Twin     string // URL of its Markdown
 	Updated  time.Time
-	Modified time.Time // of the page itself; zero = it does not say
+	Modified time.Time // of the page itself; zero if absent
 	Gone     bool
 }
 
-// decodeFeed reads Atom or JSON Feed, which it tells apart by their first
-// character. at is where the document is.
+// decodeFeed parses Atom or JSON Feed; their first character distinguishes them. at is the URL
+// of the document.
 func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -45,7 +45,7 @@ func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	return decodeAtom(body, at)
 }
 
-// wireJSONFeed is a JSON Feed, as far as a reader goes by it.
+// wireJSONFeed has the members of a JSON Feed that the reader uses.
 type wireJSONFeed struct {
 	Version string         `json:"version"`
 	Next    string         `json:"next_url"`
@@ -54,7 +54,7 @@ type wireJSONFeed struct {
 }
 
 type wireJSONItem struct {
-	ID        jsonio.Raw `json:"id"` // a string; numbers are to be taken as if they were (Items)
+	ID        jsonio.Raw `json:"id"` // a string; readers treat numbers as strings (section Items)
 	URL       string     `json:"url"`
 	Modified  string     `json:"date_modified"`
 	Published string     `json:"date_published"`
@@ -64,17 +64,17 @@ type wireJSONItem struct {
 	} `json:"attachments"`
 }
 
-// wireJSONGone is what JSON Feed has no word for: an extension of ours.
+// wireJSONGone is our extension for deletions, which JSON Feed does not define.
 type wireJSONGone struct {
 	ID      string `json:"id"`
 	URL     string `json:"url"`
 	Deleted string `json:"date_deleted"`
 }
 
-// feedLimits bound a JSON Feed.
+// feedLimits are the limits for parsing a JSON Feed.
 var feedLimits = jsonio.Limits{Size: maxFeed, Depth: 64}
 
-// decodeJSONFeed reads a JSON Feed 1.0 or 1.1.
+// decodeJSONFeed parses a JSON Feed 1.0 or 1.1.
 func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	var w wireJSONFeed
 	if err := jsonio.Unmarshal(body, &feedLimits, &w); err != nil {
@@ -87,7 +87,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 		Items *[]wireJSONGone `json:"items"`
 	}
 	if w.Deleted != nil && jsonio.Unmarshal(w.Deleted, &feedLimits, &gone) != nil {
-		gone.Items = nil // an extension of somebody else
+		gone.Items = nil // another party's extension
 	}
 	doc := &feedDoc{Tombstones: gone.Items != nil, Next: resolved(at, w.Next)}
 	for _, it := range w.Items {
@@ -122,7 +122,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	return doc, nil
 }
 
-// resolved gives an absolute canonical URL, "" for none.
+// resolved returns the absolute canonical URL of ref, "" if it has none.
 func resolved(at *url.URL, ref string) string {
 	if strings.TrimSpace(ref) == "" {
 		return ""
@@ -134,7 +134,7 @@ func resolved(at *url.URL, ref string) string {
 	return u
 }
 
-// feedTime reads the date and time of RFC 3339, zero for what is none.
+// feedTime parses a date and time of RFC 3339. It returns zero if s is not one.
 func feedTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, strings.TrimSpace(s))
 	if err != nil {

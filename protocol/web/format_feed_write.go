@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// JSON Feed 1.1. What is gone it has no word for: it is in the extension
-// _deleted, an object as extensions are, with the names of an item's members.
+// JSON Feed 1.1. It does not define deletions: they are in the extension _deleted, an object
+// as extensions are, whose members have the names of an item's members.
 const (
 	jsonFeedVersion = "https://jsonfeed.org/version/1.1"
 	jsonDeletedFrom = `"_deleted":{"about":"https://github.com/millrace/millrace/blob/main/docs/adr/0018-composed.md","items":[`
 )
 
-// twinType is how links name the type of Markdown.
+// twinType is the media type of Markdown in links.
 const twinType = "text/markdown"
 
 type jsonFeedHead struct {

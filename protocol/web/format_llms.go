@@ -7,16 +7,16 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxLLMs is how many characters one llms.txt should have at most: what readers
-// take in at once.
+// maxLLMs is the most characters that one llms.txt should have, so that a model can read it at
+// once.
 const maxLLMs = 50_000
 
-// llmsDoc is what an llms.txt says (llmstxt.org, Format).
+// llmsDoc is a parsed llms.txt (llmstxt.org, Format).
 type llmsDoc struct {
 	Title    string
-	Summary  string // of the block quote below the title
+	Summary  string // the block quote below the title
 	Links    []llmsLink
-	Problems []llmsProblem // what is not as the format has it
+	Problems []llmsProblem // lines that break the format
 }
 
 // llmsLink is one entry of a list of files.
@@ -25,19 +25,19 @@ type llmsLink struct {
 	Line             int
 }
 
-// llmsProblem is a line that is not as the format has it.
+// llmsProblem is a line that breaks the format.
 type llmsProblem struct {
 	Line int
-	Rule string // the word of the checker's rule
+	Rule string // last word of the ID of the checker's rule
 	Text string
 }
 
-// llmsEntry is an entry of a list of files: a link, and perhaps notes after a
-// colon. An address may be in angle brackets, and have brackets inside.
+// llmsEntry matches an entry of a list of files: a link, and optional notes after a colon. A
+// URL may be in angle brackets, and may contain brackets.
 var llmsEntry = regexp.MustCompile(`^[-*+] +\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((<[^<>]*>|(?:[^\s()]|\([^\s()]*\))*)\)(?:\s*:\s*(.*))?$`)
 
-// decodeLLMs reads an llms.txt; nil if it has no title, without which it is
-// none.
+// decodeLLMs parses an llms.txt. It returns nil if there is no title, which every llms.txt
+// has.
 func decodeLLMs(body []byte) *llmsDoc {
 	doc := &llmsDoc{}
 	fence, section, quoted := "", false, false
@@ -76,7 +76,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 			section = true
 		case level > 2 && !section:
 			problem(n, "no-other-headings", line)
-		case level > 2: // a list may be divided further
+		case level > 2: // a list may have subsections
 		case strings.HasPrefix(trimmed, ">") && !section && !quoted:
 			if text := strings.TrimSpace(trimmed[1:]); text != "" {
 				doc.Summary = strings.TrimSpace(doc.Summary + " " + text)
@@ -98,7 +98,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 	return doc
 }
 
-// headingOf gives the level of an ATX heading and its text, 0 if a line is none.
+// headingOf returns the level of an ATX heading and its text, 0 if the line is none.
 func headingOf(line string) (level int, text string) {
 	rest := strings.TrimLeft(line, "#")
 	if level = len(line) - len(rest); level == 0 || level > 6 || rest != "" && !strings.HasPrefix(rest, " ") {
@@ -107,7 +107,7 @@ func headingOf(line string) (level int, text string) {
 	return level, strings.TrimSpace(strings.TrimRight(rest, "#"))
 }
 
-// fenceOf gives the marks that open a block of code, "" if a line opens none.
+// fenceOf returns the marks that open a code block, "" if the line opens none.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		rest := strings.TrimLeft(line, c)
@@ -118,7 +118,7 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// isItem reports whether a line starts an item of a list that stands by itself.
+// isItem reports whether a line starts a list item.
 func isItem(line string) bool {
 	return len(line) > 1 && strings.ContainsRune("-*+", rune(line[0])) && line[1] == ' '
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// carried are the fields that front matter with a URL speaks for.
+// carried are the fields that are known of a page whose front matter has a URL.
 const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind |
 	millrace.FieldContent
 
-// encodeMarkdown gives a page as Markdown: front matter, the title as a heading
-// unless the content starts with it, and the content. Values of the front matter
-// are JSON, which is YAML.
+// encodeMarkdown returns a page as Markdown: front matter, the title as a heading unless the
+// content starts with it, and the content. Values of the front matter are JSON, which is YAML.
 func encodeMarkdown(p *millrace.Page) []byte {
 	var b bytes.Buffer
 	b.WriteString("---\n")
@@ -59,21 +58,20 @@ func encodeMarkdown(p *millrace.Page) []byte {
 	if body := millrace.Markdown(blocks); body != "" {
 		b.WriteString("\n" + body)
 	}
-	// What is not UTF-8 has no place in a text of it, and nothing reads a NUL.
+	// Markdown is UTF-8, and parsers do not accept a NUL.
 	return bytes.ReplaceAll([]byte(canon.ValidUTF8(b.String())), []byte{0}, nil)
 }
 
-// titled reports whether blocks start with a title as their heading.
+// titled reports whether the first block is the title as a heading.
 func titled(blocks []millrace.Block, title string) bool {
 	return len(blocks) > 0 && blocks[0].Type == millrace.HeadingBlock && blocks[0].Level <= 1 &&
 		commonmark.Heading(blocks[0].Text) == commonmark.Heading(title)
 }
 
-// decodeMarkdown reads the Markdown of a page that was fetched at a URL, the
-// base of its links. What front matter names, the page speaks for; with a URL in
-// it, it speaks for all that the protocol carries. A heading that says the title
-// again is no content. Errors are [*millrace.FormatError] without the URL,
-// [millrace.ErrTooLarge], or the context's own.
+// decodeMarkdown parses the Markdown of a page fetched at a URL, the base of its links. The
+// fields that the front matter has are known; with a URL in it, all fields that the protocol
+// carries are known. A heading that repeats the title is not content. Errors are
+// [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or the context's own.
 func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {
 	if i := firstInvalid(body); i >= 0 {
 		line := bytes.Count(body[:i], []byte("\n")) + 1

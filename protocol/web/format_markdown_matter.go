@@ -12,19 +12,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxMatter is how long front matter may be, in bytes: what is longer is text.
+// maxMatter is the most bytes of front matter. Longer front matter is text.
 const maxMatter = 64 << 10
 
-// pageKinds are those that front matter may name.
+// pageKinds are the kinds that front matter may name.
 var pageKinds = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product, millrace.Listing,
 	millrace.Collection, millrace.Archive,
 }
 
-// readMatter takes the fields of a page from the front matter that a text starts
-// with, and gives what follows. It reads what hosts write there: strings, plain
-// or quoted, and lists of them. Nothing in it is an error: what is no such value
-// is passed over, and what does not end is text.
+// readMatter sets the fields of a page from the front matter at the start of text, and returns
+// the rest. It reads the forms that sites use: strings, plain or quoted, and lists of strings.
+// Nothing is an error: other values are skipped, and front matter without an end is text.
 func readMatter(p *millrace.Page, text []byte) (rest []byte) {
 	lines, rest, ok := cutMatter(text)
 	if !ok {
@@ -45,7 +44,7 @@ func readMatter(p *millrace.Page, text []byte) (rest []byte) {
 	return rest
 }
 
-// cutMatter gives the lines of front matter, and what follows.
+// cutMatter returns the lines of the front matter, and the rest.
 func cutMatter(text []byte) (lines []string, rest []byte, ok bool) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	if string(bytes.TrimRight(first, " \t\r")) != "---" {
@@ -64,7 +63,7 @@ func cutMatter(text []byte) (lines []string, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// values gives what stands behind a name, and on the lines below it.
+// values returns the value after a name and on the lines below it.
 func values(value string, below []string) []string {
 	switch {
 	case value == "" || value == "[" || value[0] == '|' || value[0] == '>':
@@ -82,13 +81,13 @@ func values(value string, below []string) []string {
 		case list == nil && value != "":
 			return []string{strings.Join(words, " ")}
 		}
-		return list // a mapping is no value
+		return list // a mapping has no value
 	case value[0] == '[':
 		return flow(value)
 	case value[0] == '{':
 		return nil
 	}
-	if value[0] != '"' && value[0] != '\'' { // a plain scalar goes on below
+	if value[0] != '"' && value[0] != '\'' { // a plain scalar may continue below
 		for _, line := range below {
 			if line == "" || strings.HasPrefix(line, "- ") {
 				break
@@ -99,7 +98,7 @@ func values(value string, below []string) []string {
 	return []string{scalar(value)}
 }
 
-// flow gives the strings of a list in brackets.
+// flow returns the strings of a list in brackets.
 func flow(list string) []string {
 	var out []string
 	if json.Unmarshal([]byte(list), &out) == nil {
@@ -112,7 +111,7 @@ func flow(list string) []string {
 	return out
 }
 
-// scalar gives a string, plain or in quotes.
+// scalar returns a string, plain or in quotes.
 func scalar(s string) string {
 	switch {
 	case s == "~" || s == "null":
@@ -130,7 +129,7 @@ func scalar(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// setField sets the field of a page that a name stands for, if it is one.
+// setField sets the field of a page with the given name, if there is one.
 func setField(p *millrace.Page, name string, list []string) {
 	value := ""
 	if len(list) > 0 {

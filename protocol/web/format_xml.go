@@ -11,23 +11,23 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// node is an element of XML.
+// node is an XML element.
 type node struct {
 	name  xml.Name
 	attrs []xml.Attr
-	text  string // of its own, without white space around it
+	text  string // its own text, without white space around it
 	nodes []*node
 	line  int
 }
 
-// Bounds of what is read of XML as a tree.
+// The limits for XML that is parsed as a tree.
 const (
 	maxNodes     = 2_000_000
 	maxNodeDepth = 64
 )
 
-// parseXML reads a document of at most so many elements as a tree. With an error
-// it returns what it has read of the root, if it has come so far.
+// parseXML parses a document of at most so many elements as a tree. With an error, it returns
+// the part of the tree that it has parsed.
 func parseXML(body []byte, elements int) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
@@ -83,10 +83,10 @@ func xmlError(line int, code, reason string, err error) error {
 	return feedError(fmt.Sprintf("line %d", line), code, reason, err)
 }
 
-// is reports whether the element has a name of a namespace.
+// is reports whether the element has a name in a namespace.
 func (n *node) is(space, local string) bool { return n.name.Space == space && n.name.Local == local }
 
-// all gives the children of a name.
+// all returns the children with a name.
 func (n *node) all(space, local string) (out []*node) {
 	for _, c := range n.nodes {
 		if c.is(space, local) {
@@ -96,7 +96,7 @@ func (n *node) all(space, local string) (out []*node) {
 	return out
 }
 
-// attr gives an attribute without a namespace, false if it is not there.
+// attr returns an attribute without a namespace, and whether it is present.
 func (n *node) attr(name string) (string, bool) {
 	for _, a := range n.attrs {
 		if a.Name.Space == "" && a.Name.Local == name {

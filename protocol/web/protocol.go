@@ -5,11 +5,11 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name is the protocol's name everywhere: on the command line, of its tags,
-// in its errors and rule ids.
+// Name is the name of the protocol: on the command line, in its tags, in its errors and in
+// rule IDs.
 const Name = "web"
 
-// source is where the specification of llms.txt is published.
+// source is the URL of the specification of llms.txt.
 const source = "https://llmstxt.org/"
 
 // Protocol describes this protocol.

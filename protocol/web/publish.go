@@ -15,40 +15,39 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// PublisherOptions are the web's own options. The zero value works.
+// PublisherOptions are the options of this protocol alone. The zero value works.
 type PublisherOptions struct {
-	// Hubs are absolute URLs of the hubs that are notified of changed topics
-	// (WebSub). A topic ([millrace.Advertisement].Topics) names them, and its own
-	// URL as rel="self", in Link fields and in its own format if that can. nil =
-	// none.
+	// Hubs are absolute URLs of the hubs that are notified of changed topics (WebSub). A topic
+	// ([millrace.Advertisement].Topics) names them in Link fields, and its own URL as
+	// rel="self"; also in its body if the format allows it. If nil, topics name no hub.
 	Hubs []string
-	// MarkdownPublic: shared caches may store the Markdown at a page's own URL,
-	// because those in front of the site obey Vary.
+	// MarkdownPublic allows shared caches to store the Markdown at a page's own URL. Set it if
+	// all caches in front of the site obey Vary.
 	MarkdownPublic bool
-	// LLMsFull: publish a file with the Markdown of all pages.
+	// LLMsFull publishes a file with the Markdown of all pages.
 	LLMsFull bool
 }
 
-// publisher serves, all under the documents' base:
+// publisher serves, all under the endpoint base:
 //
-//	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md of one whose path ends in "/"
-//	DIR/~N/NAME.md[?QUERY]   that of the Nth page that wants one name
-//	PATH[?QUERY]             the same, for those who like Markdown better than HTML
-//	/llms.txt                the pages of the site, and the files that have the others
+//	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md if its path ends in "/"
+//	DIR/~N/NAME.md[?QUERY]   the Markdown of the Nth page that has one name
+//	PATH[?QUERY]             the same, for clients that prefer Markdown to HTML
+//	/llms.txt                the pages of the site, and links to the files with the others
 //	DIR/llms.txt             the pages below a path, when there are many
-//	DIR/llms-1.txt …         a part of those
+//	DIR/llms-1.txt …         parts of such a file
 //	/llms-full.txt           the Markdown of all pages, if the owner wants it
 //
-// and what [once] has.
+// and the documents of [once].
 type publisher struct {
 	once
-	public bool // caches that are shared may keep what is negotiated
+	public bool // shared caches may store negotiated Markdown
 	full   bool
-	static bool // nothing is negotiated, and fields of single files are dear
+	static bool // nothing is negotiated, and header fields of single files cost much
 	plans  plans
 }
 
-// NewPublisher makes the protocol's publisher; nil options are the zero value.
+// NewPublisher returns the protocol's publisher; nil options are the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -57,7 +56,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return &publisher{once: newOnce(o), public: own.MarkdownPublic, full: own.LLMsFull, static: o.Static}
 }
 
-// Find looks up the Markdown that a request names, or asks for at a page.
+// Find returns the Markdown document that a request names or negotiates.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	site := v.Site()
 	if !p.static && asks(site, r) {
@@ -82,7 +81,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	return p.find(ctx, v, name)
 }
 
-// tag gives the tag of a page's Markdown, nil if it has none.
+// tag returns the tag of a page's Markdown, nil if it has none.
 func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (*millrace.Tag, error) {
 	t, err := v.Tag(ctx, Name, identity)
 	switch {
@@ -94,7 +93,7 @@ func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (
 	return &t, nil
 }
 
-// tags yields the tags of the pages after one that have Markdown.
+// tags yields the tags, after a page, of the pages that have Markdown.
 func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		for t, err := range v.Tags(ctx, Name, after) {
@@ -109,7 +108,7 @@ func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace
 	}
 }
 
-// All yields what is as large as the site, and the Markdown of every page.
+// All yields the documents that grow with the site, and the Markdown of every page.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -156,14 +155,14 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 	return documentName(canon.Relative(site.Base, t.URL), t.N)
 }
 
-// document gives the Markdown of a tag at its own name, without reading the page.
+// document returns the Markdown of a tag at its own URL, without reading the page.
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	count, _ := tagParts(t.Value)
 	h := http.Header{
 		"Content-Type":  {markdownType},
 		"Cache-Control": {revalidate},
 		"Link":          {millrace.Link{URL: t.URL, Rel: "canonical"}.String()},
-		"X-Robots-Tag":  {"noindex"}, // the page itself is what search engines shall show
+		"X-Robots-Tag":  {"noindex"}, // search engines should show the page itself
 	}
 	if !p.static {
 		h["X-Markdown-Tokens"] = []string{count}
@@ -188,7 +187,7 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 	}
 }
 
-// negotiated gives the Markdown of a tag as an answer at the page's own URL.
+// negotiated returns the Markdown of a tag as a response at the page's own URL.
 func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	d := p.document(site, v, t)
 	d.Variant = "text/markdown"
@@ -197,6 +196,6 @@ func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.T
 	if !p.public {
 		d.Header["Cache-Control"] = []string{"private, " + revalidate}
 	}
-	delete(d.Header, "X-Robots-Tag") // it would be the page's
+	delete(d.Header, "X-Robots-Tag") // it would apply to the page
 	return d
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// asks reports whether a request may be one for the Markdown of the page that it
-// names: documents and pages have one base, and it likes Markdown better.
+// asks reports whether a request may negotiate the Markdown of the page that it names:
+// documents and pages have one base, and the client prefers Markdown.
 func asks(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }
 
-// identityOf gives the identity of the page that a request names.
+// identityOf returns the path of the page that a request names.
 func identityOf(site millrace.Site, r *http.Request) string {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
@@ -55,7 +55,7 @@ func prefers(fields []string) bool {
 			*to = max(*to, mediaQuality(params))
 		}
 	}
-	if html == unsaid { // the more specific range counts
+	if html == unsaid { // the more specific range applies
 		if html = text; html == unsaid {
 			html = any
 		}

@@ -15,18 +15,17 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Feeds list the changes, newest first. /feed.atom and /feed.json have the last
-// entries of the log, /feed-2.atom and so on those before, as far as the log
-// reaches, in at most maxFeeds documents. A page is listed once, with its last
-// change and the time of its commit. A client that has read a feed needs only the
-// newer entries, deletions included.
+// Feeds list the changes, newest first. /feed.atom and /feed.json have the last entries of the
+// log. /feed-2.atom and so on have the earlier entries that the log still has, in at most
+// maxFeeds documents. A page is listed once, with its last change and the time of its commit.
+// A client that has read a feed needs only the newer entries, deletions included.
 const (
 	feedItems  = 500
 	maxFeeds   = 10
-	feedFormat = 3 // moves when the same view gives other bytes
+	feedFormat = 3 // changes when the same view gets other bytes
 )
 
-// feedForm is a form in which feeds come.
+// feedForm is a format of feeds.
 type feedForm struct{ suffix, mediaType string }
 
 var feedForms = []feedForm{{".atom", atomType}, {".json", jsonFeedType}}
@@ -38,7 +37,7 @@ func (f feedForm) path(n int) string {
 	return "/feed-" + strconv.Itoa(n) + f.suffix
 }
 
-// feedNamed gives the form and the number of a feed by its path.
+// feedNamed returns the format and the number of the feed at a path.
 func feedNamed(path string) (f feedForm, n int, ok bool) {
 	name, ok := strings.CutPrefix(path, "/feed")
 	if !ok {
@@ -64,12 +63,12 @@ func feedNamed(path string) (f feedForm, n int, ok bool) {
 type part struct {
 	n     int
 	from  uint64 // the sequence number before it
-	to    uint64 // its last
-	log   bool   // the log reaches so far; else the times of changes are unknown
-	older bool   // there is another one behind it
+	to    uint64 // the last sequence number
+	log   bool   // the log reaches this far back; otherwise the times of changes are unknown
+	older bool   // an older part follows
 }
 
-// partOf finds the nth part. ErrNotFound: the log does not reach back so far.
+// partOf returns the nth part. The error is ErrNotFound if the log does not reach back so far.
 func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	site := v.Site()
 	end := func(n int) uint64 { return site.Seq - min(site.Seq, uint64(n)*feedItems) }
@@ -92,7 +91,7 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	}
 	ok, err := reaches(p.from)
 	for err == nil && !ok && p.from < p.to {
-		// Half of it may be there: of a log that has been cut, or has just begun.
+		// Only half of it may be left, if the log was cut or has just begun.
 		if n > 1 {
 			return p, millrace.ErrNotFound
 		}
@@ -109,8 +108,8 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	return p, err
 }
 
-// names gives about how many pages the part names: a change that another has
-// followed is in a newer part.
+// names estimates how many pages the part lists: a page that has changed again is in a newer
+// part.
 func (p part) names(site millrace.Site) int64 {
 	if !p.log {
 		return int64(min(site.Pages, feedItems))
@@ -118,8 +117,8 @@ func (p part) names(site millrace.Site) int64 {
 	return int64(min(p.to-p.from, feedItems)) //nolint:gosec // feedItems is small
 }
 
-// changes gives what the part has, newest first, and the page at which the
-// newer parts end, "" for none.
+// changes returns the changes of the part, newest first, and the page at which the newer parts
+// end, "" if no part is newer.
 func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Change, after string, err error) {
 	site := v.Site()
 	for c, err := range v.Changes(ctx, site.At(p.from)) {
@@ -149,12 +148,12 @@ func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Cha
 	return list, after, nil
 }
 
-// feedItems gives what a part tells of.
+// feedItems returns the entries of a part.
 func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feedItem, error) {
 	site := v.Site()
 	scan := millrace.Scan{Order: millrace.BySeq, Limit: feedItems}
 	var items []*feedItem
-	at := make(map[string]*feedItem) // by page
+	at := make(map[string]*feedItem) // by URL
 	if of.log {
 		list, after, err := of.changes(ctx, v)
 		if err != nil {
@@ -201,8 +200,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 	return named(ctx, v, items)
 }
 
-// named leaves out pages that are gone and that no edition has named: their
-// addresses were never public.
+// named drops deleted pages that no edition has published: their URLs were never public.
 func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem, error) {
 	var out []*feedItem
 	for _, it := range items {
@@ -219,7 +217,7 @@ func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem
 	return out, nil
 }
 
-// feed returns a document of a feed, or ErrNotFound if none has that name.
+// feed returns the document of a feed at a path, or ErrNotFound.
 func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	form, n, ok := feedNamed(path)
 	if !ok {
@@ -271,8 +269,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 	}, nil
 }
 
-// announceFeeds leads to the feeds from the home page, where readers look for
-// them.
+// announceFeeds adds links to the feeds on the home page, where readers look for them.
 func announceFeeds(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	for _, form := range feedForms {

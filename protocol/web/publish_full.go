@@ -11,8 +11,8 @@ import (
 
 const fullPath = "/llms-full.txt"
 
-// fullDocument gives the Markdown of all pages, one after the other, in the order
-// of their URLs. It is as large as the site.
+// fullDocument returns the Markdown of all pages, one after the other, in the order of their
+// URLs.
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	site := v.Site()
 	parts := &millrace.Parts{

@@ -38,8 +38,7 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	}
 }
 
-// announceLicense leads to the licence: from robots.txt (4.4), and from the home
-// page (4.5).
+// announceLicense adds links to the licence: in robots.txt (4.4), and on the home page (4.5).
 func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return

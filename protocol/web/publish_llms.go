@@ -18,14 +18,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// listHeader is that of llms.txt and its kind: Markdown, but under a name that
-// every server gives out as text.
+// listHeader returns the header of llms.txt and the files like it: Markdown, but with a name
+// that every server sends as text.
 func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// list returns one file of llms.txt. The version of its parts follows from the plan:
-// a file is written only when it has changed.
+// list returns one file of llms.txt. The version of its parts follows from the plan: a file is
+// rendered only when it has changed.
 func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
 	head, err := p.head(ctx, v, l)
 	if err != nil {
@@ -54,8 +54,8 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.named()}, Parts: parts, Write: parts.Write}, nil
 }
 
-// named gives how many pages the file names itself: of others it names the
-// files.
+// named returns how many pages the file lists itself. The other pages are in the files that it
+// links to.
 func (l *index) named() (n int64) {
 	for _, piece := range l.pieces {
 		if piece.list == nil {
@@ -65,14 +65,14 @@ func (l *index) named() (n int64) {
 	return n
 }
 
-// heading is one with what stands below it.
+// heading is a heading with the items below it.
 type heading struct {
 	name  string
 	items []millrace.Item
 }
 
-// writeList writes one file: what it is about, then its pages by folders, then
-// the files that have more.
+// writeList writes one file: its introduction, then its pages by folders, then the files with
+// the other pages.
 func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w io.Writer) error {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
@@ -111,7 +111,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	}
 	var named []heading
 	for _, f := range folders {
-		if len(f.items) == 1 { // a folder of one page is that page
+		if len(f.items) == 1 { // a folder with one page is that page
 			pages.items = append(pages.items, f.items[0])
 			continue
 		}
@@ -135,7 +135,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	return err
 }
 
-// head gives what a file starts with: its name and what it is about.
+// head returns the introduction of a file: its name and subject.
 func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]millrace.Block, error) {
 	site := v.Site()
 	title, about := strings.TrimSuffix(site.Base, "/")+l.dir, "The pages below this address."
@@ -169,7 +169,7 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 	return append(blocks, millrace.Block{Type: millrace.TextBlock, Text: note}), nil
 }
 
-// optional gives what readers who are short of space can do without.
+// optional returns the items that a reader with little space can skip.
 func (p *publisher) optional(docs string) (items []millrace.Item) {
 	for _, form := range feedForms {
 		items = append(items, item(docs+form.path(1), "What has changed, "+form.path(1), ""))
@@ -180,7 +180,7 @@ func (p *publisher) optional(docs string) (items []millrace.Item) {
 	return items
 }
 
-// bounds gives the first and the last page that a file leads to.
+// bounds returns the first and the last page that a file leads to.
 func (l *index) bounds() (first, last string) {
 	for _, part := range l.parts {
 		f, e := part.bounds()
@@ -198,7 +198,7 @@ func (l *index) bounds() (first, last string) {
 	return first, last
 }
 
-// entry is a page that a file names.
+// entry is a page that a file lists.
 type entry struct {
 	identity, name string
 	page           *millrace.Page // without blocks
@@ -240,7 +240,7 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 	}
 }
 
-// item gives the line of a page.
+// item returns the line of a page.
 func (e *entry) item(docs string) millrace.Item { return itemOf(e.page, e.identity, docs+e.name) }
 
 func itemOf(p *millrace.Page, identity, target string) millrace.Item {
@@ -255,18 +255,18 @@ func itemOf(p *millrace.Page, identity, target string) millrace.Item {
 	return item(target, label, about)
 }
 
-// lineOf gives the length in bytes of the line of a page without its URL.
+// lineOf returns the length in bytes of the line of a page without its URL.
 func lineOf(p *millrace.Page, identity string) int {
 	const target = "https://x/"
 	return length(itemOf(p, identity, target)) - len(target)
 }
 
-// length gives the length in bytes of a line.
+// length returns the length of a line in bytes.
 func length(it millrace.Item) int {
 	return len(millrace.Markdown([]millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{it}}}))
 }
 
-// item gives a line that has room: what it says is cut where it says too much.
+// item returns a line of bounded length: long texts are cut.
 func item(target, label, about string) millrace.Item {
 	label = cut(label, 80)
 	for {
@@ -283,13 +283,12 @@ func item(target, label, about string) millrace.Item {
 		case len(label) > 20:
 			label = cut(label, 20)
 		default:
-			return it // the URL's own escapes
+			return it // the escapes of the URL itself
 		}
 	}
 }
 
-// cut gives the start of a text, in at most n bytes, if it can be up to the end
-// of a word.
+// cut returns the start of a text, at most n bytes, if possible up to the end of a word.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

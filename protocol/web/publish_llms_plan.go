@@ -20,51 +20,51 @@ import (
 const (
 	listPath = "/llms.txt"
 
-	// Bytes, which are no fewer than characters: readers take 50,000 of these.
+	// Bytes, of which there are at least as many as characters: readers take 50,000
+	// characters.
 	maxFile   = 50_000
-	maxLines  = 45_000 // of a file, the rest is for what stands around them; what may have more below a path has a file of its own
-	maxPiece  = 24_000 // of piece.most
-	lineSpace = 300    // at most, of a line beside its URL
+	maxLines  = 45_000 // of a file, without headings; a path with more gets files of its own
+	maxPiece  = 24_000 // limit of piece.most
+	lineSpace = 300    // limit of a line without its URL
 	headSpace = 80     // of a heading
 
-	pieceBits = 6 // zero bits of the hash of an identity that begins a piece
-	fileBits  = 7 // and one that begins a file, if the one before is at least half full
+	pieceBits = 6 // zero bits of the hash of a page's path that begins a piece
+	fileBits  = 7 // and of one that begins a file, if the previous file is at least half full
 
-	maxParts   = 150 // that one file names
-	maxFolders = 8   // that have a part of their own, inside each other
+	maxParts   = 150 // parts that one file links to
+	maxFolders = 8   // nested folders with parts of their own
 )
 
-// plan says which files llms.txt is, and what is in each. Folders and pieces follow
-// from the names of the pages, so that an edit keeps them. Which pieces are in one
-// file follows from the length of their lines, too. Pieces and files begin where the
-// hash of an identity says so, so that most changes move the bounds of few.
+// plan divides llms.txt into files. Folders and pieces follow from the paths of the pages
+// alone, so that an edit does not change them. The pieces of a file depend on the length of
+// their lines, too. Pieces and files begin at pages whose path has a hash with enough zero
+// bits, so that most changes move few bounds.
 type plan struct {
 	root *index
 	dirs map[string]bool // folders with a file of their own
-	cost int             // of all lines and headings
+	cost int             // bytes of all lines and headings
 }
 
 // index is a file of llms.txt.
 type index struct {
 	path   string
-	dir    string // that it covers, with its "/" at the end
+	dir    string // path that it covers, ending in "/"
 	pieces []piece
-	parts  []*index // of the same folder, in the place of pieces
-	pages  int      // that it leads to
+	parts  []*index // files of the same folder, instead of pieces
+	pages  int      // number of pages that it leads to
 }
 
-// piece is a run of pages that follow one another, or a list for some of them.
+// piece is a run of consecutive pages, or a list for some of them.
 type piece struct {
-	after, first, last string // identities; the pages after after up to last
+	after, first, last string // paths; the pages after "after", up to last
 	pages              int
 	cost               int               // bytes of its lines
-	most               int               // bytes that the lines of such names can have at most
+	most               int               // most bytes that the lines of these paths can have
 	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
 	list               *index
 }
 
-// begins reports whether the hash of the identity of the first page has so many zero
-// bits.
+// begins reports whether the hash of the first page's path has so many zero bits.
 func (p *piece) begins(bits int) bool {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, p.first)
@@ -78,15 +78,15 @@ func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	identity := canon.Relative(site.Base, t.URL)
 	name := documentName(identity, t.N)
 	_, cost := tagParts(t.Value)
-	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
+	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // parentheses are escaped
 	return piece{
 		first: identity, last: identity, pages: 1, cost: cost + target, most: lineSpace + target,
 		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
 	}
 }
 
-// join adds the pages of the next piece to a piece. The sums do not depend on the
-// order of joins, so that a piece has the same ones when it is read again.
+// join appends the pages of the next piece to a piece. The sums do not depend on the order of
+// joins, so a piece that is read again has the same sums.
 func (p *piece) join(next *piece) {
 	p.last = next.last
 	p.pages += next.pages
@@ -95,15 +95,15 @@ func (p *piece) join(next *piece) {
 	subtle.XORBytes(p.sum[:], p.sum[:], next.sum[:])
 }
 
-// folder is a part of a site while its pages come.
+// folder is a folder of the site while planOf reads its pages.
 type folder struct {
 	dir    string
 	pieces []piece
 	most   int
 }
 
-// planOf makes the plan of a view in one pass over its tags. It holds the bounds
-// of the pieces alone.
+// planOf returns the plan of a view, in one pass over its tags. It holds only the bounds of
+// the pieces in memory.
 func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	site := v.Site()
 	pl := &plan{dirs: map[string]bool{}}
@@ -139,10 +139,10 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	return pl, nil
 }
 
-// small reports whether one file has the lines of all pages.
+// small reports whether one file can list all pages.
 func (pl *plan) small() bool { return pl.cost <= maxLines }
 
-// folderOf gives the folder of a page, not deeper than maxFolders.
+// folderOf returns the folder of a page, at most maxFolders deep.
 func folderOf(identity string) string {
 	path, _, _ := strings.Cut(identity, "?")
 	end := 0
@@ -156,7 +156,7 @@ func folderOf(identity string) string {
 	return path[:end]
 }
 
-// add adds what follows at once on what a folder has.
+// add appends a piece to a folder.
 func (f *folder) add(p piece) {
 	f.most += p.most
 	if n := len(f.pieces); n > 0 && p.list == nil && !p.begins(pieceBits) {
@@ -169,8 +169,7 @@ func (f *folder) add(p piece) {
 	f.pieces = append(f.pieces, p)
 }
 
-// close ends the innermost folder: it gets a file of its own, or goes into the
-// folder that it is in.
+// close ends the innermost folder: it gets a file of its own, or becomes a part of its parent.
 func (pl *plan) close(stack []*folder) []*folder {
 	f, outer := stack[len(stack)-1], stack[len(stack)-2]
 	if f.most > maxLines {
@@ -186,14 +185,14 @@ func (pl *plan) close(stack []*folder) []*folder {
 	return stack[:len(stack)-1]
 }
 
-// list makes the file of a folder, with its parts.
+// list returns the file of a folder, with its parts.
 func (pl *plan) list(f *folder) *index {
 	pl.dirs[f.dir] = true
 	return newIndex(f.dir+"llms", f.dir, f.pieces)
 }
 
-// newIndex returns the file of pieces, or one that names parts of it if they are too
-// many. name is its path without ".txt".
+// newIndex returns the file of pieces, or one that links to parts if there are too many
+// pieces. name is its path without ".txt".
 func newIndex(name, dir string, pieces []piece) *index {
 	l := &index{path: name + ".txt", dir: dir}
 	var leaves [][]piece
@@ -201,7 +200,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	for i := range pieces {
 		p := &pieces[i]
 		l.pages += p.pages
-		// The folders that a piece goes through have headings.
+		// The folders of a piece have headings.
 		next := p.cost + headSpace
 		if cost+next > maxLines || cost >= maxLines/2 && p.begins(fileBits) {
 			leaves, cost = append(leaves, nil), 0
@@ -220,7 +219,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	return l
 }
 
-// files gives the files, the first one first.
+// files returns the files, the first one first.
 func (pl *plan) files() []*index {
 	var out []*index
 	var walk func(l *index)
@@ -239,8 +238,8 @@ func (pl *plan) files() []*index {
 	return out
 }
 
-// covering gives the path of the file that covers a page: that of the innermost
-// folder that has one.
+// covering returns the path of the file that covers a page: that of the innermost folder with
+// a file.
 func (pl *plan) covering(identity string) string {
 	for dir := folderOf(identity); dir != ""; {
 		if pl.dirs[dir] {
@@ -251,8 +250,8 @@ func (pl *plan) covering(identity string) string {
 	return listPath
 }
 
-// edited returns the plan for a later view of the same pages, with the pieces read
-// again that hold changed ones. pl stays as it is.
+// edited returns the plan for a later view of the same pages. It reads the pieces with changed
+// pages again. pl does not change.
 func (pl *plan) edited(ctx context.Context, v millrace.View, changed []string) (*plan, error) {
 	next := &plan{dirs: pl.dirs, cost: pl.cost}
 	var err error
@@ -262,13 +261,12 @@ func (pl *plan) edited(ctx context.Context, v millrace.View, changed []string) (
 	return next, err
 }
 
-// edited is [plan.edited] of a file. It adds to cost what the lines have become
-// longer.
+// edited is [plan.edited] for one file. It adds the growth of its lines to cost.
 func (l *index) edited(ctx context.Context, v millrace.View, changed []string, cost *int) (_ *index, err error) {
 	pieces := l.all()
 	for i := range pieces {
 		p := &pieces[i]
-		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first one after it
+		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first page after it
 		if at == len(changed) || changed[at] > p.last {
 			continue
 		}
@@ -313,8 +311,8 @@ func (p *piece) read(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// plans keeps the plan of the view that was asked for last: it is made with the
-// edition, and read with every page.
+// plans caches the plan of the view that was used last. An edition needs it once, and each
+// page's links read it.
 type plans struct {
 	mu   sync.Mutex
 	site millrace.Site

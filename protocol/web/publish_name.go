@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// ending is that of the names of Markdown.
+// ending is the suffix of the URLs of Markdown.
 const ending = ".md"
 
-// documentName gives the path and query, under the documents' base, of the
-// Markdown of the nth page that wants that name; "" for a page elsewhere.
+// documentName returns the path and query, below the endpoint base, of the Markdown of the nth
+// page with that name; "" for a page of another site.
 func documentName(identity string, n int) string {
 	dir, leaf, query, ok := wanted(identity)
 	if !ok {
@@ -24,8 +24,8 @@ func documentName(identity string, n int) string {
 	return dir + leaf + ending + query
 }
 
-// wanted gives the folder, with its "/", the name without its ending, and the
-// query that a page would have if no other page wanted them.
+// wanted returns the folder, ending in "/", the name without its suffix, and the query of a
+// page's Markdown if no other page has that name.
 func wanted(identity string) (dir, leaf, query string, ok bool) {
 	path := identity
 	if i := strings.IndexByte(identity, '?'); i >= 0 {
@@ -44,9 +44,9 @@ func wanted(identity string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, true
 }
 
-// wanting gives the identities of the pages that could have the Markdown of a
-// name, the likeliest first, and which of those that want it has it. It gives
-// none for a name that no Markdown has.
+// wanting returns the paths of the pages that could have the Markdown of a name, the likeliest
+// first, and the number of the page among those with that name. It returns no paths for a name
+// that no Markdown has.
 func wanting(base, name string) (identities []string, n int) {
 	u, err := canon.URL("http://host" + name)
 	if err != nil {
@@ -66,11 +66,11 @@ func wanting(base, name string) (identities []string, n int) {
 		}
 	}
 	return slices.DeleteFunc(claimants(dir, leaf, query), func(identity string) bool {
-		return canon.Relative(base, identity) != identity // it goes by another name here
+		return canon.Relative(base, identity) != identity // its path here is another
 	}), n
 }
 
-// cutName gives the parts of a name.
+// cutName splits a name into folder, leaf and query.
 func cutName(name string) (dir, leaf, query string, ok bool) {
 	path := name
 	if i := strings.IndexByte(name, '?'); i >= 0 {
@@ -83,8 +83,7 @@ func cutName(name string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, leaf != ""
 }
 
-// claimants gives the identities of all pages that want a name, in the order in
-// which they get it.
+// claimants returns the paths of all pages with a name, in the order in which they get it.
 func claimants(dir, leaf, query string) []string {
 	path := dir
 	if parent, last := cutFolder(dir); tildes(last) > 1 {
@@ -101,9 +100,9 @@ func claimants(dir, leaf, query string) []string {
 	})
 }
 
-// rivals gives the pages whose presence decides the number of the page's name,
-// and those whose number the page decides. A page of the site that has the very
-// name of some Markdown keeps it before all that want it.
+// rivals returns the pages whose presence decides the number in the page's name, and those
+// whose number the page decides. A page of the site that itself has the name of some Markdown
+// comes first.
 func rivals(identity string) (before, after []string) {
 	dir, leaf, query, ok := wanted(identity)
 	if !ok {
@@ -112,7 +111,7 @@ func rivals(identity string) (before, after []string) {
 	all := claimants(dir, leaf, query)
 	i := slices.Index(all, identity)
 	if i < 0 {
-		return nil, nil // no canonical identity: no claim
+		return nil, nil // the path is not canonical, so it has no name
 	}
 	before = append(before, dir+leaf+ending+query)
 	before = append(before, all[:i]...)
@@ -123,13 +122,13 @@ func rivals(identity string) (before, after []string) {
 	return before, after
 }
 
-// cutLeaf gives the folder of a path with its "/", and the last segment.
+// cutLeaf splits a path into its folder, ending in "/", and the last segment.
 func cutLeaf(path string) (dir, leaf string) {
 	i := strings.LastIndexByte(path, '/')
 	return path[:i+1], path[i+1:]
 }
 
-// cutFolder gives the folder around a folder, and its own name.
+// cutFolder splits a folder into its parent and its own name.
 func cutFolder(dir string) (parent, last string) {
 	return cutLeaf(strings.TrimSuffix(dir, "/"))
 }
@@ -139,8 +138,8 @@ func lastFolder(dir string) string {
 	return last
 }
 
-// tildes counts the tildes that a segment of tildes and digits starts with; it
-// is 0 for any other segment.
+// tildes counts the leading tildes of a segment of tildes and digits. It returns 0 for any
+// other segment.
 func tildes(segment string) int {
 	digits := strings.TrimLeft(segment, "~")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {

@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// once publishes what a site has once, beside llms.txt:
+// once publishes the documents that a site has once, other than llms.txt:
 //
-//	/feed.atom, /feed.json       what has changed last
-//	/feed-2.atom, /feed-2.json … what has changed before
-//	/license.xml                 what the content may be used for, if the owner says so
+//	/feed.atom, /feed.json       the newest changes
+//	/feed-2.atom, /feed-2.json … earlier changes
+//	/license.xml                 the terms of use, if the owner has set any
 //	/sitemap.xml                 the pages, if no other protocol has a sitemap
-//	/sitemap-2-of-4.xml …        the others, when there are more than one sitemap holds
-//	/sitemap-index.xml           all of those
+//	/sitemap-2-of-4.xml …        more pages, if one sitemap cannot hold them
+//	/sitemap-index.xml           all sitemaps
 type once struct {
 	hubs      []string
 	policy    *millrace.Policy
@@ -27,8 +27,7 @@ type once struct {
 	listItems int
 }
 
-// sitemapOf is the protocol that has a sitemap of its own, with the names of
-// these.
+// sitemapOf is the protocol that publishes a sitemap of its own, under the same names.
 const sitemapOf = "scp"
 
 func newOnce(o *protocol.PublisherOptions) once {
@@ -36,8 +35,8 @@ func newOnce(o *protocol.PublisherOptions) once {
 	return d
 }
 
-// find gives what is there by a name and is not as large as the site.
-// ErrNotFound: nothing is.
+// find returns the document at a path, if it does not grow with the site. The error is
+// ErrNotFound if no document has that path.
 func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	if path == licensePath {
 		if doc := d.licenseDocument(v.Site()); doc != nil {
@@ -51,7 +50,7 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 	return doc, nil
 }
 
-// all yields everything that find returns, each made when it is asked for.
+// all yields every document that find returns, each built when the caller asks for it.
 func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		for _, form := range feedForms {
@@ -75,7 +74,7 @@ func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Doc
 	}
 }
 
-// announce says where it all is.
+// announce adds the links to all of these documents.
 func (d *once) announce(site millrace.Site, n *millrace.Advertisement) {
 	announceFeeds(site, n)
 	d.announceLicense(site, n)

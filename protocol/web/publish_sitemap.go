@@ -10,9 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// shards gives the number of sitemaps; 0 where another protocol has them, and
-// where pages and documents are on two origins: there a sitemap could name no
-// page.
+// shards returns the number of sitemaps. It is 0 if another protocol publishes them, and if
+// pages and documents have two origins: such a sitemap could name no page.
 func (d *once) shards(site millrace.Site) int {
 	if !d.sitemaps || siteOf(site.Base) != siteOf(site.EndpointBase) {
 		return 0
@@ -20,7 +19,7 @@ func (d *once) shards(site millrace.Site) int {
 	return sitemap.Shards(site.Pages, max(1, min(cmp.Or(d.listItems, sitemap.MaxURLs), sitemap.MaxURLs)))
 }
 
-// siteOf gives scheme and host of a URL.
+// siteOf returns scheme and host of a URL.
 func siteOf(u string) string {
 	at, err := url.Parse(u)
 	if err != nil {
@@ -33,7 +32,7 @@ func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// large gives the sitemaps.
+// large returns the sitemaps.
 func (d *once) large(v millrace.View) []*millrace.Document {
 	shards := d.shards(v.Site())
 	if shards == 0 {

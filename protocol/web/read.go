@@ -22,29 +22,28 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// reader is the source that a site with Markdown twins is.
+// reader is the Source of a site with Markdown twins.
 type reader struct {
 	kit.Reader
 	o      protocol.ReaderOptions
-	listed recent.Values // states of pages, as lists say
-	hinted recent.Values // twins of pages, as a feed says
+	listed recent.Values // states of pages in lists
+	hinted recent.Values // twins of pages in a feed
 
 	mu       sync.Mutex
-	way      manner            // how twins are named here, as far as it is known
+	way      manner            // how to find twins here, as far as it is known
 	mismatch uint64            // see behind
 	failed   map[string]int    // pages without Markdown under the guessed names, by form
-	also     map[string]string // other origins by which the site's pages go, each to the one they are asked at
+	also     map[string]string // other origins of the site's pages, each with the origin to fetch them from
 }
 
-// NewReader reads the site at an endpoint, any URL of it; a nil client is the
-// guarded default, nil options are the zero value.
+// NewReader reads the site at an endpoint, any URL of it; a nil client is the guarded default,
+// nil options are the zero value.
 //
-// Changes goes by the site's sitemaps, which say what there is, and where the
-// site has a feed of all its changes by that, which says what is new for less.
-// The content is that of the pages' Markdown twins: where the pages say that
-// they are, where their names lead to, or at the pages' own URLs for those who
-// ask for Markdown. A site without twins, or without sitemaps, is ErrNotFound.
-// Page needs neither.
+// Changes reads the site's sitemaps, which list all pages. If the site has a feed of all its
+// changes, Changes reads that instead, since it costs less. The content is that of the pages'
+// Markdown twins: at the URLs that the pages link to, at the URLs that the site's names lead
+// to, or at the pages' own URLs by Accept. For a site without twins or without sitemaps, the
+// error is ErrNotFound. Page needs no sitemaps.
 func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -63,53 +62,53 @@ type cursor struct {
 	Found    time.Time         `json:"found"`          // when discovery last ran
 	Also     map[string]string `json:"also,omitempty"` // see reader
 	Way      manner            `json:"way,omitzero"`
-	Feed     *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
+	Feed     *feedState        `json:"feed,omitempty"` // nil if the site has none that could list all changes
 	Lists    []list            `json:"lists"`          // sitemaps that name pages, and their indexes
 	Missing  []string          `json:"missing,omitempty"`
-	Mismatch uint64            `json:"mismatch,omitempty"` // stands for the pages that were older than the lists said
+	Mismatch uint64            `json:"mismatch,omitempty"` // identifies the pages that were older than in the lists
 }
 
-// feedState is a feed, and what of it has been applied.
+// feedState is a feed, and how far it was applied.
 type feedState struct {
 	URL string `json:"url"`
 	fetch.Validators
-	// Trusted: it has named everything that the sitemaps say has changed since
-	// its oldest entry, and it tells of deletions.
+	// Trusted: it has listed everything that has changed since its oldest entry according to
+	// the sitemaps, and it reports deletions.
 	Trusted bool      `json:"trusted,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // of its newest entry
-	Top     string    `json:"top,omitempty"`  // marks of the entries that have its time
+	Top     string    `json:"top,omitempty"`  // marks of the entries with that time
 }
 
 var (
-	errFullRead = errors.New("the sitemaps must be asked") // what the feed says is not enough
-	errMoved    = errors.New("there are other sitemaps")   // than those that were read
+	errFullRead = errors.New("the sitemaps must be asked") // the feed does not suffice
+	errMoved    = errors.New("there are other sitemaps")   // not the sitemaps that were read
 )
 
-// Changes yields what the feed of changes says since the cursor, or what the
-// sitemaps that have changed name, and milestones as [protocol.Protocol] wants
-// them: where the sitemaps are the cursor's, one for each that has changed,
-// otherwise one for all. Pages of other sites are left out, with a note.
+// Changes yields the changes of the feed since the cursor, or the entries of the sitemaps that
+// have changed, and checkpoints as [protocol.Protocol] demands: if the sitemaps are those of
+// the cursor, one for each that has changed, otherwise one for all. Pages of other sites are
+// skipped and logged.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		r.mu.Lock()
-		r.failed = nil // of one run: pages that were gone then tell nothing of now
+		r.failed = nil // counts of one run: an earlier absence does not matter now
 		r.mu.Unlock()
 		return (&run{reader: r, Yield: y}).changes(ctx, since)
 	})
 }
 
-// run is one reading of the stream.
+// run is one call of Changes.
 type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	so      cursor // of the last milestone
+	so      cursor // of the last checkpoint
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
 	usual     bool      // no document names sitemaps: the first that exists counts
-	fresh     bool      // discovery has run again
+	fresh     bool      // discovery ran again
 	recent    bool      // robots.txt was read again
-	feed      *feedRead // the feed of changes as it is now; nil: it was not read
+	feed      *feedRead // the feed of changes; nil if it was not read
 	foreign   int       // pages of other sites that lists name
 	elsewhere string    // the first of them
 }
@@ -158,12 +157,11 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 	return r.Mark(c, complete, section)
 }
 
-// settle waits until the pages that were named have been asked for, as everybody
-// does before a milestone, and gives what stands for those that were older than
-// the lists said: they came from a replica that lags behind, or from a cache, and
-// would stay as they are for as long as the lists do. 0 = there are none. A site
-// whose pages are always older than its lists say is believed when a second
-// reading finds exactly the same.
+// settle waits until the listed pages have been fetched, before a checkpoint. It returns a
+// hash of the pages that were older than in the lists, 0 if there were none. Such pages came
+// from a cache or from a replica that lags behind, and would stay old as long as the lists do
+// not change. If a second run finds exactly the same pages, the site is like that, and they
+// are accepted.
 func (r *run) settle() (mismatch uint64, err error) {
 	if err := r.mark(r.so, false, ""); err != nil {
 		return 0, err
@@ -174,7 +172,7 @@ func (r *run) settle() (mismatch uint64, err error) {
 	return mismatch, nil
 }
 
-// behind notes a page that is older than a list says.
+// behind records a page that is older than in a list.
 func (r *reader) behind(page, state string, got *twin) {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
@@ -183,7 +181,7 @@ func (r *reader) behind(page, state string, got *twin) {
 	r.mismatch += h.Sum64() // in any order
 }
 
-// put yields a page that is there, with what a list says of its state.
+// put yields a present page, with its state in a list.
 func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
 		r.listed.Add(u, state)
@@ -191,7 +189,7 @@ func (r *run) put(u, section, state string, at time.Time) error {
 	return r.Give(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
 }
 
-// own gives a page that a list at a URL names, false for one of another site.
+// own returns the URL of a page that a list names, false if the page is of another site.
 func (r *run) own(at *url.URL, ref string) (string, bool) {
 	u, err := canon.Resolve(at, ref)
 	if err != nil {
@@ -206,8 +204,7 @@ func (r *run) own(at *url.URL, ref string) (string, bool) {
 	return u, true
 }
 
-// here gives the URL that a page of the site is asked for at, "" if it is of
-// another site.
+// here returns the URL to fetch a page of the site from, "" if it is of another site.
 func (r *reader) here(u string) string {
 	at := canon.Origin(u)
 	if at == canon.Origin(r.Root) {
@@ -221,7 +218,7 @@ func (r *reader) here(u string) string {
 	return ""
 }
 
-// know takes up what is known of the site.
+// know restores what was found out about the site.
 func (r *reader) know(m manner, also map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,8 +231,8 @@ func (r *reader) manner() manner {
 	return r.way
 }
 
-// absent reports whether an error says that something is not there, or not for
-// this client, or is something else than was looked for.
+// absent reports whether an error means that a document is missing, is not for this client, or
+// is not of the expected kind.
 func absent(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid)
 }

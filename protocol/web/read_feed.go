@@ -20,29 +20,29 @@ import (
 // Limits of a feed.
 const (
 	maxFeed        = 10 << 20 // bytes of one document
-	maxFeedEntries = 20_000   // of all that are read
-	maxFeedNodes   = 200_000  // elements of one document in Atom
+	maxFeedEntries = 20_000   // entries of all documents
+	maxFeedNodes   = 200_000  // XML elements of one Atom document
 	maxFeedPages   = 20       // documents
 	feedTypes      = atomType + ", " + jsonFeedType + ", application/json;q=0.5, */*;q=0.1"
 )
 
-// feedRead is a feed as it is now, as far as it was read.
+// feedRead holds the entries of a feed that were read.
 type feedRead struct {
 	url string
 	fetch.Validators
-	entries    []feedEntry // that name a page of the site, in the feed's order
+	entries    []feedEntry // entries of pages of the site, in the feed's order
 	gone       []feedEntry
-	tombstones bool      // it tells of deletions, in all of its documents
-	lost       bool      // of one that cannot be told which page it was
-	newest     time.Time // of all
-	oldest     time.Time // of what is there: the others may reach back further
+	tombstones bool      // all of its documents report deletions
+	lost       bool      // a deletion does not identify its page
+	newest     time.Time // time of the newest entry
+	oldest     time.Time // time of the oldest present page; deletions may reach back further
 	named      map[string]bool
-	missed     int                  // pages that the sitemaps say have changed, and the feed does not
-	seen       map[string]time.Time // pages that both name, with their times in the sitemaps
+	missed     int                  // pages that have changed according to the sitemaps but not the feed
+	seen       map[string]time.Time // pages in both, with their times in the sitemaps
 }
 
-// loadFeed reads a feed as far back as a time, from its first document, which is
-// asked for conditionally if the state has validators.
+// loadFeed reads a feed back to a time, from its first document. It fetches that document
+// conditionally if the state has validators.
 func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, until time.Time) (*feedRead, error) {
 	fr := newFeed(st.URL)
 	next := st.URL
@@ -67,7 +67,7 @@ func newFeed(at string) *feedRead {
 	return &feedRead{url: at, tombstones: true, named: map[string]bool{}, seen: map[string]time.Time{}}
 }
 
-// feedDocument gets one document of a feed.
+// feedDocument fetches one document of a feed.
 func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (*feedDoc, fetch.Validators, error) {
 	body, resp, err := r.Read(ctx, "feed", at, feedTypes, v, maxFeed) //nolint:bodyclose // Read has closed it
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (
 	return doc, fetch.ValidatorsOf(resp), nil
 }
 
-// take adds what a document of the feed says.
+// take adds the entries of a document of the feed.
 func (fr *feedRead) take(r *run, doc *feedDoc) {
 	fr.tombstones = fr.tombstones && doc.Tombstones
 	for _, e := range doc.Entries {
@@ -115,8 +115,8 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 // reaches reports whether the feed goes back to a time.
 func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !fr.oldest.After(t) }
 
-// compare notes whether the feed names a page that a sitemap says was changed
-// since its oldest entry, or of which it does not say when.
+// compare records whether the feed lists a page that has changed since its oldest entry, or
+// has no date, according to a sitemap.
 func (fr *feedRead) compare(u string, modified time.Time) {
 	since := modified.IsZero() || modified.After(fr.oldest) && !modified.After(fr.newest)
 	there, told := fr.named[u]
@@ -128,9 +128,9 @@ func (fr *feedRead) compare(u string, modified time.Time) {
 	}
 }
 
-// putUnseen yields what a feed that tells of deletions says of pages that the
-// sitemaps do not name: those that it names are there, in a sitemap that is not
-// known yet perhaps, and the others are gone.
+// putUnseen handles the entries of a feed with deletions for pages that no sitemap names. It
+// yields the changed pages, which may be in a sitemap that is not known yet, and the
+// deletions.
 func (r *run) putUnseen() error {
 	if r.feed == nil || !r.feed.tombstones {
 		return nil
@@ -156,8 +156,8 @@ func (r *run) putUnseen() error {
 	return nil
 }
 
-// ahead gives what stands for the pages by which the feed is newer than the
-// sitemaps, which came from a replica that lags behind: 0 = there are none.
+// ahead returns a hash of the pages by which the feed is newer than the sitemaps, which came
+// from a replica that lags behind; 0 if there are none.
 func (fr *feedRead) ahead() (odd uint64) {
 	note := func(e *feedEntry) {
 		h := fnv.New64a()
@@ -179,7 +179,7 @@ func (fr *feedRead) ahead() (odd uint64) {
 	return odd
 }
 
-// state gives what the cursor keeps of the feed.
+// state returns the state of the feed for the cursor.
 func (fr *feedRead) state(trusted bool) *feedState {
 	st := &feedState{URL: fr.url, Validators: fr.Validators, Trusted: trusted && fr.tombstones, Since: fr.newest}
 	var marks strings.Builder
@@ -201,14 +201,14 @@ const (
 	maxMarks = 2000
 )
 
-// mark stands for an entry.
+// mark identifies an entry.
 func (e *feedEntry) mark() string {
 	sum := sha256.Sum256([]byte(e.ID))
 	return base64.RawURLEncoding.EncodeToString(sum[:markLen*6/8])
 }
 
-// readFeed reads what the feed has now, before the sitemaps are: what changes
-// while they are read will come again with the feed.
+// readFeed reads the feed before the sitemaps: the next feed has the changes that happen while
+// these are read.
 func (r *run) readFeed(ctx context.Context) error {
 	if r.is.Feed == nil || r.feed != nil {
 		return nil
@@ -223,14 +223,13 @@ func (r *run) readFeed(ctx context.Context) error {
 		r.Note("reader/feed", r.is.Feed.URL, err.Error())
 		fallthrough
 	default:
-		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps say all of it, too
+		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps have all of it, too
 	}
 	return nil
 }
 
-// verifies reports whether all sitemaps are to be read, though none has changed,
-// for the sake of a feed that tells of deletions: where it does not reach back far
-// enough, and once a day.
+// verifies reports whether all sitemaps must be read, though none has changed, to verify a
+// feed with deletions: if it does not reach back far enough, and once a day.
 func (r *run) verifies(ctx context.Context) (bool, error) {
 	if r.feed == nil && (!r.fresh || r.is.Feed == nil) {
 		return false, nil
@@ -242,12 +241,11 @@ func (r *run) verifies(ctx context.Context) (bool, error) {
 		return r.feed != nil, nil
 	}
 	r.is.Feed = r.feed.state(false)
-	r.feed = nil // one of posts, or the like
+	r.feed = nil // a feed of posts, or the like
 	return false, nil
 }
 
-// trust decides whether the feed may stand in for the sitemaps, which have been
-// read whole.
+// trust decides whether the feed may replace the sitemaps, which were all read.
 func (r *run) trust() {
 	if r.feed == nil {
 		return
@@ -258,7 +256,7 @@ func (r *run) trust() {
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }
 
-// catchUp yields what the feed says has changed. errWhole: that is not enough.
+// catchUp yields the changes of the feed. The error is errWhole if the feed does not suffice.
 func (r *run) catchUp(ctx context.Context) error {
 	st := r.is.Feed
 	fr, err := r.loadFeed(ctx, st, st.Validators, st.Since)
@@ -320,19 +318,18 @@ func (r *run) catchUp(ctx context.Context) error {
 		return err
 	}
 	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
-		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // once more
+		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // fetch it again
 		return nil
 	}
 	r.is.Feed = fr.state(true)
 	return nil
 }
 
-// heard marks a state that is when a feed has told of a change, and no time of the
-// page itself.
+// heard marks the state of a page whose time is that of its feed entry, not its own.
 const heard = "heard "
 
-// since gives the entries that are newer than a state of the feed. Others may
-// have the same time as its newest ones.
+// since returns the entries that are newer than a state of the feed. Further entries may have
+// the time of its newest ones.
 func (fr *feedRead) since(st *feedState) (out []feedEntry) {
 	known := map[string]bool{}
 	for i := 0; i+markLen <= len(st.Top); i += markLen {

@@ -16,24 +16,24 @@ import (
 
 // Limits of the sitemaps of a site.
 const (
-	maxLists     = 1000      // in all
-	maxList      = 100 << 20 // bytes of one, unless the options say another limit
-	maxEntries   = 1 << 20   // of one; sitemaps.org says 50,000
+	maxLists     = 1000      // in total
+	maxList      = 100 << 20 // bytes of one sitemap, unless the options set another limit
+	maxEntries   = 1 << 20   // of one sitemap; sitemaps.org allows 50,000
 	sitemapTypes = "application/xml, text/xml, text/plain, */*;q=0.5"
 )
 
 // list is one sitemap with its validators, verbatim.
 type list struct {
 	kit.Resource
-	Index bool `json:"index,omitempty"` // it names sitemaps, which follow it
+	Index bool `json:"index,omitempty"` // it is an index of the sitemaps that follow it
 	In    bool `json:"in,omitempty"`    // an index names it
 }
 
-// file is a sitemap of pages, as it was answered.
+// file is a sitemap of pages, and the response to its request.
 type file struct {
 	list
 	at    *url.URL     // after redirects
-	spool *spool.Spool // nil: it has not been asked for, or has not changed
+	spool *spool.Spool // nil if it was not requested or has not changed
 	same  bool         // it has not changed
 }
 
@@ -44,8 +44,8 @@ func (f *file) close() {
 	}
 }
 
-// open gets one sitemap, conditionally if it has validators, and gives the
-// sitemaps that it names if it is an index.
+// open fetches one sitemap, conditionally if it has validators. If it is an index, open
+// returns the sitemaps that it names.
 func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 	f, err := r.load(ctx, l)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 	return f, children, nil
 }
 
-// load gets one sitemap whole.
+// load fetches one sitemap unconditionally.
 func (r *run) load(ctx context.Context, l list) (*file, error) {
 	resp, err := r.Open(kit.Download(ctx, r.o.MaxList), "sitemap", l.URL, sitemapTypes, l.Validators)
 	if errors.Is(err, millrace.ErrUnmodified) && l.Conditional() {
@@ -109,7 +109,7 @@ func (r *run) load(ctx context.Context, l list) (*file, error) {
 	return f, nil
 }
 
-// entries gives what a sitemap names to visit, until its error.
+// entries calls visit with each entry of a sitemap, until it returns an error.
 func (f *file) entries(limit int64, visit func(e sitemap.Entry) error) error {
 	body, err := f.spool.Reader()
 	if err != nil {

@@ -7,29 +7,27 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// manner says how to find the Markdown of a site's pages, as far as it is known.
-// Its map is never changed.
+// manner is how a site's Markdown is found, as far as it is known. Its map never changes.
 type manner struct {
 	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
-	// Names are, by the form of the page's path, the rules by which its twin is named.
+	// Names maps the form of a page's path to the rule that names its twin.
 	Names map[string]string `json:"names,omitempty"`
-	Guess bool              `json:"guess,omitempty"` // no page says where its twin is: names are tried
-	Links bool              `json:"links,omitempty"` // pages say so, and their twins have names by no rule
+	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins: names are guessed
+	Links bool              `json:"links,omitempty"` // pages link to their twins, whose names follow no rule
 }
 
-// known reports whether the site has Markdown at all.
+// known reports whether the site is known to have Markdown.
 func (m manner) known() bool { return m.Accept || m.Links || len(m.Names) > 0 }
 
-// The forms of paths, each with the rules by which sites name the twins of its
-// pages, the usual ones first. Those of llmstxt.org are "page.html.md" and
-// "folder/index.html.md".
+// The forms of paths, each with the rules by which sites name the twins of such pages, the
+// usual rules first. The rules of llmstxt.org are "page.html.md" and "folder/index.html.md".
 const (
 	formFolder = "folder" // /docs/
 	formHTML   = "html"   // /docs/a.html
 	formFile   = "file"   // /docs/a
 )
 
-// rules gives those of a form.
+// rules returns the rules of a form.
 func rules(form string) []string {
 	switch form {
 	case formFolder:
@@ -40,8 +38,8 @@ func rules(form string) []string {
 	return []string{"md", "index.md", "html.md"}
 }
 
-// splitPage gives a page's URL without its query, the query with its "?", and the
-// form of its path.
+// splitPage splits a page's URL into the URL without its query and the query with its "?", and
+// returns the form of its path.
 func splitPage(page string) (path, query, form string) {
 	path = page
 	if i := strings.IndexByte(page, '?'); i >= 0 {
@@ -57,7 +55,7 @@ func splitPage(page string) (path, query, form string) {
 	return path, query, formFile
 }
 
-// twinName gives the name that a rule makes of a page's URL, "" if it makes none.
+// twinName returns the URL of a page's twin by a rule, "" if the rule does not apply.
 func twinName(page, rule string) string {
 	path, query, form := splitPage(page)
 	switch form + " " + rule {
@@ -65,7 +63,7 @@ func twinName(page, rule string) string {
 		return path + "index.md" + query
 	case "folder md":
 		if strings.Count(path, "/") == 3 {
-			return "" // it is the root
+			return "" // the root
 		}
 		return strings.TrimSuffix(path, "/") + ".md" + query
 	case "folder index.html.md":
@@ -82,7 +80,7 @@ func twinName(page, rule string) string {
 	return ""
 }
 
-// usualNames gives where the twin of a page is on most sites.
+// usualNames returns the URLs that the twin of a page has on most sites.
 func usualNames(page string) (names []string) {
 	_, _, form := splitPage(page)
 	for _, rule := range rules(form) {
@@ -99,7 +97,7 @@ func (m manner) twin(page string) string {
 	return twinName(page, m.Names[form])
 }
 
-// learn notes where the twin of a page was found.
+// learn records where the twin of a page was found.
 func (r *reader) learn(page, twin string, guessed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,12 +128,12 @@ func (r *reader) learn(page, twin string, guessed bool) {
 	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
 }
 
-// maxFailed is after how many pages of a form without Markdown no more names are
-// guessed for it.
+// maxFailed is the number of pages of a form without Markdown after which the reader stops
+// guessing names for that form.
 const maxFailed = 3
 
-// guesses reports whether the name of a page's Markdown is to be guessed, on a
-// site that is known to have some: nothing is known of pages of its form yet.
+// guesses reports whether to guess the name of a page's Markdown: the site has some, and no
+// rule is known for pages of this form.
 func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
@@ -143,7 +141,7 @@ func (r *reader) guesses(page string) bool {
 	return len(r.way.Names) > 0 && r.failed[form] < maxFailed
 }
 
-// guessed counts a page without Markdown under the guessed names.
+// guessed counts a page that has no Markdown under any guessed name.
 func (r *reader) guessed(page string) {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
@@ -156,8 +154,8 @@ func (r *reader) guessed(page string) {
 	}
 }
 
-// samePage reports whether two URLs are of one page, whatever the origins: those
-// of a site are compared by [reader.here].
+// samePage reports whether two URLs are of one page, ignoring their origins, which
+// [reader.here] compares.
 func samePage(a, b string) bool {
 	return strings.TrimPrefix(a, canon.Origin(a)) == strings.TrimPrefix(b, canon.Origin(b))
 }

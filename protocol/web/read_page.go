@@ -20,20 +20,19 @@ import (
 
 const (
 	maxTwin      = 32 << 20 // bytes of one page's Markdown
-	maxTwinLinks = 4        // of a page that are tried
-	maxHTML      = 1 << 20  // bytes of a page of HTML that are looked through for links
+	maxTwinLinks = 4        // links of a page that are tried
+	maxHTML      = 1 << 20  // bytes of an HTML page that are searched for links
 
-	htmlTypes = "text/html, */*;q=0.1" // as those who look at a site ask: an answer that varies by it is one
+	htmlTypes = "text/html, */*;q=0.1" // like a browser, in case the response varies
 	twinTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
-	ownTypes  = "text/markdown, text/html;q=0.1" // of a page's own URL, which may have both
+	ownTypes  = "text/markdown, text/html;q=0.1" // for a page's own URL, which may have both
 )
 
-// errNoTwin is an answer that is no Markdown, or not that of the page.
+// errNoTwin is the error for a response that is not Markdown, or not that of the page.
 var errNoTwin = fmt.Errorf("it is not the page's Markdown: %w", millrace.ErrNotFound)
 
-// Page gets the Markdown of a page: from where it was the last time, from where
-// the feed says or the site's other names lead, else from where the page itself
-// says that it is.
+// Page fetches the Markdown of a page. It tries the last known URL, then the URL from the feed
+// or from the rules of the site, then the links of the page itself.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -104,9 +103,9 @@ func parsePageState(version string) (h pageState) {
 	return h
 }
 
-// older reports whether what was got is older than the state that a list gives:
-// by its time, or, if that is not known, because it stands as it was when the
-// list gave another one, or no feed had told of it.
+// older reports whether the fetched page is older than the state that a list has: by its time;
+// or, if that is unknown, because it did not change when the list did, or no feed has reported
+// the change.
 func older(state, was string, got *twin, unmodified bool) bool {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err == nil && !got.modified.IsZero() {
@@ -115,12 +114,12 @@ func older(state, was string, got *twin, unmodified bool) bool {
 	return unmodified && state != "" && (err != nil || was != "")
 }
 
-// slack is how long after the time that a list gives a page must have been got,
-// so that the time stands for what was got.
+// slack is how long after the time in a list a page must be fetched, so that the time
+// identifies the fetched version.
 const slack = 2 * time.Second
 
-// settled gives the state that a list has given a page, if what was got is of no
-// older one: "" if there may be another one with the same time.
+// settled returns the state that a list has for a page, if the fetched page is not older. It
+// returns "" if another version could have the same time.
 func (r *reader) settled(state string, modified time.Time) string {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err != nil || !modified.IsZero() && modified.Before(at.Truncate(time.Second)) {
@@ -135,16 +134,16 @@ func (r *reader) settled(state string, modified time.Time) string {
 	return state
 }
 
-// twin is a page's Markdown as it came.
+// twin is the fetched Markdown of a page.
 type twin struct {
 	page *millrace.Page
 	at   string
 	fetch.Validators
-	modified time.Time // zero: it does not say
-	size     int64     // bytes, as it was sent
+	modified time.Time // zero if unknown
+	size     int64     // bytes as sent
 }
 
-// counting counts what is read of a body.
+// counting counts the bytes that are read of a body.
 type counting struct {
 	io.ReadCloser
 	n int64
@@ -156,8 +155,8 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seek finds the Markdown of a page; hint is where a feed says that it is. guess:
-// where nothing is known of the site, the usual names are tried as well.
+// seek finds the Markdown of a page; hint is its URL in a feed. If guess is set and nothing is
+// known of the site, seek tries the usual names as well.
 func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin, error) {
 	m := r.manner()
 	tried := map[string]bool{}
@@ -189,7 +188,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 	case err != nil && (!absent(err) || !m.known()):
 		return nil, err
 	case err != nil:
-		links = &pageLinks{} // its Markdown may be there all the same
+		links = &pageLinks{} // it may have Markdown nevertheless
 	}
 	for _, l := range links.twins {
 		if got, err := try(l, false); err == nil || !absent(err) {
@@ -217,7 +216,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 // htmlError is a page without Markdown.
 type htmlError struct {
 	page string
-	size int64 // bytes of its HTML that were read, as they were sent
+	size int64 // bytes of its HTML that were read, as sent
 }
 
 // Error names the page.
@@ -225,18 +224,18 @@ func (e *htmlError) Error() string {
 	return e.page + " has no Markdown: " + millrace.ErrNotFound.Error()
 }
 
-// Unwrap gives [millrace.ErrNotFound].
+// Unwrap returns [millrace.ErrNotFound].
 func (e *htmlError) Unwrap() error { return millrace.ErrNotFound }
 
-// pageLinks is what the answer for a page's own URL says.
+// pageLinks are the links in the response for a page's own URL.
 type pageLinks struct {
-	twins, feeds []string // feeds of changes in Atom first
+	twins, feeds []string // feeds: Atom feeds of changes come first
 	canonical    string
 	final        string
-	size         int64 // bytes that were read, as they were sent
+	size         int64 // bytes that were read, as sent
 }
 
-// links asks for a page as browsers do.
+// links fetches a page like a browser and returns its links.
 func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 	resp, err := r.Get(ctx, page, htmlTypes, fetch.Validators{})
 	if err != nil {
@@ -278,8 +277,8 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 	return out, nil
 }
 
-// ask gets what should be the Markdown of a page. An answer that is something
-// else is ErrNotFound.
+// ask fetches the Markdown of a page. The error is ErrNotFound if the response is something
+// else.
 func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*twin, error) {
 	types := twinTypes
 	if at == page {

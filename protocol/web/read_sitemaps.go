@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// leaves gives the sitemaps that name pages.
+// leaves returns the sitemaps that name pages.
 func (c cursor) leaves() (urls []string) {
 	for _, l := range c.Lists {
 		if !l.Index {
@@ -25,7 +25,7 @@ func (c cursor) leaves() (urls []string) {
 	return urls
 }
 
-// roots gives the sitemaps that no index names.
+// roots returns the sitemaps that no index names.
 func (c cursor) roots() (urls []string) {
 	for _, l := range c.Lists {
 		if !l.In {
@@ -35,7 +35,7 @@ func (c cursor) roots() (urls []string) {
 	return append(urls, c.Missing...)
 }
 
-// find gives a sitemap as the cursor has it.
+// find returns the state of a sitemap in the cursor.
 func (c cursor) find(u string) list {
 	for _, l := range c.Lists {
 		if l.URL == u {
@@ -75,8 +75,8 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 		return err
 	}
 	if len(r.was.Lists) > 0 && !same {
-		// No earlier section covers deletions: a sink that has applied only a part
-		// of the stream starts over.
+		// No earlier section covers deletions: a sink that has applied only a part of the
+		// stream starts over.
 		if err := r.mark(cursor{}, false, ""); err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	return r.readAll(ctx, files, whole)
 }
 
-// resolve asks for the sitemaps that are named, and gives those that name
-// pages: what is no index has been read. whole is false where one was not there
-// that was not missing the last time, as on a replica that lags behind.
+// resolve fetches the named sitemaps and those of indexes, and returns the sitemaps that name
+// pages. whole is false if a sitemap is missing that was present before, as on a replica that
+// lags behind.
 func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, whole bool, err error) {
 	whole = true
 	var other error
@@ -130,15 +130,14 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	return files, lists, whole, nil
 }
 
-// readAll yields what all sitemaps name, and one milestone.
+// readAll yields the entries of all sitemaps, and one checkpoint.
 func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
 	if err := r.readFeed(ctx); err != nil {
 		return err
 	}
 	for _, f := range files {
 		if f.spool == nil {
-			// Among others than before, one that has not changed says nothing by
-			// that alone.
+			// If the set of sitemaps has changed, an unchanged sitemap must be read as well.
 			f.Validators, f.same = fetch.Validators{}, false
 		}
 		ok, err := r.pages(ctx, f, len(files) > 1)
@@ -157,17 +156,17 @@ func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
 	if r.feed != nil && r.feed.tombstones {
 		ahead := r.feed.ahead()
 		odd += ahead
-		whole = whole && ahead == 0 // what the feed tells of is there, if the lists name it or not
+		whole = whole && ahead == 0 // the pages of the feed exist, whether or not the lists name them
 	}
 	r.trust()
 	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
 		r.again()
-		whole = false // what an old list does not name may be new
+		whole = false // a page that an old list does not name may be new
 	}
 	return r.mark(r.is, whole, "")
 }
 
-// again makes the next reading look at everything once more.
+// again makes the next run read everything.
 func (r *run) again() {
 	r.is.Found = time.Time{}
 	if r.is.Feed != nil {
@@ -179,8 +178,8 @@ func (r *run) again() {
 	}
 }
 
-// readChanged yields what the sitemaps name that have changed, each with a
-// milestone. The last one stands for all that was found out.
+// readChanged yields the entries of the sitemaps that have changed, and a checkpoint after
+// each. The last checkpoint covers all results of the run.
 func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
@@ -233,8 +232,8 @@ func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error 
 	return r.mark(r.is, last.Complete, last.Section)
 }
 
-// pages yields what a sitemap names. It is false if some of it could not be
-// read, so that what it does not name may be there.
+// pages yields the entries of a sitemap. It returns false if some could not be read: pages
+// that the rest does not name may exist.
 func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err error) {
 	if f.spool == nil {
 		got, err := r.load(ctx, f.list)
@@ -291,7 +290,7 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 	return whole, nil
 }
 
-// keep notes the state of a sitemap that has been taken in.
+// keep records the state of a sitemap whose entries were applied.
 func (r *run) keep(f *file) {
 	for i := range r.is.Lists {
 		if r.is.Lists[i].URL == f.URL {
@@ -300,7 +299,7 @@ func (r *run) keep(f *file) {
 	}
 }
 
-// stateOf returns the state of a page by its time in a list, "" without a time.
+// stateOf returns the state of a page from its time in a list, "" without a time.
 func stateOf(modified time.Time) string {
 	if modified.IsZero() {
 		return ""
