@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// siteRule is a rule's function over what the rules share.
+// siteRule is the function of a rule that reads the shared siteContext.
 type siteRule = check.SiteCheck[*siteContext]
 
 // newRule makes a rule: [draft.Rule].
@@ -44,7 +44,7 @@ func askProbes(f kit.Condition) siteRule {
 			if p.OK() {
 				tag := p.Tag
 				if tag != "" {
-					tag = `"` + tag + `"` // whatever its form: for another rule
+					tag = `"` + tag + `"` // even if malformed, which another rule reports
 				}
 				out = append(out, &kit.Probe{Target: s.Target, URL: p.MURL, Was: p.Resp, What: "JSON", Tag: tag, Other: otherTag})
 			}
@@ -53,15 +53,15 @@ func askProbes(f kit.Condition) siteRule {
 	}, f)
 }
 
-// onPages runs f on every sampled page; f reports whether the rule is about it.
+// onPages runs f on every sampled page; f reports whether the rule applies to it.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteRule {
 	return askPages(func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		return f(p, fail), nil
 	})
 }
 
-// askPages is [onPages] for rules that send requests. A failed request for one page
-// stops none of the others.
+// askPages is [onPages] for rules that send requests. A failed request for one page does not
+// stop the others.
 func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteRule {
 	return check.Each(func(s *siteContext) []*seenPage { return s.Pages }, f)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 )
 
-// likeness is how much two C-URLs name one page.
+// likeness is how closely two C-URLs match.
 type likeness int
 
-// From the most to the least alike.
+// From the best match to the worst.
 const (
 	sameURL  likeness = iota
-	nearURL           // but for http and https, or a slash at the end of the path
-	otherURL          // pages
+	nearURL           // equal except for http and https, or a slash at the end of the path
+	otherURL          // different pages
 )
 
-// compareURLs says how much two canonical URLs name one page.
+// compareURLs returns how closely two canonical URLs match.
 func compareURLs(a, b string) likeness {
 	switch {
 	case a == b:

@@ -85,7 +85,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)
-		case p.Resp.Status == http.StatusUnauthorized: // checkLeak
+		case p.Resp.Status == http.StatusUnauthorized: // see checkLeak
 		case p.Resp.Status != http.StatusOK:
 			fail(p.MURL, p.Resp.Said(), want)
 		default:
@@ -95,7 +95,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkLeak checks that a list names only what everybody may read.
+// checkLeak checks that a list names only public documents.
 func checkLeak(p *seenPage, fail check.Fail) bool {
 	if p.Item == nil || p.Err != nil {
 		return false
@@ -106,10 +106,10 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkParity returns a rule that an item and its M-URL have one validator. sound
-// reports whether both have one, same whether they are equal. If they differ, it
-// fetches both again: a site that is being edited gets a second chance. The list
-// comes first, so that the page is at least as new.
+// checkParity returns a rule that an item and its M-URL have one validator. sound reports
+// whether both have one, same whether they are equal. If they differ, it fetches both again,
+// in case the site is being edited. It fetches the list first, so that the page is at least as
+// new.
 func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if p.Item == nil || !p.OK() || !sound(p) {
@@ -133,8 +133,8 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	})
 }
 
-// checkAlternate returns a rule that a page leads to its M-URL: in its HTML, or in
-// its Link fields or HTML.
+// checkAlternate returns a rule that a page links to its M-URL: in its HTML, or in its Link
+// fields or HTML.
 func checkAlternate(element bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		page, err := s.Page(ctx, p)
@@ -161,7 +161,8 @@ func checkAlternate(element bool) siteRule {
 	})
 }
 
-// checkContentType returns a rule that an M-URL is JSON, in UTF-8 as it says.
+// checkContentType returns a rule that an M-URL has the media type JSON, with charset UTF-8 if
+// charset is set.
 func checkContentType(charset bool) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -179,7 +180,7 @@ func isJSONType(u string, r *check.Response, charset bool, fail check.Fail) {
 	}
 }
 
-// checkVary returns a rule that an M-URL varies by a field.
+// checkVary returns a rule that the Vary field of an M-URL names a field.
 func checkVary(name string) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -221,8 +222,8 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 	return items[mURL], err
 }
 
-// canonicalLink returns where the M-URL's canonical link leads, "" if nowhere or
-// to several places.
+// canonicalLink returns the target of the M-URL's canonical link, "" if there is no link or
+// several differ.
 func (p *seenPage) canonicalLink() string {
 	target := ""
 	for _, l := range kit.FieldLinks(p.Resp) {
@@ -237,7 +238,7 @@ func (p *seenPage) canonicalLink() string {
 	return target
 }
 
-// FieldURL returns canonical_url in canonical form, "" if it is no URL.
+// FieldURL returns canonical_url in canonical form, "" if it is not a URL.
 func (p *seenPage) FieldURL() string {
 	s := kit.Text(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
@@ -247,8 +248,8 @@ func (p *seenPage) FieldURL() string {
 	return u
 }
 
-// Disputed returns the URL with which one of the list, the canonical link and
-// canonical_url differs from the two others, "" if none does.
+// Disputed returns the URL by which one of the list, the canonical link and canonical_url
+// differs from the other two, "" if all agree.
 func (p *seenPage) Disputed() string {
 	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
 	switch {
@@ -308,8 +309,8 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkObject returns a rule that a document is an object; whole: what is no JSON is
-// none, rather than for another rule.
+// checkObject returns a rule that a document is an object. If whole is set, it also reports a
+// document that is not JSON; otherwise another rule does.
 func checkObject(whole bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		var v json.RawMessage
@@ -331,8 +332,8 @@ type hashForm struct {
 	Want string
 }
 
-// checkItemTag returns a rule that the items of a list have a hash, or those that say
-// one.
+// checkItemTag returns a rule that the items of a list have a valid hash. If optional is set,
+// an item may have none.
 func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fail) {
 	return func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
@@ -353,8 +354,8 @@ func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkHashEqualsTag returns a rule that the member hash and the ETag of a document are
-// one value; right reports whether either is what it should be.
+// checkHashEqualsTag returns a rule that the member hash of a document equals its ETag; right
+// reports whether a value is the correct hash.
 func checkHashEqualsTag(hash, tag hashForm, right func(p *seenPage, value string) bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if !hash.Is(p.Hash) || !tag.Is(p.Tag) {

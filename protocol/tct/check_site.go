@@ -17,45 +17,45 @@ import (
 // maxCheckedLists is how many lists of one site are fetched.
 const maxCheckedLists = 10
 
-// siteContext is what a site has of a draft, as the rules share it. It is lenient
-// where the reader is strict: the rules judge what is broken.
+// siteContext holds the site's documents of a draft, which the rules share. It is lenient
+// where the reader is strict, so that rules can judge broken documents.
 type siteContext struct {
 	kit.SiteContext
-	Home  *check.Response // of the root of the site's origin
+	Home  *check.Response // response of the origin's root
 	Lists []*seenList
-	Other []string    // the documents that are no lists: URL, and why
+	Other []string    // documents that are not lists: URL and reason
 	Pages []*seenPage // the sample
 
 	d     *draft
-	draft string // later draft that a list is of; "" = none
-	also  bool   // a list is of the earlier draft that the reader reads as well
+	draft string // later draft of a list that was found; "" if none was
+	also  bool   // a list is of the earlier draft that the reader accepts too
 }
 
-// seenList is a document that is meant to be a list.
+// seenList is a document that should be a list.
 type seenList struct {
 	URL    string
 	Resp   *check.Response
 	Fields map[string]json.RawMessage
-	Items  []json.RawMessage // nil if there is no array
+	Items  []json.RawMessage // nil if it has no array of items
 	d      *draft
 }
 
-// seenItem is an item of a list. A member that is no string is "".
+// seenItem is an item of a list. A member that is not a string is "".
 type seenItem struct {
-	Fields          map[string]json.RawMessage // nil if the item is no object
+	Fields          map[string]json.RawMessage // nil if the item is not an object
 	CURL, MURL, Tag string
 }
 
 // seenPage is an M-URL of the sample and the response to its GET.
 type seenPage struct {
 	CURL, MURL string    // canonical; CURL is "" if it is unknown
-	Item       *seenItem // nil: found by a link on its C-URL
+	Item       *seenItem // nil if a link on its C-URL led to it
 	Resp       *check.Response
 	Err        error // of the request
 
 	// The rest is of a 200 with a readable body.
 	Body      []byte                     // without a byte order mark
-	Fields    map[string]json.RawMessage // nil if it is no object
+	Fields    map[string]json.RawMessage // nil if it is not an object
 	Tag, Hash string                     // ETag without W/ and quotes; the hash member
 }
 
@@ -68,7 +68,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A host that the site redirects to is the site's.
+	// A site may redirect to another host.
 	s.AddHosts(s.Home.URL, here.URL)
 	if err := s.findLists(ctx); err != nil {
 		return err
@@ -93,9 +93,9 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// findLists finds the list at its fixed place, at the root of the origin or in the
-// folder of the site, or the lists that the root announces. A site without them, and with an
-// M-Sitemap somewhere near, has the protocol too: not as the draft wants it.
+// findLists finds the list at its fixed path, at the root of the origin or in the folder of
+// the site, or the lists that the root announces. A site without them that has an M-Sitemap
+// near these paths has the protocol too, though not as the draft demands.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -124,7 +124,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
 }
 
-// indexLinks returns where the root's own index links lead.
+// indexLinks returns the targets of the root's own index links.
 func indexLinks(s *siteContext) (index []string) {
 	for _, l := range kit.FieldLinks(s.Home) {
 		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
@@ -134,7 +134,7 @@ func indexLinks(s *siteContext) (index []string) {
 	return index
 }
 
-// AddLists fetches the targets and adds those that are meant as lists.
+// AddLists fetches the targets and adds those that should be lists.
 func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, why, err := s.Document(ctx, u)
@@ -152,7 +152,7 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 	return nil
 }
 
-// addList adds a list, or those of an index. If it is none, why says what it is.
+// addList adds a list, or the lists of an index. If it adds none, why is the reason.
 func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seenList) bool) (why string, err error) {
 	profile, version := kit.Text(l.Fields["profile"]), string(l.Fields["version"])
 	its, other := s.d.ofList(profile, version)
@@ -175,8 +175,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 	return "", nil
 }
 
-// looksLikeList reports whether a document where the draft wants a list is one,
-// however broken.
+// looksLikeList reports whether a document at the path of a list is a list, even a broken one.
 func looksLikeList(l *seenList) bool {
 	profile := kit.Text(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
@@ -229,7 +228,7 @@ func (s *siteContext) samplePages(ctx context.Context) {
 			p := &seenPage{MURL: m, Item: it}
 			p.fetch(ctx, s.Target)
 			if p.CURL, err = canon.URL(it.CURL); err != nil && p.OK() {
-				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // the best there is
+				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // the best guess
 			}
 			s.addPage(p)
 		}

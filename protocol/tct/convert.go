@@ -9,17 +9,16 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// What a document speaks for: the required members, and all that there can be
-// when it has any other.
+// The fields that a document has knowledge of: the required members, and all others if it has
+// any of them.
 const (
 	coreFields = millrace.FieldTitle | millrace.FieldContent
 	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Document returns the document of a page of a View of site. It is nil for no page,
-// for a page whose URL is no URL, and for archives and listings other than the home
-// page.
+// Document returns the document of a page of a View of site. It returns nil if p is nil, for a
+// page whose URL is not valid, and for archives and listings other than the home page.
 func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil
@@ -61,7 +60,7 @@ func (d *draft) content(doc *document, blocks []millrace.Block) string {
 	return textOf(blocks)
 }
 
-// Page returns what a document says.
+// Page returns the page that a document describes.
 func (d *draft) Page(doc *document) *millrace.Page {
 	p := &millrace.Page{
 		URL:         doc.CanonicalURL,
@@ -86,8 +85,8 @@ func (d *draft) Page(doc *document) *millrace.Page {
 	return p
 }
 
-// lineEnds makes one kind of line end of all. Text keeps the others, and what
-// TextBlocks makes of them changes when it is done again.
+// lineEnds normalizes line ends. Text keeps other separators, and what TextBlocks makes of
+// them is not stable.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // textOf returns blocks as plain text.

@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Advertise returns how a site leads to its lists and its M-URLs. Where lists have no
-// fixed place, the root leads to each of them. Two drafts may both have a link to an
-// M-URL in the HTML of a page: a client knows its own by the document.
+// Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the
+// root links to each of them. Two drafts may both link to an M-URL in the HTML of a page: a
+// client recognizes its own by the document.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	a := millrace.Advertisement{Public: p.Public, Page: p.alternate(v)}
@@ -76,7 +76,7 @@ func (d *draft) alternate(v millrace.View) func(ctx context.Context, identity st
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
-// discover returns where the lists of a site may be, and what it costs to know.
+// discover returns the possible URLs of a site's lists, and the cost of finding them.
 func (r *tctReader) discover(ctx context.Context) (found []kit.Resource, cost protocol.Cost, err error) {
 	if !r.d.OneList {
 		return announcedLists(ctx, r)
@@ -104,7 +104,7 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 		links = weblink.HTML(body, resp.Request.URL).Links
 		_ = body.Close()
 	}
-	n, _ := io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
+	n, _ := io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be reused
 	cost.Bytes += n
 	for _, l := range links {
 		switch {

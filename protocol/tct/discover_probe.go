@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	probeBytes = 256 << 10 // of a list or document, as it is sent
-	// maxItems is the most that a list is taken to have, whatever its server says.
+	probeBytes = 256 << 10 // of a list or document, as sent
+	// maxItems is the most items that a list is assumed to have, whatever its server reports.
 	maxItems = 1 << 28
 )
 
-// maxProbed is how many of a site's lists are probed; the others are taken to be
-// like them.
+// maxProbed is how many of a site's lists are probed. The others are assumed to be alike.
 const maxProbed = 4
 
-// probe finds the lists as a reader does, and probes them and a few documents. What
-// is no list is passed over.
+// probe finds the lists as a reader does, and probes them and a few documents. It skips
+// documents that are not lists.
 func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := d.newReader(client, endpoint, o)
 	if r.Err != nil {
@@ -42,7 +41,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	}
 	p := r.NewProbe()
 	var other error
-	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // those behind are of an index
+	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // the lists after these are from an index
 		at := lists[0].URL
 		lists = lists[1:]
 		resp, err := r.GetList(ctx, kit.Resource{URL: at}) //nolint:bodyclose // List closes it
@@ -75,32 +74,31 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	return offer, err
 }
 
-// siteProbe is what the beginnings of a site's lists, and some of its documents, say
-// about the cost of reading the site.
+// siteProbe is the result of probing the beginnings of a site's lists and some documents.
 type siteProbe struct {
 	r     *tctReader
 	Entry string // the first list
-	Lists int    // that were probed
-	Items int    // that they have
+	Lists int    // number of probed lists
+	Items int    // number of their items
 
-	bytes    int64      // that they have, as they are sent
-	unending bool       // one goes on, and its server does not say how far: Items and bytes are those seen
-	guessed  bool       // one goes on: Items is by the length of its beginning
-	free     int        // of the lists, those that have validators
-	items    []listItem // of the first list that has some
+	bytes    int64      // bytes of these lists, as sent
+	unending bool       // a list continues for an unknown length: Items and bytes are lower bounds
+	guessed  bool       // a list continues: Items is estimated from its beginning
+	free     int        // lists that have validators
+	items    []listItem // items of the first list that has any
 
-	documents int             // that were fetched
-	document  int64           // bytes of one as it is sent, on average
+	documents int             // number of fetched documents
+	document  int64           // average bytes of a document, as sent
 	known     millrace.Fields // of the documents
 	detail    millrace.Detail // of the documents
-	mismatch  int             // of the documents, those with another validator than the list names: each is fetched whenever the list changes
+	mismatch  int             // documents whose validator differs from that in the list: each is fetched whenever the list changes
 }
 
 // NewProbe starts a probe of the reader's site.
 func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
 
-// List probes a list, which the response is of, and closes the response. An error of
-// the beginning of a longer list counts only if that beginning has no items.
+// List probes the list in a response, and closes the response. An error at the beginning of a
+// longer list counts only if that beginning has no items.
 func (p *siteProbe) List(resp *http.Response, at string) error {
 	defer resp.Body.Close()
 	b, err := fetch.ReadBeginning(resp, probeBytes)
@@ -136,8 +134,8 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 	return nil
 }
 
-// sample fetches a few documents of the first list. The error is that of the first
-// of them, if none of them is a document.
+// sample fetches a few documents of the first list. It returns the error of the first one if
+// all fail.
 func (p *siteProbe) sample(ctx context.Context) error {
 	var first error
 	var size int64
@@ -194,8 +192,8 @@ func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning,
 	return b, resp.Header.Get("ETag"), err
 }
 
-// Offer fetches a few documents, and says what the site offers. rest is the number
-// of lists that were not probed, and discovery what comes before the lists.
+// Offer fetches a few documents and returns the site's offer. rest is the number of lists that
+// were not probed, and discovery the cost before the lists.
 func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
 	if err := p.sample(ctx); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)
@@ -219,7 +217,7 @@ func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost
 	return offer, nil
 }
 
-// basis says what an offer is computed from.
+// basis returns what an offer is computed from.
 func (p *siteProbe) basis() string {
 	s := "the list"
 	if p.guessed || p.unending {

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name00 is the protocol's name everywhere: on the command line, of its tags,
-// in its errors and rule ids.
+// name00 is the name of the protocol: on the command line, in its tags, in its errors and rule
+// IDs.
 const name00 = "tct-00"
 
 // The names of M-URLs (3.3), each in the folder of its page, and of the list (6.1).

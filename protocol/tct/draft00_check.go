@@ -8,29 +8,28 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// rules00 gives one rule for each sentence of the draft that binds publishers
-// and that can be seen from outside, in the order of its sections. What the
-// draft calls required counts as MUST, and RECOMMENDED as SHOULD; a few rules,
-// which say so, want what it says without such a word.
+// rules00 returns one rule for each sentence of the draft that binds publishers and that a
+// client can check, in the order of its sections. What the draft calls required counts as
+// MUST, and RECOMMENDED as SHOULD. A few rules, which say so, demand more than the draft words
+// as a requirement.
 //
-// A rule judges only what the rules before it found in order, so that one
-// fault is one finding.
+// A rule judges only what passed the rules before it, so that one fault is one finding.
 //
 // Sentences without a rule, and why:
 //
 //	3.4   M-URLs SHOULD be provided only for content pages: same as
 //	      3.4/no-archives and 3.4/content-pages
-//	4.2   the ETag MUST contain the fingerprint: what shows of it is
+//	4.2   the ETag MUST contain the fingerprint: the visible part is
 //	      4.1/fingerprint and 8.2/hash-equals-etag
 //	5.2   a 304 MUST NOT have a body: HTTP ends it at its header, so no client
 //	      sees one
-//	6.2   zero-fetch: clients
-//	7     purposes, requirements, rates: what they say is the owner's
-//	7.3   agents SHOULD fetch, honour, respect, review: clients
+//	6.2   zero-fetch: a rule for clients
+//	7     purposes, requirements, rates: their content is the owner's choice
+//	7.3   agents SHOULD fetch, honour, respect, review: rules for clients
 //	9.2   SHOULD use robots.txt if needed: the need is not on the wire
 //	9.3   agents SHOULD limit rates and sizes: the reader's tests
 //	10.8  publishers SHOULD monitor, report, promote: not on the wire
-//	10.8  payloads SHOULD be small: there is no measure
+//	10.8  payloads SHOULD be small: the draft gives no measure
 func rules00(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{
@@ -86,7 +85,7 @@ func rules00(rule newRule) []check.Rule {
 	}
 }
 
-// folderOf returns where the list is, or else should be; it ends with "/".
+// folderOf returns the folder of the list, or the folder where it should be, ending in "/".
 func folderOf(s *siteContext) string {
 	if len(s.Lists) > 0 {
 		return strings.TrimSuffix(s.Lists[0].URL, listName00[1:])

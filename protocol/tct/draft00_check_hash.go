@@ -18,7 +18,7 @@ func checkTag(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// wantedTag gives the tag that the page should have, as far as it is known.
+// wantedTag returns the tag that the page should have, as far as it is known.
 func wantedTag(p *seenPage) string {
 	if content, ok := check.JSONText(p.Fields["content"]); ok {
 		return hashPrefix + fingerprintOf(content)
@@ -57,9 +57,9 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkFingerprint takes the content as the document has it. The draft's
-// example hides two slips that others may have repeated: it lowers no more
-// than ASCII in some languages, and replaces only the first quotation marks.
+// checkFingerprint hashes the content of the document. The draft's example has two bugs that
+// others may have copied: it lowers only ASCII in some languages, and replaces only the first
+// quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
 	digits := strings.TrimPrefix(p.Hash, hashPrefix)
@@ -69,7 +69,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
 		if strings.EqualFold(digits, want) || strings.EqualFold(p.Tag, hashPrefix+want) {
-			return true // if the other one differs, that is hash-equals-etag
+			return true // if the other one differs, hash-equals-etag reports it
 		}
 	}
 	got := p.Hash
@@ -80,7 +80,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// lowASCII is the normalization with letters lowered in ASCII alone.
+// lowASCII normalizes s and lowers only its ASCII letters.
 func lowASCII(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -91,7 +91,7 @@ func lowASCII(s string) string {
 	return quotes.Replace(strings.Join(strings.Fields(s), " "))
 }
 
-// firstQuotes is the normalization with the first quotation marks replaced.
+// firstQuotes normalizes s and replaces only its first quotation marks.
 func firstQuotes(s string) string {
 	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
 	for _, pair := range [][2]string{{"\u201C\u201D", `"`}, {"\u2018\u2019", "'"}} {
@@ -104,7 +104,7 @@ func firstQuotes(s string) string {
 
 var quotes = strings.NewReplacer("\u201C", `"`, "\u201D", `"`, "\u2018", "'", "\u2019", "'")
 
-// The forms of the hash of a document, which some write with "sha256-", and of its ETag.
+// The forms of a document's hash, which may start with "sha256-", and of its ETag.
 var (
 	hashes00 = hashForm{func(s string) bool { return isDigits(strings.TrimPrefix(s, hashPrefix)) }, "64 hexadecimal digits"}
 	tags00   = hashForm{isHash, "sha256- and 64 hexadecimal digits"}

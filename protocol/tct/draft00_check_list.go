@@ -18,7 +18,7 @@ func checkSitemap(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// timestamps are forms of ISO 8601 that are in use.
+// timestamps are the common forms of ISO 8601.
 var timestamps = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "20060102T150405Z0700", time.DateOnly,
 }
@@ -41,7 +41,7 @@ func checkModified(l *seenList, fail check.Fail) {
 	})
 }
 
-// refreshes finds a redirect in the HTML of a page.
+// refreshes matches a redirect in the HTML of a page.
 var refreshes = regexp.MustCompile(`(?i)<meta[^>]+http-equiv\s*=\s*["']?refresh`)
 
 func checkHomeFirst(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -58,7 +58,7 @@ func checkHomeFirst(ctx context.Context, s *siteContext, fail check.Fail) error 
 		return err
 	}
 	if refreshes.Match(home.Body) {
-		return check.ErrNotApplicable // where it leads to, a browser finds out
+		return check.ErrNotApplicable // only a browser finds out where it leads
 	}
 	if compareURLs(u, folderOf(s)) == otherURL && compareURLs(u, home.URL) == otherURL {
 		fail(s.Lists[0].URL, "items/0/cUrl: "+first.CURL, folderOf(s))

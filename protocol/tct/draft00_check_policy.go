@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// policyURL gives where the policy descriptor should be.
+// policyURL returns the URL where the policy descriptor should be.
 func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 
 // policyOf returns the policy descriptor at its URL, nil if it is absent. HTML
@@ -26,7 +26,7 @@ func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	return resp, nil
 }
 
-// describedBy gives where the describedby links of the list lead.
+// describedBy returns the targets of the list's describedby links.
 func describedBy(s *siteContext) []string {
 	var out []string
 	for _, list := range s.Lists {
@@ -68,7 +68,7 @@ func checkDescribedBy(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return nil
 }
 
-// policyKinds are what the members of a policy descriptor can be (7.2).
+// policyKinds are the types of the members of a policy descriptor (7.2).
 var policyKinds = map[string]kit.Kind{
 	"profile":   kit.TextKind(`a string, such as "`+policy.TCTProfile+`"`, func(s string) bool { return s != "" }),
 	"version":   kit.IsNumber,
@@ -119,7 +119,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 		group, inner, nested := strings.Cut(name, ".")
 		raw := members[group]
 		if in := kit.Object(raw); nested && (in != nil || raw == nil || string(raw) == "null") {
-			raw = in[inner] // else no member of what is no object can be right
+			raw = in[inner] // otherwise no member can be right
 		}
 		if k := policyKinds[name]; (raw != nil || name == "profile") && !k.OK(raw) {
 			fail(resp.URL, name+": "+kit.Shown(raw), k.Want)

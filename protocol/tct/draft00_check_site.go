@@ -25,9 +25,9 @@ import (
 // recommended is the pattern of 3.3.
 const recommended = "{path}" + docName00
 
-// patternOf says how an M-URL follows from its C-URL: its path with {path}
-// where the page's path is, "" if the page has none. Both are canonical. What
-// does not follow at all is the M-URL itself.
+// patternOf returns the M-URL with {path} instead of the path of its C-URL, "" if the page has
+// no M-URL. Both are canonical. If the M-URL does not contain that path, patternOf returns it
+// unchanged.
 func patternOf(curl, murl string) string {
 	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
 	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, canon.Origin(murl)))
@@ -49,7 +49,7 @@ func patternOf(curl, murl string) string {
 	return out
 }
 
-// patternOfMost gives the pattern of most of the pages, "" if none has one.
+// patternOfMost returns the pattern of most pages, "" if no page has one.
 func patternOfMost(s *siteContext) string {
 	count := map[string]int{}
 	most := ""
@@ -66,7 +66,7 @@ func patternOfMost(s *siteContext) string {
 	return most
 }
 
-// paired reports whether it is sure which C-URL and M-URL belong together.
+// paired reports whether C-URL and M-URL certainly belong together.
 func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
 // manifestOf returns the patterns of M-URLs in the site's manifest, false without
@@ -96,7 +96,7 @@ func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp,
 
 var variable = regexp.MustCompile(`\{[^{}]*\}`)
 
-// templateOf gives what a URI template can become.
+// templateOf returns an expression that matches the expansions of a URI template.
 func templateOf(template string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	at := 0
@@ -171,7 +171,7 @@ func checkContentPages(_ context.Context, s *siteContext, fail check.Fail) error
 	})
 }
 
-// maxArchives is how many archives are asked for.
+// maxArchives is how many archives are requested.
 const maxArchives = 3
 
 func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -212,7 +212,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 	return check.Applied(len(asked) > 0)
 }
 
-// anchors gives where the anchors of an HTML document lead.
+// anchors returns the targets of the anchors in an HTML document.
 func anchors(doc []byte, base *url.URL) []string {
 	var out []string
 	z := html.NewTokenizer(bytes.NewReader(doc))

@@ -16,8 +16,8 @@ func headed(doc *document, blocks []millrace.Block) string {
 	return line + "\n\n" + text
 }
 
-// unheaded is the inverse of headed. It returns content that does not start with
-// the title as it is.
+// unheaded is the inverse of headed. It returns content that does not start with the title
+// unchanged.
 func unheaded(doc *document) ([]millrace.Block, millrace.Detail) {
 	line, content := strings.Join(strings.Fields(doc.Title), " "), doc.Content
 	rest, ok := strings.CutPrefix(content, line)

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manifestDocument says which URLs have which M-URLs (3.3). The draft asks for
-// a site-level manifest and gives no form; this one is ours.
+// manifestDocument maps URLs to M-URLs (3.3). The draft demands a site-level manifest and
+// defines no format; this one is ours.
 type manifestDocument struct {
 	Profile  string      `json:"profile"`
 	Version  int         `json:"version"`
@@ -17,15 +17,15 @@ type manifestDocument struct {
 	Patterns []pattern00 `json:"patterns"`
 }
 
-// pattern00 is a pair of URI templates (RFC 6570): pages whose C-URL is of the
-// one have an M-URL of the other. {+path} starts with "/", unless it is empty.
+// pattern00 is a pair of URI templates (RFC 6570): a page whose C-URL matches the first has an
+// M-URL that matches the second. {+path} starts with "/", unless it is empty.
 type pattern00 struct {
 	CURL string `json:"cUrl"`
 	MURL string `json:"mUrl"`
 	Note string `json:"note,omitempty"`
 }
 
-// newManifest gives the manifest of a site.
+// newManifest returns the manifest of a site.
 func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	base, docs := strings.TrimSuffix(site.Base, "/"), strings.TrimSuffix(site.EndpointBase, "/")
 	m := &manifestDocument{
@@ -44,7 +44,7 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	return m
 }
 
-// lastChanged gives when a policy was changed, as far as it says.
+// lastChanged returns when a policy was changed, zero if unknown.
 func lastChanged(p *millrace.Policy) time.Time {
 	if p.Updated.IsZero() {
 		return p.Effective

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The names of the documents that a site has once, under the documents' base.
+// The paths, under the endpoint base, of the documents that a site has once.
 const (
 	policyName   = "/llm-policy.json"
 	manifestName = "/llm-manifest.json"
@@ -26,7 +26,7 @@ func once00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millra
 	return append(out, discovery(d, manifestName, jsonio.Encode(newManifest(site, owner != nil)), time.Time{}))
 }
 
-// discovery gives a document that anybody may have.
+// discovery returns a public document.
 func discovery(d *draft, path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
 		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: d.Header(modified), OneTag: true, Subject: millrace.Subject{Public: true},

@@ -16,16 +16,15 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// policyReader is the source that a site in a draft with a policy descriptor is.
+// policyReader is the Source of a site in a draft with a policy descriptor.
 type policyReader struct{ *tctReader }
 
-// Policy gives what the site's policy descriptor says (7): the one at the root
-// of the origin, else in the folder of the endpoint, else the one that the
-// list has last named. The reader asks once in 24 hours. What the descriptor
-// does not say is zero, and no URL of it was asked for. ErrNotFound: the site
-// has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
-// understood. The caller must not change the policy, and decides what it means
-// for the caller. It is part of [protocol.PolicyReader].
+// Policy returns the policy of the site's policy descriptor (7): the one at the root of the
+// origin, else in the folder of the endpoint, else the one that the list last named. The
+// reader fetches it once in 24 hours. Members that the descriptor lacks are zero. The error is
+// ErrNotFound if the site has none, or none for this reader ([fetch.Absent]), and ErrInvalid
+// if it cannot be parsed. The caller must not change the policy, and decides what follows from
+// it. Policy implements [protocol.PolicyReader].
 func (r policyReader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
 
 func (r *tctReader) decodePolicy(resp *http.Response, body []byte, at string) (*millrace.Policy, error) {
@@ -36,7 +35,7 @@ func (r *tctReader) decodePolicy(resp *http.Response, body []byte, at string) (*
 	return p, r.d.FormatError(err, at, "7.2")
 }
 
-// isJSON reports whether a response says that it is JSON.
+// isJSON reports whether the media type of a response is JSON.
 func isJSON(resp *http.Response) bool {
 	typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && (typ == mediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
@@ -48,8 +47,7 @@ func begin(ctx context.Context, r *tctReader) error {
 	return r.policy.Heed(ctx, r.Root, err)
 }
 
-// described reads the policy that a list links to (7.3), if there was none
-// where it should be.
+// described reads the policy that a list links to (7.3), if there was none at its usual URL.
 func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 	if p, known := r.policy.Known(); !known || p != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name01 is the protocol's name everywhere: on the command line, of its tags,
-// in its errors and rule ids.
+// name01 is the name of the protocol: on the command line, in its tags, in its errors and rule
+// IDs.
 const name01 = "tct-01"
 
 // docName01 is the name of M-URLs, each in the folder of its page.

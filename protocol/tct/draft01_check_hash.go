@@ -53,12 +53,12 @@ func checkTagForm(p *seenPage, fail check.Fail) bool {
 // claims reports whether the page's hash or tag is sum.
 func claims(p *seenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
 
-// forms are what the tag of a document may be computed over (1.6.2).
+// forms are the byte strings over which the tag of a document may be computed (1.6.2).
 type forms struct {
 	jcs    []byte // canonical form of the body (RFC 8785)
 	jcsErr error  // why it has none
 	sumJCS string // hash over jcs without the hash member, "" without jcs
-	sumCut string // hash over the body as it is, without its hash member
+	sumCut string // hash over the body without its hash member, otherwise unchanged
 }
 
 func formsOf(p *seenPage) (f forms) {
@@ -97,7 +97,7 @@ func checkHash(p *seenPage, fail check.Fail) bool {
 	}
 	f := formsOf(p)
 	if claims(p, f.sumJCS) || claims(p, f.sumCut) {
-		return true // if the other one differs, that is hash-equals-etag
+		return true // if the other one differs, hash-equals-etag reports it
 	}
 	want := f.sumJCS
 	if f.jcsErr != nil {
@@ -111,7 +111,7 @@ func checkHash(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// compacted gives the body without insignificant white space.
+// compacted returns the body without insignificant white space.
 func compacted(p *seenPage) ([]byte, bool) {
 	var b bytes.Buffer
 	err := json.Compact(&b, p.Body)
@@ -129,7 +129,7 @@ func checkNoSpace(p *seenPage, fail check.Fail) bool {
 	return ok
 }
 
-// checkWireForm leaves a tag over a form of the publisher's own to checkJCS.
+// checkWireForm leaves a tag over the publisher's own form to checkJCS.
 func checkWireForm(p *seenPage, fail check.Fail) bool {
 	f := formsOf(p)
 	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {
@@ -156,7 +156,7 @@ func checkJCS(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// difference gives where two byte strings part, with a little of either.
+// difference returns the places where two byte strings differ, with a little context.
 func difference(a, b []byte) (string, string) {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

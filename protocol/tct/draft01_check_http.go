@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// variant is a GET that asks for the same thing in other words.
+// variant is another request for the same representation.
 type variant struct {
 	name   string
 	header http.Header
@@ -21,16 +21,15 @@ var (
 	otherCoding = variant{"Accept-Encoding: gzip", http.Header{"Accept-Encoding": {"gzip"}}}
 )
 
-// again fetches the page's M-URL once more with the same request, once for all
-// rules.
+// again repeats the request for the page's M-URL, once for all rules.
 func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, error) {
 	return check.Memo(ctx, s.Target, name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
 		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
 	})
 }
 
-// moves reports whether the page has changed under our eyes: it differs from
-// the first answer, and stays that way.
+// moves reports whether the page has changed during the check: it differs from the first
+// response, and stays different.
 func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
@@ -42,7 +41,7 @@ func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	return err == nil && bytes.Equal(second.Body, third.Body), err
 }
 
-// steady reports whether the page can be compared with later answers.
+// steady reports whether later responses can be compared with the page.
 func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	if !p.OK() {
 		return false, nil
@@ -51,7 +50,7 @@ func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	return !moves && err == nil, err
 }
 
-// sameTag reports whether two responses have a tag, and the same.
+// sameTag reports whether two responses have the same tag.
 func sameTag(a, b *check.Response) bool { return kit.Opaque(a) != "" && kit.Opaque(a) == kit.Opaque(b) }
 
 func checkNoRandomness(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
@@ -75,7 +74,7 @@ func checkDeterministic(ctx context.Context, s *siteContext, p *seenPage, fail c
 	}
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || !bytes.Equal(second.Body, p.Resp.Body) {
-		return false, err // no-randomness
+		return false, err // see no-randomness
 	}
 	for _, v := range []variant{otherWords, otherCoding} {
 		resp, err := s.Do(ctx, http.MethodGet, p.MURL, v.header)
@@ -137,8 +136,8 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 	return true, nil
 }
 
-// checkTagIntact asks for a coding: what compresses on the way is what most
-// often weakens, rewrites or drops tags.
+// checkTagIntact requests a content coding: proxies that compress are the ones that most often
+// weaken, rewrite or drop tags.
 func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, p := range s.Pages {
@@ -155,7 +154,8 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 		}
 	}
 	for _, l := range s.Lists {
-		// A list's tag may have a suffix per coding: the draft does not say how it is made.
+		// A list's tag may have a suffix per coding: the draft does not define how it is
+		// computed.
 		if !strings.HasPrefix(l.Resp.Header.Get("ETag"), `"`) {
 			continue
 		}

@@ -26,7 +26,7 @@ func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 
 func checkExposed(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(indexLinks(s)) == 0 {
-		return check.ErrNotApplicable // the rule before this one says so
+		return check.ErrNotApplicable // the previous rule reports it
 	}
 	if len(s.Lists) == 0 {
 		fail(s.Home.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
@@ -59,11 +59,10 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// timelyAge is our reading of a short max-age in seconds: a day. The draft
-// has no number.
+// timelyAge is our limit of a short max-age in seconds: a day. The draft has no number.
 const timelyAge = 24 * 60 * 60
 
-// timely is 1.7.2 and 1.8.2: a cache asks again before long.
+// timely checks 1.7.2 and 1.8.2: caches revalidate after a short time.
 func timely(u string, r *check.Response, fail check.Fail) {
 	got, said := r.Field("Cache-Control"), kit.Directives(r)
 	_, again := said["no-cache"]

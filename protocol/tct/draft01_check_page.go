@@ -51,9 +51,8 @@ func checkUTF8(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkPlainText looks for tags in the content. A page about HTML has them in
-// its text; so a tag counts as markup only if the C-URL does not show it to
-// its readers.
+// checkPlainText searches the content for HTML tags. A page about HTML has them in its text,
+// so a tag counts as markup only if the C-URL does not show it to readers.
 func checkPlainText(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	content, ok := check.JSONText(p.Fields["content"])
 	if !ok {
@@ -77,7 +76,7 @@ func checkPlainText(ctx context.Context, s *siteContext, p *seenPage, fail check
 	return true, nil
 }
 
-// htmlTags gives the tags of known HTML elements in s, as they are written.
+// htmlTags returns the tags of known HTML elements in s, as written.
 func htmlTags(s string) []string {
 	if !strings.Contains(s, "<") {
 		return nil
@@ -95,8 +94,7 @@ func htmlTags(s string) []string {
 	return out
 }
 
-// shownText gives the text of an HTML document and of its attributes, such as
-// alt, normalized.
+// shownText returns the text of an HTML document and of attributes such as alt, normalized.
 func shownText(doc []byte) string {
 	var b strings.Builder
 	z := html.NewTokenizer(bytes.NewReader(doc))

@@ -1,8 +1,8 @@
 package tct
 
-// draft02 is what the reader of draft-03 knows of draft-02, which the plugin of the
-// draft's author writes in its version 2.1.0: documents without a hash, whose ETag says
-// nothing of their bytes.
+// draft02 is what the reader of draft-03 accepts of draft-02, which version 2.1.0 of the
+// plugin of the draft's author writes: documents without a hash, whose ETag does not depend on
+// their bytes.
 var draft02 = &draft{
 	Number:      "02",
 	Profile:     profileName,

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name03 is the protocol's name everywhere: on the command line, of its tags,
-// in its errors and rule ids.
+// name03 is the name of the protocol: on the command line, in its tags, in its errors and rule
+// IDs.
 const name03 = "tct-03"
 
 // The profiles of draft-03: of documents, of lists, and of lists of lists.
@@ -36,7 +36,7 @@ var draft03 = &draft{
 	Name:        name03,
 	Names:       "/tct.json",
 	List:        "/tct-pages",
-	ListItems:   19_998, // and an overview: the reference reads 100,000 values
+	ListItems:   19_998, // one less for an overview: the reference reads 100,000 values
 	PageLink:    millrace.Link{HTML: true},
 	AbsoluteURL: true,
 	RootHTML:    true,
@@ -95,11 +95,11 @@ var draft03 = &draft{
 // Draft03 describes draft-03.
 func Draft03() protocol.Protocol { return draft03.Protocol() }
 
-// separators are two line separators that the reference does not write as RFC 8785
-// does.
+// separators replaces two line separators that the reference does not write as RFC 8785
+// demands.
 var separators = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\x00", "")
 
-// markdown returns blocks as Markdown that gives the same blocks again when it is read.
+// markdown returns blocks as Markdown that parses to the same blocks.
 func markdown(doc *document, blocks []millrace.Block) string {
 	write := func(blocks []millrace.Block) []byte {
 		return []byte(separators.Replace(canon.ValidUTF8(millrace.Markdown(blocks))))
@@ -112,8 +112,8 @@ func markdown(doc *document, blocks []millrace.Block) string {
 	return string(text)
 }
 
-// blocksOf returns the blocks of a document's content. That of another media type than
-// Markdown counts as plain text, which may begin with the title.
+// blocksOf returns the blocks of a document's content. Content of another media type than
+// Markdown is plain text, which may begin with the title.
 func blocksOf(doc *document) ([]millrace.Block, millrace.Detail) {
 	if typ, _, _ := mime.ParseMediaType(doc.ContentType); typ != "text/markdown" {
 		return unheaded(doc)
@@ -138,7 +138,7 @@ func markdownBlocks(at, text string) ([]millrace.Block, bool) {
 	return blocks, err == nil
 }
 
-// prepare03 leaves out what the draft does not allow, or the reference does not read.
+// prepare03 drops members that the draft does not allow, or that the reference cannot read.
 func prepare03(doc *document) {
 	for _, s := range []*string{&doc.Title, &doc.Description, &doc.Author} {
 		*s = separators.Replace(*s)
@@ -155,8 +155,8 @@ func prepare03(doc *document) {
 	doc.StructuredData = kept
 }
 
-// hasArrayObject reports whether JSON has an object that the reference takes for an
-// array: an empty one, or one whose first name is 0.
+// hasArrayObject reports whether JSON has an object that the reference parses as an array: an
+// empty one, or one whose first name is 0.
 func hasArrayObject(raw []byte) bool {
 	for _, m := range stringOrArrayObject.FindAll(raw, -1) {
 		if m[0] == '{' {

@@ -19,15 +19,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// rules03 returns the rules of the draft by what they are about: the root, a list, a
-// page. The text of the draft was not at hand: what its reference refuses or its papers
-// call required counts as MUST. What both of its validators want, though the draft may
-// allow more, counts as SHOULD, as does their advice. A list of draft-02 is judged by
-// what both drafts have.
+// rules03 returns the rules of the draft by subject: the root, a list, a page. The text of the
+// draft was not at hand. What its reference refuses or its papers call required counts as
+// MUST. What both of its validators demand or advise counts as SHOULD, since the draft may
+// allow more. A list of draft-02 is judged by the rules that both drafts have.
 //
-// A rule judges only what the rules before it found in order, so that one fault is
-// one finding. That what a list no longer has answers 404 has no rule: it needs two
-// states of the site.
+// A rule judges only what passed the rules before it, so that one fault is one finding. No
+// rule checks that a document which has left the list answers 404: it needs two states of the
+// site.
 func rules03(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	out := []check.Rule{
@@ -98,7 +97,7 @@ func rules03(rule newRule) []check.Rule {
 	)
 }
 
-// own leaves out what only draft-03 has, where a list is of draft-02.
+// own skips lists of draft-02, for rules that only draft-03 has.
 func own(f siteRule) siteRule {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.also {
@@ -108,21 +107,21 @@ func own(f siteRule) siteRule {
 	}
 }
 
-// answer is the 200 of a list or of a sampled page.
+// answer is the 200 response of a list or of a sampled page.
 type answer struct {
 	URL    string
 	Resp   *check.Response
-	Fields map[string]json.RawMessage // nil if it is no object
+	Fields map[string]json.RawMessage // nil if it is not an object
 }
 
-// Said returns a field of the answer, all of its lines.
+// Said returns all lines of a header field of the response.
 func (a *answer) Said(name string) string { return a.Resp.Field(name) }
 
-// Plain reports whether there is no content coding.
+// Plain reports whether the response has no content coding.
 func (a *answer) Plain() bool { return a.Said("Content-Encoding") == "" && a.Resp.CutErr == nil }
 
-// askAnswers runs f on the answers of all lists, or of all sampled pages; f reports
-// whether the rule is about it.
+// askAnswers runs f on the responses of all lists, or of all sampled pages; f reports whether
+// the rule applies.
 func askAnswers(section string, f func(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error)) siteRule {
 	return own(check.Each(func(s *siteContext) (out []*answer) {
 		if section == "list" {
@@ -191,8 +190,7 @@ func checkProfile03(want string) func(a *answer, fail check.Fail) bool {
 	}
 }
 
-// escaped writes two line separators as the reference does, which is not quite as RFC
-// 8785 wants it.
+// escaped escapes two line separators as the reference does, which RFC 8785 does not.
 var escaped = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func checkCanonical(a *answer, fail check.Fail) bool {
@@ -328,7 +326,7 @@ func checkLastModified(l *seenList, fail check.Fail) {
 	})
 }
 
-// timestamp matches the form of RFC 3339: time.Parse takes others as well.
+// timestamp matches the format of RFC 3339. time.Parse accepts others as well.
 var timestamp = regexp.MustCompile(`^[\d-]{10}T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$`)
 
 func checkUnique(name string) func(l *seenList, fail check.Fail) {

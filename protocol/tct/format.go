@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// document is what an M-URL says, but for its profile, which is constant, and its
-// hash. "" and nil mean absent; the members after Content are not required.
+// document holds the members of an M-URL's document, except its profile, which is constant,
+// and its hash. "" and nil mean absent; the members after Content are not required.
 type document struct {
 	CanonicalURL string // the C-URL
 	Title        string
@@ -38,25 +38,25 @@ func (d *document) Extended() bool {
 type member struct {
 	Name string
 	Kind kind
-	Of   func(d *document) *string // nil = by its kind
+	Of   func(d *document) *string // nil if the kind determines it
 }
 
-// kind is what a member is.
+// kind is the type of a member.
 type kind uint8
 
 // The kinds of members.
 const (
-	textMember      kind = iota // a string, left out if it is empty
+	textMember      kind = iota // a string, absent if it is empty
 	requiredMember              // a string
-	timeMember                  // a time, left out if it is unknown
-	personMember                // an object with a name, left out without one
-	profileMember               // of the draft
-	hashMember                  // of the document
-	schemaMember                // an array of objects, left out if there are none
-	oneSchemaMember             // the same, or an object if there is one
+	timeMember                  // a time, absent if it is unknown
+	personMember                // an object with a name, absent without a name
+	profileMember               // the profile of the draft
+	hashMember                  // the hash of the document
+	schemaMember                // an array of objects, absent if it is empty
+	oneSchemaMember             // the same, or the object alone if there is one
 )
 
-// The members of documents that are strings.
+// The string members of documents.
 func docURL(d *document) *string         { return &d.CanonicalURL }
 func docTitle(d *document) *string       { return &d.Title }
 func docContent(d *document) *string     { return &d.Content }
@@ -67,8 +67,8 @@ func docModified(d *document) *string    { return &d.Modified }
 func docDescription(d *document) *string { return &d.Description }
 func docAuthor(d *document) *string      { return &d.Author }
 
-// Encode returns a document as it is served, and its hash: the member, or that of the
-// bytes where documents have no such member.
+// Encode returns a document as it is served, and its hash: the member, or the hash of the
+// bytes if documents have no such member.
 func (d *draft) Encode(doc *document) (body []byte, sum string) {
 	dst, at, name := d.unhashed(doc)
 	sum = d.Hash(doc, func() []byte { return dst })
@@ -76,14 +76,14 @@ func (d *draft) Encode(doc *document) (body []byte, sum string) {
 		return dst, sum
 	}
 	own := canon.AppendMember(nil, name, sum)
-	if at == len(dst) { // behind the last of the others
+	if at == len(dst) { // after the last member
 		return slices.Insert(dst, at-1, append([]byte{','}, own...)...), sum
 	}
 	return slices.Insert(dst, at, append(own, ',')...), sum
 }
 
-// unhashed returns a document without its hash member, and where that one belongs with
-// its name; "" = it has none.
+// unhashed returns a document without its hash member, and the place and name of that member;
+// "" if documents have none.
 func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
 	dst = make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
 	dst = append(dst, '{')
@@ -118,7 +118,7 @@ func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
 	return dst, at, name
 }
 
-// profileMember returns the name of the member that says the draft.
+// profileMember returns the name of the member that holds the profile.
 func (d *draft) profileMember() string {
 	for _, m := range d.Members {
 		if m.Kind == profileMember {
@@ -128,17 +128,17 @@ func (d *draft) profileMember() string {
 	return "profile"
 }
 
-// jsonLimits bound a document.
+// jsonLimits are the limits for parsing a document.
 var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
-// errRequired is a required member that a document lacks.
+// errRequired is the error for a required member that a document lacks.
 var errRequired = errors.New("the member is required")
 
-// Decode reads a document of the draft, or of one that it reads as well, and returns
-// its hash: the member as it is, or that of the bytes where documents have no such
-// member; "" = the draft has neither. A member that is not required and not of its
-// type counts as absent. Errors are [*millrace.FormatError] without the URL, with
-// [errRequired] for a member that is missing or a [*draftError], or ErrTooLarge.
+// Decode parses a document of the draft, or of one that it accepts as well. It returns the
+// document's hash: the member unchanged, or the hash of the bytes if documents have no such
+// member; "" if the draft has neither. An optional member of the wrong type counts as absent.
+// Errors are [*millrace.FormatError] without the URL, with [errRequired] for a missing member
+// or a [*draftError], or ErrTooLarge.
 func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	var members map[string]jsonio.Raw
 	if err := jsonio.Unmarshal(body, &jsonLimits, &members); err != nil {
@@ -193,7 +193,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	return doc, sum, nil
 }
 
-// rawString gives the value of a JSON string, "" for anything else.
+// rawString returns the value of a JSON string, "" for anything else.
 func rawString(raw jsonio.Raw) string {
 	var s string
 	if jsonio.Unmarshal(raw, &jsonLimits, &s) != nil {
@@ -202,8 +202,8 @@ func rawString(raw jsonio.Raw) string {
 	return s
 }
 
-// rawObjects gives the objects of a JSON array, or the one object that stands
-// in its place, each in RFC 8785 form; whatever else there is is dropped.
+// rawObjects returns the objects of a JSON array, or a single object, each in RFC 8785 form.
+// It drops other values.
 func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	list := []jsonio.Raw{raw}
 	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &jsonLimits, &list) != nil {
@@ -218,8 +218,8 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	return out
 }
 
-// canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
-// has none where it is going to stand: in an array in an object.
+// canonicalObject returns a JSON object in RFC 8785 form. It returns nil if raw is not an
+// object, or has no such form inside an array in an object.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: jsonLimits.Size, Depth: jsonLimits.Depth - 2})
 	if err != nil || c.Kind() != '{' {
@@ -228,7 +228,8 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// appendObjects appends an array of objects, or the object that is alone.
+// appendObjects appends an array of objects, or a single object without an array if alone is
+// set.
 func appendObjects(dst []byte, objects []json.RawMessage, alone bool) []byte {
 	if alone && len(objects) == 1 {
 		return append(dst, objects[0]...)
@@ -241,8 +242,7 @@ func appendObjects(dst []byte, objects []json.RawMessage, alone bool) []byte {
 	return append(dst, ']')
 }
 
-// parseTime reads an RFC 3339 time or a date alone; the zero time for anything
-// else.
+// parseTime parses an RFC 3339 time or a date. It returns zero for anything else.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {

@@ -6,11 +6,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// draftError is the error of a list or document of another draft than the one that
-// is read.
+// draftError is the error for a list or document of another draft.
 type draftError struct{ Draft string } // such as "draft-03"; "" = draft-00, draft-01 or none
 
-// Error says which draft it is.
+// Error names the draft.
 func (e *draftError) Error() string {
 	if e.Draft == "" {
 		return "it is not of this draft of TCT"
@@ -21,15 +20,15 @@ func (e *draftError) Error() string {
 // ErrorCode returns "other-draft".
 func (e *draftError) ErrorCode() string { return "other-draft" }
 
-// lastDraft is the last draft that is read and published.
+// lastDraft is the latest draft that this package reads and publishes.
 const lastDraft = "03"
 
 // profileOf finds the draft in a profile of draft-03 and later, which is a URI.
 var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
 
-// numberOf returns the number of the draft that a profile and the version of a list,
-// as JSON, are of: "" for draft-00, draft-01 and what is of no draft. Draft-02 has
-// the profile of those before it, in lists of version 2.
+// numberOf returns the number of the draft to which a profile and the version of a list (as
+// JSON) belong: "" for draft-00, draft-01 and unknown drafts. Draft-02 has the profile of the
+// earlier drafts, in lists of version 2.
 func numberOf(profile, version string) string {
 	if m := profileOf.FindStringSubmatch(profile); m != nil && m[1] > "01" {
 		return m[1]
@@ -40,8 +39,8 @@ func numberOf(profile, version string) string {
 	return ""
 }
 
-// ofList returns the draft that a list is of: d, or one that its reader reads as well.
-// The error is a [*millrace.FormatError] with a [*draftError].
+// ofList returns the draft of a list: d, or one that its reader accepts as well. The error is
+// a [*millrace.FormatError] with a [*draftError].
 func (d *draft) ofList(profile, version string) (*draft, error) {
 	n := numberOf(profile, version)
 	for _, its := range []*draft{d, d.Also} {

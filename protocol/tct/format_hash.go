@@ -23,21 +23,20 @@ func isLowerHash(s string) bool {
 	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// fingerprintOf gives the hash of draft-00 of a content: 64 lower-case hexadecimal
-// digits (4.1).
+// fingerprintOf returns the hash of a content by draft-00: 64 lower-case hexadecimal digits
+// (4.1).
 func fingerprintOf(content string) string {
 	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
 }
 
-// isFingerprint reports whether a hash, with or without its prefix, is that of
-// draft-00 of a content.
+// isFingerprint reports whether a hash, with or without its prefix, is that of a content by
+// draft-00.
 func isFingerprint(content, hash string) bool {
 	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprintOf(content))
 }
 
-// isHashOf reports whether a hash is that of draft-01 of a document (1.6.2): of
-// the bytes as served without the member, in whatever canonical form the server
-// has, or of their RFC 8785 form.
+// isHashOf reports whether a hash is that of a document by draft-01 (1.6.2): of the served
+// bytes without the member, in whatever form the server wrote them, or of their RFC 8785 form.
 func isHashOf(body []byte, hash string) bool {
 	if !isLowerHash(hash) {
 		return false
@@ -77,8 +76,8 @@ func isHashOf(body []byte, hash string) bool {
 	return err == nil && canon.SHA256Hex(c) == want
 }
 
-// isConfirmed reports whether a document is what its hash and its ETag say. holds:
-// the hash is that of the document. An ETag that names no SHA-256 says nothing.
+// isConfirmed reports whether a document matches its hash and its ETag. holds is whether the
+// hash matches. An ETag without a SHA-256 always matches.
 func isConfirmed(holds bool, hash, etag string) bool {
 	return holds && (hash == "" || !strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
 }

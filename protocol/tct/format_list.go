@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// What a list can be instead of one that is read.
+// The errors for a list that cannot be read.
 var (
 	errNoList  = errors.New("not an M-Sitemap")
 	errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 )
 
-// listItem is one entry of a list. A reader takes any draft's name of the tag.
+// listItem is one entry of a list. A reader accepts the tag under the name of any draft.
 type listItem struct {
 	CURL        string `json:"cUrl"`        // the page
 	MURL        string `json:"mUrl"`        // its document
@@ -31,8 +31,7 @@ type listItem struct {
 	LastModified date `json:"lastModified"` // draft-03
 }
 
-// date is a time as RFC 3339 has it. It is but a hint: what is no string counts
-// as "", not said.
+// date is an RFC 3339 time. It is only a hint: a value that is not a string is "".
 type date string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -41,9 +40,8 @@ func (d *date) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Version gives the validator that an M-URL of the item should have, as it
-// stands in an ETag field: of etag, else of contentHash. It is ""
-// when the item names none that can stand there.
+// Version returns the validator that the M-URL of the item should have, in the form of an ETag
+// field: etag, else contentHash. It is "" if the item has none that an ETag can contain.
 func (it *listItem) Version() string {
 	v := it.ETag
 	if v == "" {
@@ -87,18 +85,18 @@ func (it *listItem) member(name string) string {
 	return string(cmp.Or(it.Modified, it.LastModified))
 }
 
-// listTop is what a list says beside its items.
+// listTop has the members of a list other than its items.
 type listTop struct {
-	Version jsonio.Raw // nil = it has none
+	Version jsonio.Raw // nil if absent
 	Profile string
-	Items   bool     // there is such a member
-	Lists   []string // of an index: the lists that it names
-	Index   bool     // there is a member sitemaps
+	Items   bool     // the member is present
+	Lists   []string // lists that an index names
+	Index   bool     // the member sitemaps is present
 }
 
-// walk walks a list in flat memory and calls visit with each item and its index,
-// or the reason why it is no item; visit may end the walk. What was visited counts
-// only if what the list says besides will do. Errors are those of [jsonio.Reader].
+// walk reads a list in constant memory and calls visit with each item and its index, or the
+// reason why it is invalid; visit may end the walk. The caller must discard the items if the
+// rest of the list is invalid. Errors are those of [jsonio.Reader].
 func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (top listTop, err error) {
 	for name, err := range r.Members() {
 		if err != nil {
@@ -140,14 +138,14 @@ func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (to
 // indexError is the error of a list of lists.
 type indexError struct{ Lists []string }
 
-// Error says what it is.
+// Error returns the reason.
 func (*indexError) Error() string { return "it is an index that names no lists of this origin" }
 
 // Unwrap returns ErrInvalid.
 func (*indexError) Unwrap() error { return millrace.ErrInvalid }
 
-// listsIn returns the lists of its origin that an index names, nil if err is not that
-// of an index.
+// listsIn returns the lists of its origin that an index names, nil if err is not an
+// indexError.
 func listsIn(err error, at string) (lists []kit.Resource) {
 	if e, ok := errors.AsType[*indexError](err); ok {
 		for _, u := range e.Lists[:min(len(e.Lists), maxIndexed)] {
@@ -188,11 +186,11 @@ func indexed(raw jsonio.Raw) (lists []string) {
 	return lists
 }
 
-// ScanList walks a list of at most size bytes in flat memory and calls visit with each
-// item and its index, or the reason why it is no item; visit may end the walk. If
-// size is zero, 1 GiB. What was visited counts only if ScanList returns nil: the
-// version may come after the items. Errors wrap [errNoList], [errVersion],
-// ErrTooLarge, an [*indexError] or a [*millrace.FormatError] without the list's URL.
+// ScanList reads a list of at most size bytes in constant memory and calls visit with each
+// item and its index, or the reason why it is invalid; visit may end the scan. If size is
+// zero, 1 GiB. The caller must discard the items unless ScanList returns nil: the version may
+// come after the items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError]
+// or a [*millrace.FormatError] without the list's URL.
 func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
 	at := section(d.RuleNames.Items)
 	top, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
@@ -225,9 +223,9 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 	return d.FormatError(err, "", at)
 }
 
-// Check gives the item with its URLs in canonical form, or says what is wrong
-// with it: a [*millrace.FormatError] with the member as its position. The M-URL
-// must be of an origin that serves the list.
+// Check returns the item with its URLs in canonical form. The error is a
+// [*millrace.FormatError] with the invalid member as its position. The M-URL must be of an
+// origin that serves the list.
 func (it listItem) Check(origins []string) (listItem, error) {
 	wrong := func(member, reason string, err error) (listItem, error) {
 		return it, &millrace.FormatError{Position: member, Reason: reason, Err: err}
@@ -245,7 +243,7 @@ func (it listItem) Check(origins []string) (listItem, error) {
 	return it, nil
 }
 
-// skip reports the item of that index in a list, which cannot be used.
+// skip returns the error for an invalid item of a list.
 func skip(list string, i int, it *listItem, err error) *millrace.SkipError {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.URL = list

@@ -27,12 +27,12 @@ const (
 	listTail = "]}"
 )
 
-// draft is what one draft of TCT has of its own. A publisher, a reader and a
-// checker of any draft are made of it.
+// draft describes one draft of TCT. The publisher, reader and checker of each draft are built
+// from it.
 type draft struct {
 	Number string // of the draft, such as "00"
-	Title  string // if it is not that of the other drafts
-	Date   string // of its text, YYYY-MM-DD; "" = it has none
+	Title  string // only if it differs from that of the other drafts
+	Date   string // date of its text, YYYY-MM-DD; "" if it has none
 	Name   string // the protocol's name, such as "tct-00"
 
 	// URLs.
@@ -43,50 +43,49 @@ type draft struct {
 	// OneList: a site has one list of all pages, which begins with the home page, at a
 	// fixed place. If false, the root leads to the lists.
 	OneList bool
-	// AbsoluteURL: the root's link to a list is absolute. RootHTML: it may be in the HTML
-	// of the root, too.
+	// AbsoluteURL: the root's link to a list is absolute. RootHTML: that link may also be in
+	// the HTML of the root.
 	AbsoluteURL, RootHTML bool
-	PageLink              millrace.Link // where a page has the link to its M-URL
+	PageLink              millrace.Link // form of a page's link to its M-URL
 	OnRequest             bool          // see [protocol.Protocol]
 
 	// Responses.
 
 	MediaType, CacheControl, Vary string // fields of lists and documents
-	Exact                         bool   // lists and documents are as [millrace.Document] has it
+	Exact                         bool   // see Exact of [millrace.Document]
 
 	// Documents.
 
 	Profile string   // the draft's name or URI
-	Members []member // in the order in which they are written
-	// Hash returns the hash of a document; body returns its bytes without their hash
-	// member. If nil, the ETag says nothing of the bytes.
+	Members []member // in the order of the document
+	// Hash returns the hash of a document; body returns its bytes without their hash member.
+	// If nil, the ETag does not depend on the bytes.
 	Hash func(doc *document, body func() []byte) string
-	// Holds reports whether a hash member is that of a document, and of its bytes; nil
-	// = documents have no such member.
+	// Holds reports whether a hash member matches a document and its bytes. If nil, documents
+	// have no such member.
 	Holds     func(doc *document, body []byte, hash string) bool
 	PlainHash bool // the hash member has no "sha256-"
-	// Content returns the content of a document, which has its title, from the blocks
-	// of the page. Blocks returns the blocks of a document. If nil, the content is plain
-	// text.
+	// Content returns the content of a document, which has its title already, from the blocks
+	// of the page. Blocks returns the blocks of a document. If nil, the content is plain text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
-	ContentType string              // media type of the content, if documents say it
-	Prepare     func(doc *document) // leaves out what the draft does not allow; may be nil
+	ContentType string              // media type of the content, if documents have that member
+	Prepare     func(doc *document) // drops members that the draft does not allow; may be nil
 
 	// Lists.
 
-	Items              []string // members of the items, in the order in which they are written
-	TagMember          string   // the one that has the ETag
+	Items              []string // members of the items, in the order of the list
+	TagMember          string   // the member that has the ETag
 	ListVersion        int
 	VersionOptional    bool   // a list needs no version
-	ListProfile        string // if it is another than Profile
+	ListProfile        string // if it differs from Profile
 	ListHead, ListTail string // around the items
 	ListBreak          string // before each item
 	IndexProfile       string // of a list of lists
 
-	// What a site has once, beside its lists: Once returns it, for an owner's policy or
-	// nil. Public are the paths of what it may return, PolicyPath that of the policy
-	// descriptor, to which the list leads.
+	// Once returns the documents, other than lists, that a site has once, for the owner's
+	// policy or nil. Public are the paths of all such documents, PolicyPath that of the policy
+	// descriptor, to which the list links.
 	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
 	Public     []string
 	PolicyPath string
@@ -94,18 +93,18 @@ type draft struct {
 	// Reading and checking.
 
 	Also      *draft // an earlier draft that the reader reads as well
-	Handshake bool   // pages lead to their documents: see [protocol.ReaderOptions]
-	HTMLFirst bool   // links of a page's HTML are looked at before its Link fields
+	Handshake bool   // pages link to their documents: see [protocol.ReaderOptions]
+	HTMLFirst bool   // links in a page's HTML come before its Link fields
 	RuleNames ruleNames
 	// Rules returns the rules of the draft, in the order of its sections.
 	Rules func(rule newRule) []check.Rule
-	// Own reports whether the document of an M-URL that a page links to is of this
-	// draft: a JSON alternate may be anything.
+	// Own reports whether the document that a page links to is an M-URL of this draft: a JSON
+	// alternate may be anything.
 	Own func(p *seenPage) bool
 }
 
-// ruleNames are the rules of a draft that a reader names in errors and notes, by
-// section and word, such as "4.2/strong-etag".
+// ruleNames are the rules of a draft that a reader names in errors and notes, by section and
+// word, such as "4.2/strong-etag".
 type ruleNames struct {
 	Items  string // of lists
 	HTTPS  string // a list of an https site is on https; "" = no rule
@@ -120,7 +119,7 @@ type ruleNames struct {
 	NotModified          string
 }
 
-// Source returns where the draft is published.
+// Source returns the URL of the draft.
 func (d *draft) Source() string {
 	return "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/" + d.Number + "/"
 }
@@ -161,8 +160,8 @@ func section(rule string) string {
 	return s
 }
 
-// Carry returns what a reader makes of the page's document, nil for a page that
-// has no document.
+// Carry returns the page that a reader gets from the page's document, nil for a page without a
+// document.
 func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	doc := d.Document(site, p)
 	if doc == nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// publisher serves, all under the documents' base, the lists of a draft, the
-// documents that it has once, and M-URLs by its names.
+// publisher serves, under the endpoint base, the lists of a draft, the documents that a site
+// has once, and the M-URLs.
 type publisher struct {
 	*draft
 	policy    *millrace.Policy // nil = none
-	listItems int              // most in one list
+	listItems int              // most items in one list
 }
 
 // NewPublisher returns the publisher of the draft; nil options are the zero value.
@@ -47,8 +47,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	return p.draft.Find(ctx, v, r)
 }
 
-// All yields the lists, the overview of a site without a home page, what a site has
-// once, and every page's document.
+// All yields the lists, the overview of a site without a home page, the documents that a site
+// has once, and every page's document.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -100,7 +100,7 @@ func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	return nil, fmt.Errorf("%s: %s: %w", d.Name, kit.Short(name), millrace.ErrNotFound)
 }
 
-// path returns the path of a page's M-URL under the documents' base.
+// path returns the path of a page's M-URL under the endpoint base.
 func (d *draft) path(site millrace.Site, t millrace.Tag) string {
 	return d.Names.Of(canon.Relative(site.Base, t.URL), t.N)
 }
@@ -129,7 +129,7 @@ func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	var body bytes.Buffer
 	err := d.write(&body, &o.document, o.CanonicalURL, o.tag)
-	// The validators of draft-00 do not stand for all bytes.
+	// The validators of draft-00 do not change with all bytes.
 	parts := millrace.WholeParts(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	}
 }
 
-// write writes a document, if its ETag is want.
+// write writes a document, if its ETag is still want.
 func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	if doc == nil {
 		return fmt.Errorf("%s: document of %s: the page has no document", d.Name, url)

@@ -14,12 +14,12 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxShards keeps the root's Link fields, one for each list, under what
-// servers and clients take as a header: 5 KB.
+// maxShards keeps the root's Link fields, one per list, below 5 KB, which servers and clients
+// accept in a header.
 const maxShards = 64
 
-// shards returns the number of lists: a power of two, with space for a tenth more
-// pages than there are, since a hash does not fill all of them alike.
+// shards returns the number of lists: a power of two, with space for a tenth more pages, since
+// a hash does not fill all lists evenly.
 func (p *publisher) shards(site millrace.Site) int {
 	n := 1
 	for !p.OneList && site.Pages > p.listItems && n < maxShards && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
@@ -28,9 +28,8 @@ func (p *publisher) shards(site millrace.Site) int {
 	return n
 }
 
-// listName returns the path of one list. It changes with the number of lists:
-// clients that remember the lists of another number then find none, rather than
-// one that seems to have lost half its pages.
+// listName returns the path of one list. It changes with the number of lists: a client that
+// knows the old paths finds no lists, rather than one that seems to have lost half its pages.
 func (d *draft) listName(i, shards int) string {
 	if shards == 1 {
 		return d.List + ".json"
@@ -38,8 +37,8 @@ func (d *draft) listName(i, shards int) string {
 	return d.List + "-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
 }
 
-// shardOf returns the list of a page: FNV-1a (64 bits) of its identity, folded,
-// because its low bits alone depend on few bits of each byte.
+// shardOf returns the list of a page: FNV-1a (64 bits) of its path, folded, because its low
+// bits alone depend on few bits of each byte.
 func shardOf(identity string, shards int) int {
 	h := uint64(14695981039346656037)
 	for i := range len(identity) {
@@ -50,9 +49,8 @@ func shardOf(identity string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// lists returns the lists, and the overview of a site without a home page. The items
-// are in the order of identities; an overview, and the home page where a site has one
-// list, come first.
+// lists returns the lists, and the overview of a site without a home page. The items are in
+// the order of their paths. An overview, and the home page if a site has one list, come first.
 func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
 	site := v.Site()
 	over, err := p.overview(ctx, v)
@@ -105,12 +103,11 @@ func rooted(site millrace.Site, name string) string {
 	return name
 }
 
-// first is the key of the item that a list begins with. Identities are after it.
+// first is the key of the first item of a list. It sorts before all paths.
 const first = " "
 
-// parts returns the parts of a list: the item of the overview or of the page first,
-// if there is one, and the pages that in reports true of, in the order of
-// identities. in may be nil.
+// parts returns the parts of a list: the item of the overview or of the first page, if any,
+// and the pages for which in reports true, in the order of their paths. in may be nil.
 func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
@@ -156,7 +153,7 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 				keys = append(keys, first)
 			}
 			identity := canon.Relative(site.Base, url)
-			_, after := d.Names.Rivals(identity) // whose names may be others
+			_, after := d.Names.Rivals(identity) // pages whose names may have changed
 			for _, i := range append(after, identity) {
 				if i == homeIdentity {
 					keys = append(keys, first)

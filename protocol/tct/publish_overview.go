@@ -12,35 +12,34 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// overview is the document of a home page without a tag: that of the page that
-// "/" redirects to, such as a list of posts, or else what the site is, and its
-// sections. It changes only when those do.
+// overview is the document of a home page without a tag: that of the page that "/" redirects
+// to, such as a list of posts, or else a description of the site and its sections. It changes
+// only when those do.
 type overview struct {
 	document
-	path  string // under the documents' base
+	path  string // under the endpoint base
 	tag   string // ETag without quotes
-	names int    // pages that it names
+	names int    // number of pages that it names
 }
 
-// Most pages that an overview names: one for each section, or some of a site
-// without sections.
+// The most pages that an overview names: one per section, or some pages of a site without
+// sections.
 const (
 	maxSections = 50
 	maxPages    = 20
 )
 
-// homeOf returns the identity of a site's home page: "/", or the page that "/"
-// redirects to.
+// homeOf returns the path of a site's home page: "/", or the page that "/" redirects to.
 func homeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
 
-// Home returns the tag of the home page. ErrNotFound: it has none.
+// Home returns the tag of the home page, or ErrNotFound.
 func (d *draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error) {
 	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
-// overviewPath returns the path of a site's overview, which is numbered among
-// its rivals as a page's document is. ErrNotFound: the site has no overview,
-// since its home page is published.
+// overviewPath returns the path of a site's overview, which is numbered among pages with the
+// same name. The error is ErrNotFound if the site has no overview, since its home page is
+// published.
 func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
 	_, err := d.Home(ctx, v)
 	if err == nil {
@@ -62,8 +61,8 @@ func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 	return d.Names.Of(home, n), nil
 }
 
-// overview makes the overview of a site, nil if its home page is published.
-// Its Modified is that of the page last modified among those that it names.
+// overview returns the overview of a site, nil if its home page is published. Its Modified is
+// the latest one of the pages that it names.
 func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error) {
 	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {

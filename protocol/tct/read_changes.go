@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// cursor is where the stream of a site stands: what was found by discovery
-// and which state of each list has been applied.
+// cursor is the position in the stream of a site: the result of discovery, and the applied
+// state of each list.
 type cursor struct {
 	Root  string         `json:"root"`
-	Found time.Time      `json:"found"` // when the lists, or the policy, were last looked for
+	Found time.Time      `json:"found"` // when discovery of the lists, or the policy, last ran
 	Lists []kit.Resource `json:"lists"` // in the order of the root's links
-	// Missing are the targets of the root's links that were not there. One is
-	// believed to be no list when it is missing twice.
+	// Missing are the targets of the root's links that were missing. A target that is missing
+	// twice is dropped.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -32,11 +32,10 @@ func (c cursor) urls() []string {
 	return out
 }
 
-// Changes yields the items of every list that has changed. When the site's
-// lists are those of the cursor, a milestone ends each of them; otherwise one
-// ends them all, because no section of before says what has gone. Before those
-// comes one that says to start over: a client that has applied only some of them holds
-// pages of sections that no cursor knows.
+// Changes yields the items of every list that has changed. If the site's lists are those of
+// the cursor, a checkpoint ends each of them. Otherwise one ends them all, because no earlier
+// section decides which pages were deleted. In that case a first checkpoint starts the client
+// over: a client that has applied only some lists holds pages of unknown sections.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -83,15 +82,15 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		break
 	}
-	// A list beside one that is missing may be older than the root that names
-	// them: it is read again the next time, and settles then what is gone.
+	// If another list is missing, this list may be older than the root that names them. It is
+	// read again next time, and decides then which pages were deleted.
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
 		return r.yieldEach(ctx, files, complete, was, is, y)
 	}
 	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
-		// A list among others than before says nothing by its 304 alone.
+		// If the set of lists has changed, a 304 of one list does not suffice.
 		closeAll(files)
 		var err error
 		if files, _, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
@@ -107,8 +106,8 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 	return r.yieldAll(ctx, files, complete, is, y)
 }
 
-// listsOf gives the lists of files, with their validators unless they are to be
-// read again.
+// listsOf returns the lists of files, with their validators unless the lists must be read
+// again.
 func listsOf(files []*listFile, again bool) []kit.Resource {
 	out := make([]kit.Resource, len(files))
 	for i, f := range files {
@@ -120,7 +119,7 @@ func listsOf(files []*listFile, again bool) []kit.Resource {
 	return out
 }
 
-// unconditional gives the lists without their validators.
+// unconditional returns the lists without their validators.
 func unconditional(lists []kit.Resource) []kit.Resource {
 	out := make([]kit.Resource, len(lists))
 	for i, l := range lists {
@@ -129,7 +128,7 @@ func unconditional(lists []kit.Resource) []kit.Resource {
 	return out
 }
 
-// yieldAll yields the items of all lists and one milestone.
+// yieldAll yields the items of all lists and one checkpoint.
 func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bool, is cursor, y kit.Yield) error {
 	for _, f := range files {
 		if err := r.Items(ctx, f, sectionOf(f, files), y); err != nil {
@@ -139,8 +138,8 @@ func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bo
 	return y.Mark(is, complete, "")
 }
 
-// yieldEach yields the items of each list that has changed, with a milestone
-// whose cursor covers what has been yielded up to it.
+// yieldEach yields the items of each list that has changed, each with a checkpoint for
+// everything yielded so far.
 func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete bool, was, is cursor, y kit.Yield) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
@@ -183,11 +182,10 @@ func closeAll(files []*listFile) {
 	}
 }
 
-// load gets the lists that have changed since a cursor, and gives only what
-// is whole and valid. Of several, one that is no M-Sitemap is passed over,
-// unless the cursor knows that it was one. whole is false when one of them may
-// not be read, or is missing that was not missing the last time, as on a
-// replica that lags behind: then what no list names may be named there.
+// load fetches the lists that have changed since a cursor, and returns those that are complete
+// and valid. Of several targets, it skips one that is not an M-Sitemap, unless the cursor has
+// it as one. whole is false if one of them is forbidden, or is missing for the first time, as
+// on a replica that lags behind: pages that no list names may be in that one.
 func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
 	complete = true
 	defer func() {
@@ -198,7 +196,7 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 	}()
 	var other error
 	tried := map[string]bool{}
-	named := len(lists) // those behind are of an index
+	named := len(lists) // lists after these are from an index
 	for i := 0; i < len(lists); i++ {
 		l := lists[i]
 		if tried[l.URL] {
@@ -236,11 +234,11 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 	return files, missing, complete, nil
 }
 
-// noList returns the error of a site where a list was looked for.
+// noList returns the error for a site without a list.
 func (r *tctReader) noList(other error) error {
 	its, draft := errors.AsType[*draftError](other)
 	switch {
-	case draft && its.Draft <= "draft-"+lastDraft: // another protocol of ours has it
+	case draft && its.Draft <= "draft-"+lastDraft: // another protocol of this package reads it
 		return fmt.Errorf("%s: TCT %w at %s: %v", r.d.Name, millrace.ErrNotFound, r.Root, other) //nolint:errorlint // it is not invalid
 	case !r.d.OneList || draft || errors.Is(other, millrace.ErrForbidden):
 		return other
@@ -248,7 +246,7 @@ func (r *tctReader) noList(other error) error {
 	return fmt.Errorf("%s: TCT %w at %s: %w", r.d.Name, millrace.ErrNotFound, r.Root, other)
 }
 
-// loadOne gets one list, conditionally if it has validators (6.2; 1.8.1).
+// loadOne fetches one list, conditionally if it has validators (6.2; 1.8.1).
 func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, error) {
 	resp, err := r.GetList(kit.Download(ctx, r.Options.MaxList), l)
 	if err != nil {
@@ -262,7 +260,7 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	if err != nil {
 		return nil, r.announced(err)
 	}
-	_ = resp.Body.Close() // one answer at a time
+	_ = resp.Body.Close() // one response at a time
 	if r.d.PolicyPath != "" {
 		if err := described(ctx, r, resp); err != nil {
 			f.Close()
@@ -272,7 +270,7 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	return f, nil
 }
 
-// announced returns the error of what a site announces as a list and is no list.
+// announced returns the error for a document that a site announces as a list and is none.
 func (r *tctReader) announced(err error) error {
 	if errors.Is(err, errNoList) && !r.d.OneList {
 		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)

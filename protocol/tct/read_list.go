@@ -15,11 +15,11 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// listFile is a list as it was answered. Close it in the end.
+// listFile is a fetched list. The caller must close it.
 type listFile struct {
 	kit.Resource
-	spool   *spool.Spool // nil: it has not changed
-	origins []string     // that its M-URLs may have
+	spool   *spool.Spool // nil if it has not changed
+	origins []string     // allowed origins of its M-URLs
 	names   kit.Names    // its C-URLs
 }
 
@@ -43,7 +43,7 @@ func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response
 		return nil, nil //nolint:nilnil // the list that the caller has
 	case err == nil && r.d.OneList && weblink.IsHTML(resp.Header):
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // what sites have at all names, also where no list was announced
+		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // the error names the usual path, also if no list was announced
 	}
 	return resp, err
 }
@@ -90,8 +90,8 @@ func (r *tctReader) listError(at string, err error) error {
 	return r.d.FormatError(err, at, section(r.d.RuleNames.Items))
 }
 
-// isOtherDocument reports whether an error says that a URL has another document than a
-// list, or no document, rather than a list that is broken or out of reach.
+// isOtherDocument reports whether an error means that a URL has no list: no document, or
+// another one, rather than a list that is broken or cannot be fetched.
 func isOtherDocument(err error) bool {
 	if _, refused := errors.AsType[kit.RefusedError](err); refused {
 		return false
@@ -101,8 +101,8 @@ func isOtherDocument(err error) bool {
 	return draft || index || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// verify walks the list once before any of its items is used, and finds the
-// pages that it names twice: 8 bytes of memory for each item.
+// verify reads the list once before any of its items is used, and finds the pages that it
+// names twice. It needs 8 bytes of memory per item.
 func (r *tctReader) verify(f *listFile) error {
 	body, err := f.spool.Reader()
 	if err != nil {

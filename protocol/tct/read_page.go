@@ -16,12 +16,12 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxAlternates is how many JSON alternates of a page are tried: sites have
-// others than those of TCT.
+// maxAlternates is how many JSON alternates of a page are tried: a site may have others than
+// those of TCT.
 const maxAlternates = 4
 
-// Page gets the document of a page: from have.Location, where a list said it
-// is, else from where the page's own links lead.
+// Page fetches the document of a page: from have.Location, the URL in a list, else from the
+// targets of the page's own links.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.d.Handshake && r.Options.Handshake && have.Location != "" {
 		if err := r.shakes(ctx, have); err != nil {
@@ -38,7 +38,7 @@ func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page
 	return r.machine(ctx, have.Location, have.Version, have.URL)
 }
 
-// shakes asks the page whether it leads to the M-URL that the list names (3.1).
+// shakes fetches the page and checks that it links to the M-URL in the list (3.1).
 func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 	links, _, err := r.Alternates(ctx, have.URL)
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 	return nil
 }
 
-// single finds the document of a page without a list: by a link of the page, to a
-// document that leads back.
+// single finds the document of a page without a list: by a link of the page, to a document
+// that links back.
 func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	links, final, err := r.Alternates(ctx, have.URL)
 	if err != nil {
@@ -108,15 +108,15 @@ func (r *tctReader) Alternates(ctx context.Context, page string) (targets []stri
 	return targets, final, nil
 }
 
-// machine gets the M-URL of a page that goes by one of the given C-URLs; version
-// is the validator of the stored document, "" if there is no stored document.
+// machine fetches the M-URL of a page with one of the given C-URLs; version is the validator
+// of the stored document, "" if there is no stored document.
 func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
 	return r.fetch(ctx, murl, kit.Accept(mediaType, fetch.Validators{ETag: version}), curls)
 }
 
-// fetch gets a document by a request with the given fields. One that does not
-// match its own hash or tag is fetched once more, past what a cache may have
-// kept; if it still does not match, it is unconfirmed.
+// fetch fetches a document with the given header fields. If the document does not match its
+// own hash or tag, fetch repeats the request past caches. If it still does not match, it is
+// unconfirmed.
 func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, curls []string) (*millrace.Page, error) {
 	version := fields.Get("If-None-Match")
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, murl, fields)
@@ -138,7 +138,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	etag := resp.Header.Get("ETag")
 	if millrace.SameVersion(etag, version) {
-		// The server knows the validator and sends the body all the same.
+		// The server knows the validator and sends the body nevertheless.
 		r.Note(r.d.RuleNames.NotModified, murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
@@ -155,7 +155,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
-		// It was found by a link, and not by a list of this draft.
+		// A link led to it, not a list of this draft.
 		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "it is a document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
@@ -171,8 +171,8 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	return p, err
 }
 
-// document makes a page of a response. What would make it another page or no
-// document is an error; what is only odd is a note.
+// document returns the page of a response. A mismatch that makes it another page or no
+// document is an error; other mismatches are noted.
 func (r *tctReader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	rules := &r.d.RuleNames
 	curl, err := canon.URL(d.CanonicalURL)
@@ -214,22 +214,22 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	if !holds {
 		r.Note(rules.Hash, murl, "hash is not that of the document: "+kit.Short(hash))
 	} else if tag != "" && !strings.Contains(version, hashPrefix) {
-		// The hash is what the tag would say. What the list says may be of
-		// another body, which would then never be asked for. A tag that a proxy has made
-		// never is what the list says.
+		// The hash is what the tag should be. The validator in the list may be of another
+		// body, which would then never be fetched. A tag that a proxy has made never equals
+		// that in the list.
 		version = `"` + tag + `"`
 	}
 	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
 	if compareURLs(curl, curls[len(curls)-1]) == sameURL {
-		d.CanonicalURL = curl // where the page's URL was redirected to
+		d.CanonicalURL = curl // target of the redirect from the page's URL
 	}
 	p := r.d.Page(d)
 	p.Version = version
 	return p, nil
 }
 
-// parity notes that a list and a document disagree: one of them is older.
+// parity notes that a list and a document differ: one of them is older.
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
@@ -237,8 +237,7 @@ func (r *tctReader) parity(murl, version string) {
 	}
 }
 
-// leadsBack checks that what a document calls its page is the page that it
-// was asked for.
+// leadsBack checks that the URL which a document names as its page is the requested page.
 func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
 	best := otherURL
 	for _, c := range curls {
