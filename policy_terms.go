@@ -81,12 +81,12 @@ func (p *Policy) Validate() error {
 		u, err := url.Parse(m.value)
 		switch {
 		case err != nil || !isLine(m.value) || strings.Contains(m.value, " "):
-			wrong(m.name, "%q is no URL", m.value)
+			wrong(m.name, "invalid URL %q", m.value)
 		case m.mail && u.Scheme == "mailto" && strings.Contains(u.Opaque, "@"):
 		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			wrong(m.name, "%q is no absolute http or https URL", m.value)
+			wrong(m.name, "%q is not an absolute http or https URL", m.value)
 		case u.User != nil:
-			wrong(m.name, "a URL for everybody has no credentials")
+			wrong(m.name, "credentials in a public URL")
 		}
 	}
 	for _, m := range []struct {
@@ -94,26 +94,26 @@ func (p *Policy) Validate() error {
 		time time.Time
 	}{{"effective", p.Effective}, {"updated", p.Updated}} {
 		if y := m.time.UTC().Year(); !m.time.IsZero() && (y < 1 || y > 9999) {
-			wrong(m.name, "the year %d has not four digits", y)
+			wrong(m.name, "year %d does not have four digits", y)
 		}
 	}
 	if p.Revision < 0 {
-		wrong("revision", "%d is below zero", p.Revision)
+		wrong("revision", "%d is negative", p.Revision)
 	}
 	known := []Purpose{AIInput, AITrain, Search}
 	for purpose := range p.Purposes {
 		if !slices.Contains(known, purpose) {
-			wrong("purposes", "there is no purpose %q; the purposes are %q", purpose, known)
+			wrong("purposes", "unknown purpose %q; known purposes are %q", purpose, known)
 		}
 	}
 	if r := p.Rate.PerSecond; r < 0 || math.IsNaN(r) || math.IsInf(r, 0) {
-		wrong("rate hints: per second", "%v is no number of requests", r)
+		wrong("rate hints: per second", "invalid number of requests: %v", r)
 	}
 	if p.Rate.PerDay < 0 {
-		wrong("rate hints: per day", "%d is no number of requests", p.Rate.PerDay)
+		wrong("rate hints: per day", "invalid number of requests: %d", p.Rate.PerDay)
 	}
 	if p.Retention < 0 || p.Retention%time.Second != 0 {
-		wrong("retention", "%s is no whole number of seconds from 0 on", p.Retention)
+		wrong("retention", "%s is not a whole number of seconds of at least 0", p.Retention)
 	}
 	for _, m := range [][2]string{{"rate hints: note", p.Rate.Note}, {"access", p.Access}} {
 		if !isLine(m[1]) {
@@ -122,7 +122,7 @@ func (p *Policy) Validate() error {
 	}
 	for _, c := range p.Consumers {
 		if c == "" || strings.ContainsFunc(c, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/:;,()<>"\`, r) }) {
-			wrong("consumers", "%q is no product token, such as ExampleBot", c)
+			wrong("consumers", "%q is not a product token, such as ExampleBot", c)
 		}
 	}
 	return errors.Join(errs...)

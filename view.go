@@ -92,7 +92,7 @@ func (s Site) Place(c Cursor) (uint64, error) {
 	epoch, number, _ := strings.Cut(string(c), ":")
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || !s.Has(epoch, seq) {
-		return 0, fmt.Errorf("cursor %q: %w: it is of another log; start over", c, ErrConflict)
+		return 0, fmt.Errorf("cursor %q: %w: belongs to another log; start over", c, ErrConflict)
 	}
 	return seq, nil
 }

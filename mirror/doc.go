@@ -1,7 +1,7 @@
-// Package mirror keeps a sink equal to a source, with bounded memory, resumable
-// after a crash, and with as few requests as the source's validators allow.
+// Package mirror synchronizes a sink with a source. It uses bounded memory, resumes after a
+// crash, and sends as few requests as the source's validators allow.
 //
-// It compares versions, fetches pages conditionally and concurrently, deletes
-// pages that a complete list no longer names, and does not trust a list that
-// suddenly lost many.
+// It compares versions, fetches pages conditionally and concurrently, and deletes pages that a
+// complete list no longer names. If a list suddenly lost many pages, it waits until the next
+// run confirms this.
 package mirror

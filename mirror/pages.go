@@ -11,18 +11,18 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Pages is a sink in memory, for programs that want the pages of a site and no
-// store. It remembers its sources, so that another [Sync] into it gets what has
-// changed and learns of deletions. The zero value is empty and ready. It is safe
-// for concurrent use. Callers must not change the pages that it returns.
+// Pages is a sink in memory, for programs that need the pages of a site without a store. It
+// stores the state of its sources, so another [Sync] into it fetches only changes and applies
+// deletions. The zero value is empty and ready to use. It is safe for concurrent use. Callers
+// must not change the pages that it returns.
 type Pages struct {
 	mu      sync.Mutex
 	pages   map[string]*millrace.Page
-	claims  map[string]int // how many names mean a page
+	claims  map[string]int // number of names of each page
 	sources map[string]*source
 }
 
-// source is what is remembered of a source.
+// source is the state of one source.
 type source struct {
 	cursor millrace.Cursor
 	names  map[string]name // by Ref.URL
@@ -31,7 +31,7 @@ type source struct {
 // name is a source's name for a page.
 type name struct {
 	ref  millrace.Ref
-	page string // URL of the page; "" = it has none of its own
+	page string // URL of the page; "" = none of its own
 }
 
 // Len returns the number of pages.
@@ -41,14 +41,15 @@ func (p *Pages) Len() int {
 	return len(p.pages)
 }
 
-// Page returns a page by its URL, or nil if none.
+// Page returns a page by its URL, or nil if it is absent.
 func (p *Pages) Page(url string) *millrace.Page {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pages[url]
 }
 
-// All yields the pages in the order of their URLs, as they are when it begins.
+// All yields the pages in the order of their URLs. It yields a snapshot of the pages at the
+// start of the iteration.
 func (p *Pages) All() iter.Seq2[string, *millrace.Page] {
 	return func(yield func(string, *millrace.Page) bool) {
 		p.mu.Lock()
@@ -102,7 +103,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Counts) {
 	}
 	now.ref.Version = cmp.Or(c.Page.Version, c.Version)
 	now.page = ""
-	if c.Page.Known != 0 { // else the name is one more of another page
+	if c.Page.Known != 0 { // otherwise, the name is an alias
 		now.page = cmp.Or(c.Page.URL, c.URL)
 	}
 	s.names[c.URL] = now
@@ -129,7 +130,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Counts) {
 	}
 }
 
-// drop takes a name from a page, which goes with its last one.
+// drop removes a name of a page. It deletes a page without names.
 func (p *Pages) drop(url string, t *millrace.Counts) {
 	if p.claims[url]--; p.claims[url] > 0 {
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// state is what the sink keeps for a source between runs, as its cursor.
+// state is what the sink stores for a source between runs, in its cursor.
 type state struct {
 	Cursor               millrace.Cursor `json:"cursor,omitempty"`
-	UnconfirmedDeletions int             `json:"unconfirmed_deletions,omitempty"` // pages whose absence the last run did not believe
-	Mismatch             uint64          `json:"mismatch,omitempty"`              // the pages that were of another version than named; see run.noteMismatch
+	UnconfirmedDeletions int             `json:"unconfirmed_deletions,omitempty"` // absent pages that the last run did not delete
+	Mismatch             uint64          `json:"mismatch,omitempty"`              // hash of the pages whose version differed from the list; see run.noteMismatch
 }
 
 func (s state) encode() millrace.Cursor {
@@ -32,13 +32,13 @@ func (s state) encode() millrace.Cursor {
 func parseState(c millrace.Cursor) state {
 	var s state
 	if c == "" || json.Unmarshal([]byte(c), &s) != nil {
-		return state{} // nothing, or nothing that we wrote: start over
+		return state{} // empty or unknown format: start over
 	}
 	return s
 }
 
-// settle ends a run whose stream has ended well: what the whole lists no
-// longer name goes, if it is to be believed, and the cursor moves.
+// settle ends a run whose stream has ended without an error. It deletes the pages that the
+// complete lists no longer name, if the loss is credible, and advances the cursor.
 func (r *run) settle(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	if lost > 0 && sudden(lost, r.state.UnconfirmedDeletions, held) {
 		r.report.UnconfirmedDeletions = lost
-		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run finds the same",
+		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run confirms it",
 			"source", r.from, "pages", held, "lost", lost)
 		return r.end(ctx, true)
 	}
@@ -80,24 +80,23 @@ func (r *run) settle(ctx context.Context) error {
 	return r.end(ctx, false)
 }
 
-// sudden reports whether a list has lost too much to be believed at once: a
-// fifth of what is held, or everything that was left, beyond what the last run
-// has doubted already. A loss that shrinks is doubted until it stops shrinking:
-// a site that is being rebuilt is on its way back.
+// sudden reports whether a list has lost too many pages to delete them at once: a fifth of the
+// stored ones, or all of them. Losses that the last run already run do not count. While a loss
+// shrinks, it remains unconfirmed, because the site is probably being rebuilt.
 func sudden(lost, unconfirmed, held int) bool {
 	return lost < unconfirmed || (lost-unconfirmed)*5 >= held || lost == held && unconfirmed < held
 }
 
-// covers reports whether a whole list of this run would name the ref.
+// covers reports whether a complete list of this run would name the ref.
 func (r *run) covers(ref millrace.Ref) bool {
 	return slices.ContainsFunc(r.complete, func(m millrace.Checkpoint) bool {
 		return m.Section == "" || m.Section == ref.Section
 	})
 }
 
-// end applies what is left, with the state for the next run.
+// end applies the remaining changes together with the state for the next run.
 func (r *run) end(ctx context.Context, unconfirmed bool) error {
-	next := r.state // keep: a page is missing or odd, or the list is not believed
+	next := r.state // keep the cursor: a page is missing, its version differs, or the deletions are unconfirmed
 	switch {
 	case unconfirmed:
 		next.UnconfirmedDeletions = r.report.UnconfirmedDeletions
@@ -105,7 +104,7 @@ func (r *run) end(ctx context.Context, unconfirmed bool) error {
 		next.UnconfirmedDeletions, next.Mismatch = 0, r.mismatch
 	case len(r.complete) > 0, r.mismatch != 0 && r.last != nil:
 		next = state{Cursor: r.last.Cursor, Mismatch: r.mismatch}
-	default: // marks that were not whole have been applied as they came
+	default: // incomplete checkpoints have already been applied
 		return r.flush(ctx)
 	}
 	if next == r.state && len(r.batch.changes) == 0 {
@@ -115,27 +114,26 @@ func (r *run) end(ctx context.Context, unconfirmed bool) error {
 	return r.flush(ctx)
 }
 
-// noteMismatch notes a page that came in another version than the source had named.
-// The list may be newer than the page, from another replica or a cache: then
-// the cursor must not move past the list, or the page would stay as it is for
-// as long as the list does. A site whose pages never have the versions of its
-// lists is believed when a second run finds exactly the same.
+// noteMismatch records a page whose version differs from the one that the source named. The
+// list may be newer than the page if they come from different replicas or caches. The cursor
+// must not pass such a list, or the old page would remain until the list changes again. On
+// some sites the versions never match. The cursor passes the list if a second run finds
+// exactly the same differences.
 func (r *run) noteMismatch(url, named, got string) {
 	if named == "" || got == "" || millrace.SameVersion(named, got) {
 		return
 	}
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, url+"\x00"+named+"\x00"+got)
-	r.mismatch += h.Sum64() // in any order
+	r.mismatch += h.Sum64() // independent of the order
 }
 
-// agreed reports whether the cursor may pass the pages that are odd.
+// agreed reports whether the cursor may pass the pages of another version.
 func (r *run) agreed() bool { return r.mismatch == 0 || r.mismatch == r.state.Mismatch }
 
-// seen is the set of the URLs that a source has named, as 64-bit hashes under
-// a random seed: 8 bytes a page, which is all the memory of a run that grows
-// with the site. Two URLs of a million collide with probability 3e-8; then a
-// deletion waits until another run.
+// seen is the set of the URLs that a source has named. It holds 64-bit hashes with a random
+// seed, 8 bytes per page; no other memory of a run grows with the site. Two of a million URLs
+// collide with probability 3e-8, which delays a deletion to a later run.
 type seen struct {
 	seed   maphash.Seed
 	ok     bool

@@ -10,22 +10,22 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// step is one thing for the applying goroutine to do, in order.
+// step is one action for the goroutine that applies changes. Steps are in order.
 type step struct {
 	change millrace.Change
 	skip   *millrace.SkipError
-	err    error  // asked: of this page; otherwise the stream's end
-	asked  bool   // the source was asked for the page
-	same   bool   // the page stands as it is held
-	listed string // asked: the version that the source named
-	got    string // and the one that the page has
-	via    string // the page came by this other protocol
-	cause  error  // with via: why
+	err    error  // if asked, the error of this page; otherwise, the error of the stream
+	asked  bool   // the page was requested from the source
+	same   bool   // the stored page is current
+	listed string // if asked, the version that the source named
+	got    string // version of the page
+	via    string // protocol of Options.Fallback that returned the page
+	cause  error  // reason for the fallback
 	named  int    // pages named so far
-	weight int    // what it has taken of the room
+	weight int    // bytes reserved in the room
 }
 
-// chunk is how many refs are compared with the memory at a time.
+// chunk is the number of refs that are compared with the sink at a time.
 const chunk = 256
 
 // reader is the goroutine that reads the source's stream.
@@ -34,28 +34,28 @@ type reader struct {
 	ctx     context.Context
 	steps   chan step
 	jobs    chan job
-	flights sync.WaitGroup // pages being asked for
+	flights sync.WaitGroup // fetches in progress
 	busy    inFlight
-	waiting []millrace.Change // puts without a page, not yet compared
+	waiting []millrace.Change // puts without a page that are not yet compared
 	named   int
 }
 
-// ahead is how many steps, most of them with their pages, may wait for the one
-// that applies, and aheadBytes what those pages may hold.
+// ahead is the maximum number of steps that wait to be applied, and aheadBytes the maximum
+// size of their pages.
 const (
 	ahead      = 16
 	aheadBytes = 4 << 20
 )
 
-// job is one page to ask for: its change, and what is held of it.
+// job is one page to fetch: its change and the stored ref.
 type job struct {
 	change millrace.Change
 	have   millrace.Ref
-	named  int // pages named when it was found wanting
+	named  int // number of pages named before the job was created
 }
 
-// stream starts the goroutines that read and ask, and returns what they find.
-// The channel is closed when all of them are gone.
+// stream starts the goroutines that read the stream and fetch pages, and returns their steps.
+// The channel is closed when all of them have ended.
 func (r *run) stream(ctx context.Context) <-chan step {
 	rd := &reader{run: r, ctx: ctx, steps: make(chan step, ahead), jobs: make(chan job)}
 	rd.busy.init()
@@ -82,8 +82,7 @@ func (r *run) stream(ctx context.Context) <-chan step {
 	return rd.steps
 }
 
-// send hands a step on. The receiver always drains, so this never blocks for
-// ever.
+// send sends a step. The receiver always drains the channel, so send does not block forever.
 func (rd *reader) send(s step) {
 	if s.change.Page != nil {
 		s.weight = weighPage(s.change.Page)
@@ -92,7 +91,7 @@ func (rd *reader) send(s step) {
 	rd.steps <- s
 }
 
-// read goes through the source's stream.
+// read reads the source's stream.
 func (rd *reader) read() error {
 	since := rd.state.Cursor
 	if rd.fresh {
@@ -137,7 +136,7 @@ func (rd *reader) read() error {
 			if err := rd.compare(); err != nil {
 				return err
 			}
-			rd.flights.Wait() // a mark stands for everything before it
+			rd.flights.Wait() // a checkpoint covers everything before it
 			rd.send(step{change: c})
 		}
 	}
@@ -148,7 +147,7 @@ func (rd *reader) read() error {
 	return context.Cause(rd.ctx)
 }
 
-// name remembers that the source named a page.
+// name records that the source named a page.
 func (rd *reader) name(url string) {
 	rd.named++
 	if rd.syncState != nil {
@@ -156,7 +155,7 @@ func (rd *reader) name(url string) {
 	}
 }
 
-// compare asks for those of the waiting pages that are not held as they are.
+// compare fetches those waiting pages that differ from the stored ones.
 func (rd *reader) compare() error {
 	if len(rd.waiting) == 0 {
 		return nil
@@ -177,7 +176,7 @@ func (rd *reader) compare() error {
 		case ok && millrace.SameVersion(c.Version, have.Version) && c.Location == have.Location:
 			if c.Section == have.Section {
 				rd.send(step{same: true, named: rd.named})
-			} else { // the page moved to another part of the list
+			} else { // another part of the list names the page now
 				c.Version = have.Version
 				rd.send(step{change: c, named: rd.named})
 			}
@@ -212,7 +211,7 @@ func collect(into map[string]millrace.Ref, refs iter.Seq2[millrace.Ref, error]) 
 	return nil
 }
 
-// ask asks the source for one page.
+// ask fetches one page from the source.
 func (rd *reader) ask(j job) step {
 	s := step{change: j.change, asked: true, named: j.named}
 	if err := context.Cause(rd.ctx); err != nil {
@@ -220,7 +219,7 @@ func (rd *reader) ask(j job) step {
 		return s
 	}
 	if int(rd.row.Load()) >= rd.o.Failures {
-		s.err = fmt.Errorf("not asked for: %w", millrace.ErrUnavailable)
+		s.err = fmt.Errorf("not fetched: %w", millrace.ErrUnavailable)
 		return s
 	}
 	p, err := rd.src.Page(rd.ctx, j.have)
@@ -238,8 +237,8 @@ func (rd *reader) ask(j job) step {
 		return s
 	}
 	if errors.Is(err, millrace.ErrUnmodified) {
-		// The list named another version than the page's own: the page's own
-		// counts, and is what is held.
+		// The list names another version than the page has. The page's own version is the
+		// stored one and takes precedence.
 		s.change.Version, s.got = j.have.Version, j.have.Version
 		return s
 	}
@@ -249,7 +248,7 @@ func (rd *reader) ask(j job) step {
 	}
 	if rd.o.Fallback != nil {
 		if p, via, ferr := rd.o.Fallback(rd.ctx, j.change.Ref); ferr == nil {
-			p.Version, p.Original = "", nil // the source's own form is asked for again
+			p.Version, p.Original = "", nil // the next run requests the source's own form again
 			s.change.Page, s.change.Version, s.via, s.cause = p, "", via, err
 			return s
 		}
@@ -258,15 +257,15 @@ func (rd *reader) ask(j job) step {
 	return s
 }
 
-// brokenOff reports whether an answer has begun to come and did not end. Such an
-// error says so by its method; what it is about is asked for once more.
+// brokenOff reports whether a response began and did not end. Such an error has a method that
+// reports this. The request is sent once more.
 func brokenOff(err error) bool {
 	var e interface{ BrokenOff() bool }
 	return errors.As(err, &e) && e.BrokenOff()
 }
 
-// room bounds the bytes of what waits. One thing always has room, however large
-// it is.
+// room limits the bytes of waiting steps. A step that is larger than the limit is admitted
+// alone.
 type room struct {
 	mu   sync.Mutex
 	cond *sync.Cond
@@ -291,8 +290,8 @@ func (r *room) give(n int) {
 	r.cond.Broadcast()
 }
 
-// inFlight knows which pages are being asked for, so that a later change of
-// the same page waits for the earlier one.
+// inFlight tracks the pages that are being fetched. A later change of a page waits for the
+// earlier one.
 type inFlight struct {
 	mu   sync.Mutex
 	cond *sync.Cond

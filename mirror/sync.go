@@ -11,52 +11,51 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options of [Sync]. The zero value works.
+// Options are the options of [Sync]. The zero value works.
 type Options struct {
-	Concurrency int // pages fetched at once; 0 = 4
-	Batch       int // most changes in one transaction of the sink; 0 = 200
-	Failures    int // the run ends after so many unavailable pages in a row; 0 = 20
+	Concurrency int // number of concurrent fetches; 0 = 4
+	Batch       int // maximum number of changes per transaction of the sink; 0 = 200
+	Failures    int // the run ends after this number of unavailable pages in a row; 0 = 20
 
-	// Fallback fetches a page that the source names but cannot give, and returns
-	// the protocol it used; nil = such pages are skipped.
+	// Fallback fetches a page that the source names but cannot return. It returns the protocol
+	// that it used. If nil, Sync skips such pages.
 	Fallback func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, protocol string, err error)
-	// Enough is called before each page is fetched. If it returns an error, the run
-	// ends after the pages in flight have arrived and were applied; the next run
-	// continues. nil = never.
+	// Enough is called before each page is fetched. If it returns an error, the run ends after
+	// it has applied the fetches in progress; the next run continues. It may be nil.
 	Enough func() error
-	// Progress receives the progress often, from one goroutine; nil = ignored.
+	// Progress receives the progress often, from one goroutine. It may be nil.
 	Progress func(Progress)
 	Logger   *slog.Logger // nil = discard
 }
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Named int // pages that the source has named so far
-	Done  int // of those, the ones that are finished
+	Done  int // number of those that are finished
 }
 
-// Report is what a run did.
+// Report is the result of a run.
 type Report struct {
 	millrace.Counts
 	Asked      int   // pages requested from the source
-	Unmodified int   // of those, the ones that the source confirmed
-	Fetched    int   // pages that arrived, requested or not, and were not only aliases
-	Text       int64 // bytes of text in those, titles included
-	// Unconfirmed counts the pages that arrived and do not match the hash that they
-	// came with ([millrace.Page].Unconfirmed).
+	Unmodified int   // requested pages that have not changed
+	Fetched    int   // received pages, requested or not, without aliases
+	Text       int64 // bytes of text in those, including titles
+	// Unconfirmed counts the received pages that do not match the hash that came with them
+	// ([millrace.Page].Unconfirmed).
 	Unconfirmed          int
-	Skipped              []Skip         // the first 100,000 of them
-	SkippedN             int            // all of them
-	Missed               int            // of those, the pages that were unavailable; the next run asks again
-	Fallbacks            map[string]int // pages that came by another protocol, by its name
-	Fallback             error          // why the first of those was needed
-	UnconfirmedDeletions int            // absent pages that are kept until the next run confirms it; see Sync
+	Skipped              []Skip         // first 100,000 skipped pages
+	SkippedN             int            // total number of skipped pages
+	Missed               int            // skipped pages that were unavailable; the next run requests them again
+	Fallbacks            map[string]int // number of pages fetched by another protocol, by its name
+	Fallback             error          // reason for the first fallback
+	UnconfirmedDeletions int            // absent pages that are kept until the next run confirms their absence; see Sync
 }
 
-// Skip is one page that was left unchanged, and why.
+// Skip is one page that the run left unchanged, and the reason.
 type Skip struct {
 	URL    string `json:"url"`
-	Code   string `json:"code"` // code of the reason
+	Code   string `json:"code"` // error code of the reason
 	Reason string `json:"reason"`
 }
 
@@ -71,7 +70,7 @@ const maxSkips = 100_000
 //
 // Pages that a complete list no longer names are deleted. If a list is suddenly
 // empty or has lost a fifth of its pages, Sync deletes them only when the next run
-// confirms it. Until then Report.Doubted counts them.
+// confirms it. Until then Report.UnconfirmedDeletions counts them.
 //
 // The report is never nil, and is valid for what was done before an error.
 func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, o *Options) (*Report, error) {
@@ -99,7 +98,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 		err = r.do(ctx)
 	}
 	if brokenOff(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
-		err = r.do(ctx) // it was the list: nothing has come of it yet
+		err = r.do(ctx) // the list broke off, and nothing was applied
 	}
 	return r.report, err
 }
@@ -109,28 +108,28 @@ type run struct {
 	from      string
 	src       millrace.Source
 	sink      millrace.Sink
-	syncState millrace.SyncState // nil: the sink has none
+	syncState millrace.SyncState // nil if the sink has none
 	o         Options
 	report    *Report
 
-	state    state // as the sink held it when the run began
+	state    state // state in the sink at the start of the run
 	fresh    bool  // do not use state.Cursor
 	seen     seen
 	batch    batch
-	complete []millrace.Checkpoint // complete listings, settled when the stream has ended
-	last     *millrace.Checkpoint  // the newest mark of the stream
-	failed   bool                  // a page is missing: the cursor stays
-	mismatch uint64                // stands for the pages of another version than named; see oddity
+	complete []millrace.Checkpoint // checkpoints of complete lists, applied when the stream has ended
+	last     *millrace.Checkpoint  // latest checkpoint of the stream
+	failed   bool                  // a page is missing: the cursor does not advance
+	mismatch uint64                // hash of the pages whose version differs from the list; see noteMismatch
 	row      atomic.Int32          // pages unavailable in a row
 	prog     Progress
-	room     room // for the pages that wait for the goroutine that applies
+	room     room // limits the pages that wait to be applied
 }
 
-// batch is what goes to the sink in one transaction.
+// batch is a set of changes for one transaction of the sink.
 type batch struct {
 	changes []millrace.Change
-	since   time.Time // of the first of them
-	size    int       // bytes of the pages, roughly
+	since   time.Time // time of the first change
+	size    int       // approximate size of the pages in bytes
 }
 
 const (
@@ -138,8 +137,8 @@ const (
 	batchAge   = time.Second
 )
 
-// do runs the three stages: one goroutine reads the stream, some ask for
-// pages, and this one applies.
+// do runs three stages: one goroutine reads the stream, some fetch pages, and this one applies
+// changes.
 func (r *run) do(ctx context.Context) error {
 	var err error
 	if r.syncState != nil {
@@ -159,12 +158,12 @@ func (r *run) do(ctx context.Context) error {
 		r.room.give(s.weight)
 		if err == nil {
 			if err = r.take(ctx, s); err != nil {
-				cancel(err) // and drain, so that no goroutine stays behind
+				cancel(err) // drain the channel, so that all goroutines end
 			}
 		}
 	}
 	if err != nil {
-		// What has arrived is worth keeping even if the source broke off.
+		// Apply the received pages even if the source failed.
 		return errors.Join(err, r.flush(context.WithoutCancel(ctx)))
 	}
 	if err := ctx.Err(); err != nil {
@@ -219,7 +218,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	return nil
 }
 
-// skip reports one page that stays as it is.
+// skip reports one page that stays unchanged.
 func (r *run) skip(url string, why error) {
 	r.report.SkippedN++
 	if errors.Is(why, millrace.ErrUnavailable) {
@@ -230,14 +229,14 @@ func (r *run) skip(url string, why error) {
 	}
 }
 
-// miss handles a page that the source named and did not give.
+// miss handles a page that the source named and did not return.
 func (r *run) miss(s step) error {
 	r.report.Asked++
 	r.prog.Done++
 	r.failed = true
 	r.skip(s.change.URL, s.err)
 	if int(r.row.Load()) >= r.o.Failures {
-		return millrace.Coded("gave-up", fmt.Errorf("gave up after %d pages in a row: %w", r.o.Failures, s.err))
+		return millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row: %w", r.o.Failures, s.err))
 	}
 	return nil
 }
@@ -250,7 +249,7 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
 		r.batch.size += weighPage(c.Page)
-		if c.Page.Known != 0 { // else it only says which page a name belongs to
+		if c.Page.Known != 0 { // otherwise, the page is only an alias
 			_, text := weigh(c.Page.Blocks)
 			r.report.Fetched++
 			if c.Page.Unconfirmed {
@@ -265,14 +264,13 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	return nil
 }
 
-// weighPage returns the bytes that a page holds, roughly.
+// weighPage returns the approximate size of a page in bytes.
 func weighPage(p *millrace.Page) int {
 	parts, text := weigh(p.Blocks)
 	return 64*parts + text + len(p.Original)
 }
 
-// weigh counts the parts of blocks and all that is in them, and the bytes of
-// text.
+// weigh returns the number of nested parts of blocks, and the bytes of their text.
 func weigh(blocks []millrace.Block) (parts, text int) {
 	inner := func(blocks []millrace.Block) {
 		p, t := weigh(blocks)
@@ -303,7 +301,7 @@ func (r *run) flush(ctx context.Context) error {
 		return nil
 	}
 	t, err := r.sink.Apply(ctx, r.from, r.batch.changes)
-	r.batch = batch{} // also of a refused batch: it is not tried twice
+	r.batch = batch{} // do not retry a rejected batch
 	if err != nil {
 		return err
 	}
@@ -311,9 +309,8 @@ func (r *run) flush(ctx context.Context) error {
 	return nil
 }
 
-// mark applies the batch together with the cursor that it reaches, unless a
-// page is missing or odd that the cursor would cover, or deletions are still
-// to come.
+// mark applies the batch together with its cursor. It keeps the previous cursor if a page
+// before the new one is missing or has another version, or if deletions are pending.
 func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
 	if r.failed || r.mismatch != 0 || len(r.complete) > 0 {
 		return r.flush(ctx)

@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// updateBatch is how many pages [Update] holds at once.
+// updateBatch is the number of pages that [Update] holds at once.
 const updateBatch = 8
 
-// Update syncs single pages outside the runs of [Sync], by their names at the
-// source. With gone, it deletes them without a request, until a run finds them
-// again. A page that the source reports as missing is deleted at once. A page
-// that cannot be fetched stays unchanged and is in the report.
+// Update syncs single pages outside the runs of [Sync]. urls are their URLs at the source. If
+// gone is set, Update deletes them without a request, until a run finds them again. A page
+// that the source reports as missing is deleted at once. A page that cannot be fetched stays
+// unchanged and is in the report.
 //
-// The report is never nil and holds for what was done before an error.
+// The report is never nil and is valid for what was done before an error.
 func Update(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, urls []string, gone bool, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -46,7 +46,7 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 	return r.report, nil
 }
 
-// update applies what a few pages have become.
+// update fetches pages and applies their changes.
 func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	held := make(map[string]millrace.Ref)
 	if r.syncState != nil {
@@ -75,7 +75,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return err // what the pages said may only be that
+		return err // page errors may only be consequences of this one
 	}
 	var batch []millrace.Change
 	for _, s := range steps {
@@ -99,7 +99,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	return err
 }
 
-// fetch asks the source for the present state of a page.
+// fetch fetches the current state of a page.
 func (r *run) fetch(ctx context.Context, have millrace.Ref, held bool) step {
 	s := step{change: millrace.Change{Kind: millrace.Put, Ref: have}, asked: true}
 	p, err := r.src.Page(ctx, have)

@@ -18,74 +18,70 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Options of [New]. The zero value works.
+// Options are the options of [New]. The zero value works.
 type Options struct {
-	// KnownRefs returns what the sink remembers of this source, as
-	// [millrace.SyncState.KnownRefs] does. nil = nothing: every run is a first
-	// one.
+	// KnownRefs returns the refs that the sink has stored of this source, like
+	// [millrace.SyncState.KnownRefs]. If nil, every run is a first run.
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	// Original returns what a page that the sink holds was made of, as
-	// [millrace.OriginalStore] does. With it, pages that other rules or another
-	// version of the extractor have made are made again without asking for
-	// them. nil = nothing is kept.
+	// Original returns the stored original of a page, like [millrace.OriginalStore]. With it,
+	// pages that were extracted by other rules or another version of the extractor are
+	// extracted again without a request. If nil, no originals are stored.
 	Original func(ctx context.Context, url string) ([]byte, error)
-	// Rules correct the extraction; nil = none. Their fingerprint is a part of the
-	// version of every page.
+	// Rules correct the extraction; nil = none. Their fingerprint is part of the version of
+	// every page.
 	Rules *extract.Rules
-	// MaxPages is how many addresses one run asks for at most; 0 = 1,000,000.
-	// What is left is asked for by the next run. Four times as many are
-	// remembered; the others are found when the limit is raised.
+	// MaxPages is the maximum number of addresses that one run fetches. If zero, 1,000,000.
+	// The next run fetches the rest. A run stores up to four times as many addresses; it finds
+	// the others again when the limit is raised.
 	MaxPages int
-	// MaxDepth is how many links a page may be away from the root or from a
-	// list of the site; 0 = 30.
+	// MaxDepth is the maximum number of links from the root or from a list of the site to a
+	// page. If zero, 30.
 	MaxDepth int
-	// MaxTime is how long one run asks for pages; 0 = until it is done.
+	// MaxTime is how long one run fetches pages. If zero, there is no limit.
 	MaxTime time.Duration
-	// Concurrency is how many pages are asked for at once; 0 = 8. How fast the
-	// site is asked is the client's business.
+	// Concurrency is the number of concurrent fetches. If zero, 8. The client limits the
+	// request rate.
 	Concurrency int
-	// IgnoreRobots crawls what robots.txt disallows. The client must ignore
-	// it, too.
+	// IgnoreRobots crawls addresses that robots.txt disallows. The client must ignore
+	// robots.txt, too.
 	IgnoreRobots bool
-	// Wary is for a sink whose pages of the site others have given so far: a site
-	// that answers every address with one page is not believed in the first run
-	// either, in which it could be one that is made so.
+	// Wary is for a sink whose pages of the site came from another source so far. With it,
+	// even the first run fails if the site answers every address with the same page.
 	Wary bool
-	// Progress is called often, from one goroutine, with how many of the known
-	// addresses are done; nil if none.
+	// Progress is called often, from one goroutine, with the number of addresses that are done
+	// and the number that are known. It may be nil.
 	Progress func(done, known int)
-	Now      func() time.Time // nil = the system's
+	Now      func() time.Time // nil = time.Now
 	Logger   *slog.Logger     // nil = discard
 }
 
-// Crawl is a website as a [millrace.Source]. It may live for many runs, and
-// then asks for a page the more rarely the more rarely it changes. Methods are
-// safe for concurrent use; runs wait for each other.
+// Crawl is a website as a [millrace.Source]. One Crawl can run many times. It fetches a page
+// less often the less often the page changes. Methods are safe for concurrent use; runs wait
+// for each other.
 type Crawl struct {
 	client    *http.Client // follows redirects
-	single    *http.Client // follows none
+	single    *http.Client // follows no redirects
 	scope     scope
 	knownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	now       func() time.Time
 	o         Options
 	log       *slog.Logger
 
-	extractor int // its version
+	extractor int // version of the extractor
 	ruling    *ruling
 
-	heavy    chan struct{} // held by who works on a large page
+	heavy    chan struct{} // held while a large page is processed
 	running  sync.Mutex
 	table    table
 	soft     atomic.Pointer[soft]
-	home     atomic.Pointer[string] // what the root goes by on another host; nil = not known, "" = nothing
-	next     atomic.Int64           // when another run is worth it, seconds since 1970
+	home     atomic.Pointer[string] // canonical URL of the root on another host; nil = not known, "" = none
+	next     atomic.Int64           // time of the next run, seconds since 1970
 	complete atomic.Bool
 }
 
-// New returns a crawl of the site in the folder of root, such as
-// https://example.com/ or https://example.com/blog/. A nil client is the
-// guarded default. The error is [millrace.ErrInvalid]: root is no http or https
-// URL.
+// New returns a crawl of the site in the folder of root, such as https://example.com/ or
+// https://example.com/blog/. If client is nil, New uses the guarded default client.
+// [millrace.ErrInvalid]: root is not an http or https URL.
 func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	if o == nil {
 		o = &Options{}
@@ -114,13 +110,12 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	return c, nil
 }
 
-// Root returns the folder that the site lives in: canonical, with "/" at its
-// end.
+// Root returns the canonical URL of the site's folder. It ends with "/".
 func (c *Crawl) Root() string { return c.scope.base }
 
-// Next returns when another run is worth it: when the first page is due, and at
-// most an hour after the last run, because the site's lists tell of changes
-// that no page's history does. The zero time means now.
+// Next returns the time of the next useful run: when the first page is due, and at most an
+// hour after the last run. The hour is for changes that only the site's lists report. The zero
+// time means now.
 func (c *Crawl) Next() time.Time {
 	if n := c.next.Load(); n != 0 {
 		return time.Unix(n, 0)
@@ -128,19 +123,22 @@ func (c *Crawl) Next() time.Time {
 	return time.Time{}
 }
 
-// Complete reports whether the last run has seen the whole site: it has come
-// to its end, no limit has cut it off or has kept an address out, in that run
-// or in one before, and no page or list was unavailable. What robots.txt
-// disallows is no part of the site.
+// Complete reports whether the last run covered the whole site: it reached its end, no page or
+// list was unavailable, and no limit cut it off. No limit may have excluded an address in this
+// run or an earlier one. Addresses that robots.txt disallows are not part of the site.
 func (c *Crawl) Complete() bool { return c.complete.Load() }
 
-// Changes crawls the site: see the package's documentation for what it
-// yields. The errors that end a run are [millrace.ErrUnavailable] for a site
-// that cannot be had, has stopped answering or answers everything with the same
-// page, [millrace.ErrForbidden],
-// [millrace.ErrNotFound] and [millrace.ErrInvalid] for a root that is no page
-// of a site, and the context's own. [millrace.ErrConflict]: the cursor is of
-// another version of this package.
+// Changes crawls the site. The package documentation describes what it yields.
+//
+// These errors end a run:
+//
+//   - [millrace.ErrUnavailable]: the site is unreachable, has stopped
+//     responding, or answers every address with the same page
+//   - [millrace.ErrForbidden], [millrace.ErrNotFound], [millrace.ErrInvalid]: the
+//     root is not a page of a site
+//   - [millrace.ErrConflict]: the cursor belongs to another version of this
+//     package
+//   - the error of the context
 func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		c.running.Lock()
@@ -148,7 +146,7 @@ func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mi
 		c.complete.Store(false)
 		cur, ok := parseCursor(since)
 		if !ok {
-			yield(millrace.Change{}, fmt.Errorf("crawl %s: %w: the cursor is not of this version", c.scope.base, millrace.ErrConflict))
+			yield(millrace.Change{}, fmt.Errorf("crawl %s: %w: the cursor belongs to another version", c.scope.base, millrace.ErrConflict))
 			return
 		}
 		r := newRun(c, cur, yield)
@@ -163,14 +161,13 @@ func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mi
 	}
 }
 
-// Page asks for one page, by the same rules as a crawl. A redirect, or a page
-// that goes by another address of the site, gives a page that says only what
-// address that is (Known is 0).
+// Page fetches one page by the same rules as a crawl. For a redirect, or a page whose
+// canonical address is another one of the site, it returns an alias: a page with only that
+// address (Known is 0).
 //
-// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound],
-// [millrace.ErrForbidden] for what robots.txt disallows or needs a login,
-// [millrace.ErrInvalid] for what is no HTML or has no content,
-// [millrace.ErrTooLarge], [millrace.ErrUnavailable].
+// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], [millrace.ErrForbidden] if
+// robots.txt disallows the address or it needs a login, [millrace.ErrInvalid] if it is not
+// HTML or has no content, [millrace.ErrTooLarge], [millrace.ErrUnavailable].
 func (c *Crawl) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := c.page(ctx, have)
 	if err != nil {
@@ -181,7 +178,7 @@ func (c *Crawl) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 
 func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if _, v := c.scope.clean(have.URL); v == outside {
-		return nil, millrace.Coded("outside", fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base))
+		return nil, millrace.Coded("outside", fmt.Errorf("%w: not in %s", millrace.ErrNotFound, c.scope.base))
 	}
 	rules := c.ruling
 	t := task{url: have.URL, knownVersion: have.Version, version: parseVersion(have.Version, rules.by)}
@@ -195,7 +192,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	case moved:
 		return c.muted(res, res.to)
 	case nothing:
-		return nil, fmt.Errorf("%w: it is no HTML", millrace.Coded("no-html", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 	default:
 		return nil, res.err
 	}
@@ -215,12 +212,12 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted returns the page of a name that means another one.
+// muted returns the alias for a name that means another address.
 func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {
 	case v != inside:
-		return nil, millrace.Coded("leads-away", fmt.Errorf("%w: it leads to %s, which is no page of this site", millrace.ErrNotFound, to))
+		return nil, millrace.Coded("leads-away", fmt.Errorf("%w: redirects to %s, which is not a page of this site", millrace.ErrNotFound, to))
 	case u == res.url:
 		return nil, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop)
 	case isLogin(u) && !isLogin(res.url):
@@ -229,12 +226,12 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	return mute(u, &version{kind: isMute, by: res.rules.by, day: today(c.now()), target: key(u)}), nil
 }
 
-// Why an address has no page.
+// Reasons why an address has no page.
 var (
-	errLogin = fmt.Errorf("%w: it wants a login", millrace.Coded("login", millrace.ErrForbidden))
-	errSoft  = fmt.Errorf("%w: it looks like the page that the site gives for an address that cannot exist", millrace.Coded("soft-404", millrace.ErrNotFound))
-	errLoop  = millrace.Coded("redirect-loop", errors.New("it redirects to itself"))
+	errLogin = fmt.Errorf("%w: login required", millrace.Coded("login", millrace.ErrForbidden))
+	errSoft  = fmt.Errorf("%w: resembles the response to an address that does not exist", millrace.Coded("soft-404", millrace.ErrNotFound))
+	errLoop  = millrace.Coded("redirect-loop", errors.New("redirects to itself"))
 )
 
-// today counts the days since 1970.
+// today returns the number of days since 1970.
 func today(t time.Time) int64 { return t.Unix() / (24 * 3600) }

@@ -6,30 +6,30 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// cursor is what a run leaves to the next one, beside what the sink holds.
+// cursor is the state that a run saves for the next run, in addition to the refs in the sink.
 type cursor struct {
 	Format   int    `json:"format"`
-	Newest   int64  `json:"newest,omitempty"` // the newest time that a list has named, seconds since 1970
-	At       string `json:"at,omitempty"`     // the run was cut off by a limit when it had come to this address
-	Home     string `json:"home,omitempty"`   // what the root goes by on another host
-	Soft     *soft  `json:"soft,omitempty"`   // nil = not known yet
+	Newest   int64  `json:"newest,omitempty"` // newest modification time in a list, seconds since 1970
+	At       string `json:"at,omitempty"`     // last address before a limit cut off the run
+	Home     string `json:"home,omitempty"`   // canonical URL of the root on another host
+	Soft     *soft  `json:"soft,omitempty"`   // nil = not yet known
 	Lists    []list `json:"lists,omitempty"`
-	Limits   limits `json:"limits,omitzero"` // that have refused something which is not known for that
+	Limits   limits `json:"limits,omitzero"` // limits that excluded addresses
 	Pass     *pass  `json:"pass,omitempty"`
 	LostMore bool   `json:"more,omitempty"` // more pages were lost than Gone holds
-	Gone     []loss `json:"gone,omitempty"` // what has had no page
+	Gone     []loss `json:"gone,omitempty"` // addresses that had no page
 }
 
-// soft is what the site answers to an address that cannot exist.
+// soft describes the response to an address that does not exist.
 type soft struct {
-	Time   int64  `json:"time"`            // when it was asked, seconds since 1970
-	Rules  string `json:"rules,omitempty"` // that its answer was extracted by
-	Found  bool   `json:"found,omitempty"` // it answers with a page
+	Time   int64  `json:"time"`            // time of the request, seconds since 1970
+	Rules  string `json:"rules,omitempty"` // rules by which the response was extracted
+	Found  bool   `json:"found,omitempty"` // the response is a page
 	Title  string `json:"title,omitempty"`
 	Sketch uint64 `json:"sketch,omitempty,string"`
 }
 
-// maxCursor bounds the text of a cursor that is read.
+// maxCursor is the maximum length of a cursor in bytes.
 const maxCursor = 8 << 20
 
 func (c *cursor) encode() millrace.Cursor {
@@ -40,8 +40,8 @@ func (c *cursor) encode() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
-// parseCursor reads a cursor. ok is false for one that is not of this package,
-// or of another version of it.
+// parseCursor parses a cursor. ok is false for a cursor of another package or of another
+// version of this one.
 func parseCursor(s millrace.Cursor) (c cursor, ok bool) {
 	if s == "" {
 		return cursor{}, true

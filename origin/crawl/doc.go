@@ -1,120 +1,114 @@
-// Package crawl is a live website as a [millrace.Source], whatever it is made
-// with.
+// Package crawl reads a live website as a [millrace.Source]. It works with any website.
 //
-//	c, err := crawl.New(client, "https://example.com/", &crawl.Options{Held: held})
+//	c, err := crawl.New(client, "https://example.com/", &crawl.Options{KnownRefs: knownRefs})
 //
-// The site is what lies in the folder of the root: the same origin, and a path
-// under that of the root. It is found by its links, its sitemaps (those of
-// robots.txt, else where they usually are) and the feeds that its home page
-// announces. Addresses are asked for without fragments, tracking parameters
-// and session ids; the order of parameters counts for nothing. Images, scripts,
-// archives and office files are known by their endings and never asked for.
+// The site is the folder of the root: all URLs of the same origin whose path is under that of
+// the root. The crawl follows links, sitemaps (those of robots.txt, else those at the usual
+// paths) and the feeds that the home page links to. It removes fragments, tracking parameters
+// and session IDs from addresses, and ignores the order of parameters. It recognizes images,
+// scripts, archives and office files by their extensions and does not fetch them.
 //
-// # What the stream says
+// # The stream
 //
-// A crawl asks for pages in Changes, because a link is no claim that there is
-// a page. What the sink remembers of the crawl ([Options.Held]) is the data
-// base of the crawl, durable together with the pages:
+// A crawl fetches pages in Changes, because a link does not prove that a page exists. The refs
+// that the sink has stored ([Options.KnownRefs]) are the database of the crawl. They are
+// stored in the same transaction as the pages. The stream has these entries:
 //
-//   - a page: Put with the page, and a version that holds the server's
-//     validators and a hash of what the page says;
-//   - a page that stands, or is not due yet: Put with the version that is held
-//     and without a page. A page without validators, or with nonces in its
-//     HTML, stands when it says the same;
-//   - an address without a page of its own, such as a redirect, a duplicate or
-//     a file that is no HTML: Put with a page that says only what address is
-//     meant. Such an address is asked for again after a week;
-//   - an address that was found and not looked at yet: the same, with its own
-//     address. It comes before the page that links to it, so that a crawl
-//     that is killed goes on where it was;
-//   - a page that is gone (404, 410 and other refusals), wants a login, is
-//     disallowed by robots.txt now or leads to another address now: a
-//     [*millrace.SkipError] that is Absent. It goes with the Mark at the end,
-//     if package mirror believes it: a site that loses a fifth of its pages
-//     at once is doubted, whichever way it loses them;
-//   - a page that cannot be had for now: a SkipError. It stays;
-//   - addresses that were left out because of robots.txt or a limit: one
-//     SkipError for each shape, with an example and their number; likewise one
-//     for all pages of the run that ask not to be indexed, and one for all
-//     redirects to other sites;
-//   - one Mark, Whole, because everything that is held was named. It is left
-//     out when the run fails.
+//   - A page is a Put with the page. Its version holds the server's validators
+//     and a hash of the page's content.
+//   - An unchanged page, or one that is not due yet, is a Put with the stored
+//     version and without a page. A page without validators, or with nonces in
+//     its HTML, is unchanged if its content is.
+//   - An address without its own page is a Put with an alias for the address that is
+//     meant. Examples are redirects, duplicates, and files that are not HTML.
+//     The crawl fetches such an address again after a week.
+//   - An address that was found and not fetched yet is a Put with an alias for
+//     itself. It precedes the page that links to it, so an interrupted
+//     crawl resumes where it stopped.
+//   - A page that is gone is a [*millrace.SkipError] that is Absent: the
+//     server refuses it (404, 410 and others), it requires a login, robots.txt
+//     disallows it, or it redirects to another address. The checkpoint at the
+//     end deletes it. Package mirror first confirms deletions if a site loses a
+//     fifth of its pages at once.
+//   - A page that is temporarily unavailable is a SkipError. It is kept.
+//   - Addresses that robots.txt or a limit excludes are one SkipError per
+//     shape, with an example and their number. All pages that ask not to be
+//     indexed are one SkipError, and so are all redirects to other sites.
+//   - A complete checkpoint ends the stream, because the run has named
+//     everything that is stored. It is missing if the run fails.
 //
-// A later run costs one conditional request for each page and list. Its cursor
-// holds what the pages do not tell because they answer 304:
+// A later run costs one conditional request per page and list. Pages that answer 304 do not
+// repeat their links. The cursor therefore holds:
 //
-//   - the validators of the lists: an unchanged list names nothing new;
-//   - the addresses that have lost their page, and links that led nowhere, some
-//     20,000 for 60 days. The next run asks for each of them, because the site
-//     may have changed while it was read. Then a page that was lost is asked
-//     for in every run for a day, all others once a week, until it is a page
-//     again;
-//   - the limits and the rules of robots.txt that have kept addresses out. Once
-//     they are lifted, every page is read without conditions, once.
+//   - the validators of the lists: an unchanged list has no new addresses
+//   - up to 20,000 addresses that lost their page and broken links, for 60 days. The next run
+//     fetches each of them, because the site may have changed during the run.
+//     After that, every run of the first day fetches the lost pages; the other
+//     addresses are fetched once a week
+//   - the limits and the rules of robots.txt that excluded addresses. When they
+//     are relaxed, the next run fetches every page once without conditions
 //
-// The HTML size of a page is the size of its body. It does not change if the page is
-// extracted again without a request, or if its content was unchanged.
+// A page's HTMLSize is that of the response body. A page that is extracted again without a
+// request keeps its HTMLSize. So does a page whose content is unchanged although its server
+// sends no validators.
 //
-// # Other rules
+// # Changed rules
 //
-// Every page comes with what it was made of, [millrace.Page.Original]: the HTML
-// and those fields of the response that extraction reads, up to 4 MB. A sink
-// that keeps it ([Options.Original]) is asked for it when the extractor is a
-// newer one, or when its rules are others ([Options.Rules]): each run begins
-// with the pages that others have made, makes them again without any request,
-// and yields them with the validators that are held. After that the run goes its
-// usual way: a page that stands answers 304.
+// Every page comes with its [millrace.Page.Original]: the HTML and the header fields that
+// extraction reads, up to 4 MB. If the sink stores it ([Options.Original]), a newer extractor
+// or other rules ([Options.Rules]) need no requests. Each run first extracts the affected
+// pages again and yields them with their stored validators. Then the run continues as usual,
+// and an unchanged page answers 304.
 //
-// Addresses keep what was decided about them. A page is asked for without
-// conditions, as one that is new, if nothing is kept of it, or if by these rules
-// it has no content, is a redirect or a form to log in, or goes by another
-// address. One that goes in the very run that has made it again goes with the
-// next. What an address that cannot exist gives is found out once more, by one
-// request. Addresses without a page keep no HTML: rules that would find content
-// there show it when the week of such an address is over.
+// Addresses keep earlier decisions. A page is fetched without conditions, like a new one, if
+// its original is missing. The same holds if by the new rules it has no content, is a redirect
+// or a login form, or has another address. A page that is lost in the run that extracted it
+// again is deleted by the next run. One request determines again how the site answers an
+// address that does not exist. Addresses without a page store no HTML; if the new rules find
+// content there, it appears when the address is fetched after its week.
 //
-// # What a page is called
+// # Identity of a page
 //
-// Its address, or what its rel=canonical says:
+// A page's identity is its address or its rel=canonical:
 //
-//   - another page of the site: the page is a duplicate, if the other one is
-//     there and about half of the text is alike. A template that puts the same
-//     canonical link on every page costs no page;
-//   - an address under the one on another host by which the root goes: the same
-//     address here. The site is a copy, as for a test or behind a proxy, and
-//     its links and sitemaps are read in the same way;
-//   - an address on another site: the page goes by that, unless another page
-//     of different address does already, and unless that is a home page.
+//   - Another page of the site: the page is a duplicate if the other page
+//     exists and about half of the text is equal. A template with the same
+//     canonical link on every page therefore loses no page.
+//   - An address under the root's canonical URL on another host: the same
+//     address here. The site is a copy, such as a test site or one behind a
+//     proxy, and its links and sitemaps are mapped in the same way.
+//   - An address on another site: the page takes that address. It does not if
+//     another page already has it, or if it is a home page.
 //
-// A page also is a duplicate of its twin, the same address with or without a
-// slash at its end or the name of the directory's default document, if both
-// say the same. A redirect means its target.
+// A page is also a duplicate of its twin if both have the same text. A twin is the same
+// address with or without a slash at its end, or with the name of the directory's default
+// document. A redirect means its target.
 //
-// # What is not believed
+// # Protection against wrong responses
 //
-// A page that looks like what the site gives for an address that cannot exist
-// is a soft 404. That is found out again when a page says something wholly
-// other than what is held of it: a site that answers everything with one page,
-// and status 200, changes nothing, and ends the run if its root is that page.
-// A site that does not answer for a moment is waited for. The time of a change
-// in a sitemap or feed decides only what is asked for first, and when the page
-// itself does not say, it is kept as a hint. Addresses of one shape (the same
-// first name, depth and parameters) are asked for as long as enough of them
-// bring new text or links: an endless calendar or the facets of a shop run
-// out, a forum does not. Sitemaps need no such budget. Paths that repeat
-// themselves, more than 8 parameters and more than 2,048 bytes are left out.
+// A page that resembles the response to an address that does not exist is a soft 404. The
+// crawl checks that response again when a page is completely different from the stored one. If
+// a site answers every address with one page and status 200, nothing changes, and the run ends
+// if the root is that page. The crawl waits for a site that stops responding for a moment.
 //
-// # How often a page is asked for
+// The modification time in a sitemap or feed only determines the order of fetches. It is
+// stored as a hint if the page itself has none.
 //
-// The first run of a process asks for every page. Later runs of the same Crawl
-// ask for a page after a tenth of its age, from an hour to a day, then after
-// half as long if it has changed (at least 5 minutes) and half as long again if
-// it has not (at most a day). What lists say is newer is asked for at once, and
-// so is what a sitemap names no longer.
+// Addresses of one shape have the same first path segment, depth and parameters. The crawl
+// fetches them while enough of them have new text or links. An endless calendar or the facets
+// of a shop exhaust this budget, a forum does not. Addresses in sitemaps need no budget. The
+// crawl skips paths that repeat themselves, more than 8 parameters, and more than 2,048 bytes.
+//
+// # Frequency
+//
+// The first run of a process fetches every page. Later runs of the same Crawl fetch a page
+// first after a tenth of its age, from an hour to a day. The interval is halved if the page
+// has changed, to at least 5 minutes. It grows by half if not, to at most a day. Pages that a
+// list reports as newer are fetched at once, and so are pages that a sitemap no longer names.
 //
 // # Memory
 //
-// A run keeps some 30 bytes for each address; the queue goes to a temporary
-// file when it is long. Pages larger than 1 MB are taken apart one at a time. A
-// run that makes pages again remembers 8 bytes for each of them.
+// A run stores about 30 bytes per address. A long queue is written to a temporary file. Only
+// one page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8
+// bytes for each of them.
 package crawl

@@ -19,20 +19,20 @@ import (
 // Limits of a feed.
 const (
 	maxFeed      = 10 << 20 // bytes
-	maxFeedDepth = 100      // elements inside each other
+	maxFeedDepth = 100      // nesting depth of elements
 	maxItems     = 10_000
 )
 
-// item is what one entry of a feed says of a page.
+// item is one entry of a feed.
 type item struct {
 	url      string    // as found
-	modified time.Time // zero = not said
+	modified time.Time // zero = unknown
 }
 
-// parseFeed reads an RSS, Atom or JSON feed. Errors are [millrace.ErrInvalid]
-// and [millrace.ErrTooLarge].
+// parseFeed parses an RSS, Atom or JSON feed. Errors are [millrace.ErrInvalid] and
+// [millrace.ErrTooLarge].
 func parseFeed(data []byte) ([]item, error) {
-	// The parser follows nesting with its stack.
+	// The XML parser recurses into nested elements.
 	if trimmed := bytes.TrimLeft(data, "\xEF\xBB\xBF \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		if err := checkDepth(data); err != nil {
 			return nil, err
@@ -62,11 +62,11 @@ func parseFeed(data []byte) ([]item, error) {
 	return items, nil
 }
 
-// checkDepth refuses XML whose elements nest too deeply.
+// checkDepth returns an error for XML whose elements nest too deeply.
 func checkDepth(data []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names are ASCII
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // element names are ASCII
 	for depth := 0; ; {
 		t, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -87,7 +87,7 @@ func checkDepth(data []byte) error {
 	}
 }
 
-// readFeed takes in the pages that a feed names.
+// readFeed adds the pages that a feed names.
 func (r *run) readFeed(n int, resp *http.Response) error {
 	data, err := fetch.ReadBody(resp, maxFeed)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// visitRoot asks for the root before all else: without it there is no site.
+// visitRoot fetches the root first: without it, there is no site.
 func (r *run) visitRoot(ctx context.Context) error {
 	root := r.scope.base
 	k := key(root)
@@ -58,7 +58,7 @@ func (r *run) visitRoot(ctx context.Context) error {
 	return r.take(res)
 }
 
-// rootError says why the root is no start of a crawl, and what to do.
+// rootError returns the reason why the crawl cannot start at the root, with advice.
 func (r *run) rootError(res *result) error {
 	switch res.outcome {
 	case unchanged, page:
@@ -67,39 +67,39 @@ func (r *run) rootError(res *result) error {
 		to, v := r.scope.clean(res.to)
 		switch {
 		case v == outside || canon.Origin(res.to) != r.scope.origin:
-			return millrace.Coded("site-moved", fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to))
+			return millrace.Coded("site-moved", fmt.Errorf("%w: the site has moved to %s; crawl that", millrace.ErrInvalid, res.to))
 		case v == inside && key(to) == key(res.url):
-			return millrace.Coded("redirect-loop", fmt.Errorf("%w: %w; it may want cookies, which a crawl does not keep", millrace.ErrInvalid, errLoop))
+			return millrace.Coded("redirect-loop", fmt.Errorf("%w: %w; the site may require cookies, which a crawl does not store", millrace.ErrInvalid, errLoop))
 		case v == inside && isLogin(to):
-			return millrace.Coded("login", fmt.Errorf("%w: the site wants a login for its home page, at %s", millrace.ErrForbidden, to))
+			return millrace.Coded("login", fmt.Errorf("%w: the home page requires a login at %s", millrace.ErrForbidden, to))
 		}
 		return nil
 	case nothing:
-		return fmt.Errorf("%w: the root is no HTML page", millrace.Coded("no-html", millrace.ErrInvalid))
+		return fmt.Errorf("%w: the root is not an HTML page", millrace.Coded("no-html", millrace.ErrInvalid))
 	case empty:
-		return fmt.Errorf("the root cannot be read: %w", res.err)
+		return fmt.Errorf("read root: %w", res.err)
 	}
 	switch status, _ := errors.AsType[*fetch.StatusError](res.err); {
 	case errors.Is(res.err, errLogin):
-		return millrace.Coded("login", fmt.Errorf("the site wants a login: %w", res.err))
+		return millrace.Coded("login", fmt.Errorf("login required: %w", res.err))
 	case status == nil:
-		return fmt.Errorf("the site cannot be had: %w", res.err)
+		return fmt.Errorf("fetch root: %w", res.err)
 	case errors.Is(res.err, millrace.ErrNotFound):
-		return millrace.Coded("no-root", fmt.Errorf("there is no page at the root, name the folder that the site lives in: %w", res.err))
+		return millrace.Coded("no-root", fmt.Errorf("no page at the root: %w; name the folder of the site", res.err))
 	case errors.Is(res.err, millrace.ErrForbidden):
-		return fmt.Errorf("the site does not let this program in, ask its owner: %w", res.err)
+		return fmt.Errorf("access denied: %w; ask the owner of the site", res.err)
 	}
-	return fmt.Errorf("the root cannot be had: %w", res.err)
+	return fmt.Errorf("fetch root: %w", res.err)
 }
 
-// finish reports what was left out, and ends the run: everything that the sink
-// holds was named, if it is there.
+// finish reports the excluded addresses and yields the complete checkpoint. By now the run has
+// named all stored addresses that exist.
 func (r *run) finish() error {
 	for _, kind := range slices.Sorted(maps.Keys(r.refused)) {
 		f := r.refused[kind]
 		why := f.why
 		if f.count > 1 {
-			why = fmt.Errorf("%w, as %d more like it", why, f.count-1)
+			why = fmt.Errorf("%w, and %d similar addresses", why, f.count-1)
 		}
 		if err := r.report(f.example.url, linked(why, f.example.from)); err != nil {
 			return err
@@ -112,9 +112,9 @@ func (r *run) finish() error {
 		r.log.Info("crawl stopped at a limit; the next run continues", "site", r.scope.base, "requests", r.asked)
 	}
 	if r.pages == 0 {
-		err := fmt.Errorf("%w: no page was found", millrace.Coded("no-page", millrace.ErrInvalid))
+		err := fmt.Errorf("%w: no page found", millrace.Coded("no-page", millrace.ErrInvalid))
 		if r.last != nil {
-			err = millrace.Coded("no-page", fmt.Errorf("no page was found, the last problem: %w", r.last))
+			err = millrace.Coded("no-page", fmt.Errorf("no page found; last error: %w", r.last))
 		}
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *run) finish() error {
 	return r.emit(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: next.encode(), Complete: true}})
 }
 
-// report is a skip that is no problem of a page.
+// report yields a SkipError that does not count as a problem of a page.
 func (r *run) report(u string, why error) error {
 	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why})
 }

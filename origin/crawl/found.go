@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// found takes in an address that a page or a list names.
+// found adds an address that a page or a list names.
 func (r *run) found(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)
@@ -30,7 +30,7 @@ func (r *run) found(t task) error {
 	if !r.allowed(t.url) {
 		r.met.Robots = r.by.Robots
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
-		return r.refuse(t, k, rule, millrace.Coded("robots-disallow", fmt.Errorf("%w: robots.txt says %q", millrace.ErrForbidden, rule)))
+		return r.refuse(t, k, rule, millrace.Coded("robots-disallow", fmt.Errorf("%w: robots.txt has the rule %q", millrace.ErrForbidden, rule)))
 	}
 	if !t.listed {
 		_, v := r.scope.clean(t.url)
@@ -58,15 +58,14 @@ func (r *run) found(t task) error {
 	return nil
 }
 
-// Why addresses are not asked for.
+// Reasons why addresses are not fetched.
 var (
-	errHidden     = millrace.Coded("noindex", errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document"))
-	errTangled    = limitError{"trap", "the address is too long, or the same names come again and again in it"}
-	errNothingNew = limitError{"nothing-new", "the pages of this shape bring nothing new"}
+	errHidden     = millrace.Coded("noindex", errors.New("noindex in a meta element or X-Robots-Tag excludes the page from public documents"))
+	errTangled    = limitError{"trap", "the address is too long or repeats itself"}
+	errNothingNew = limitError{"nothing-new", "pages of this shape have no new content"}
 )
 
-// withdraw leaves out an address that has waited while the budget of its shape
-// ran out.
+// withdraw excludes a queued address if the budget of its shape is exhausted.
 func (r *run) withdraw(t task) (bool, error) {
 	shape, any := r.traps.shapes(t.url)
 	if t.listed || t.state != pending || r.traps.admit(shape, any) {
@@ -82,8 +81,7 @@ func (r *run) withdraw(t task) (bool, error) {
 	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})
 }
 
-// add makes an address known: the sink holds it as pending before it holds the
-// page that has led to it.
+// add makes an address known. The sink stores it as pending before the page that links to it.
 func (r *run) add(t task, k uint64, e entry) error {
 	e.state = pending
 	e.flags |= named
@@ -93,34 +91,33 @@ func (r *run) add(t task, k uint64, e entry) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
 }
 
-// refusal is a kind of addresses that were not asked for.
+// refusal is a group of addresses that were excluded for one reason.
 type refusal struct {
 	example task
 	why     error
 	count   int
 }
 
-// maxRefusals is how many kinds are counted separately.
+// maxRefusals is the maximum number of groups that are counted separately.
 const maxRefusals = 500
 
-// maxRemembered is how many addresses that were left out are known again when
-// they are met again.
+// maxRemembered is the maximum number of excluded addresses that the table stores.
 const maxRemembered = 200_000
 
-// refuse leaves an address out. Each kind is reported once, at the end.
+// refuse excludes an address. The run reports each kind once, at the end.
 func (r *run) refuse(t task, k uint64, kind string, why error) error {
 	if r.refusals++; r.refusals < maxRemembered {
 		e, _ := r.table.get(k)
 		e.state = refused
-		r.table.set(k, e) // so that each is counted once
+		r.table.set(k, e) // counts each address once
 	}
 	r.lost(&t)
 	r.remark(t, why.Error(), kind, why)
 	return nil
 }
 
-// remark counts an address of a kind, and of a part of that kind while there
-// are not too many. Each is reported once, at the end, with its first address.
+// remark counts an address of a kind, and of a part of that kind until there are maxRefusals
+// groups. The run reports each group once, at the end, with its first address.
 func (r *run) remark(t task, kind, part string, why error) {
 	all := kind
 	kind += "\x00" + part
@@ -136,5 +133,5 @@ func (r *run) remark(t task, kind, part string, why error) {
 	f.count++
 }
 
-// hex writes a key as part of an address.
+// hex formats a key as part of an address.
 func hex(k uint64) string { return strconv.FormatUint(k, 16) }

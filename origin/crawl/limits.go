@@ -2,35 +2,34 @@ package crawl
 
 import "github.com/millrace/millrace"
 
-// limits are those of what keeps addresses from being asked for that has
-// refused some. The pages that link to them answer 304: when a limit is lifted
-// they are read again without conditions, once.
+// limits are the limits that excluded addresses. The pages that link to these addresses answer
+// 304. When a limit is relaxed, the next run therefore fetches all pages once without
+// conditions.
 type limits struct {
-	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = has refused none
-	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth, likewise
-	Robots string `json:"robots,omitempty"` // the rules of robots.txt, likewise; see [fetch.Robots.Fingerprint]
+	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = it excluded none
+	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth; 0 = it excluded none
+	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint]; "" = robots.txt excluded none
 }
 
-// What stands for no rules in limits.
+// Special values of limits.Robots.
 const (
-	noRules   = "-" // robots.txt is ignored, or says nothing
-	lostCount = "+" // none: more was lost than a cursor holds, and is coming back
+	noRules   = "-" // robots.txt is ignored or empty
+	lostCount = "+" // matches no rules: more addresses were lost than a cursor holds, and some have pages again
 )
 
-// pass is a run that reads all pages again and was cut off.
+// pass is the state of a run that fetches all pages again and was cut off.
 type pass struct {
-	By      limits `json:"by"`           // in force
-	At      string `json:"at,omitempty"` // it has come to this address
-	Refused limits `json:"refused"`      // of By, so far
+	By      limits `json:"by"`           // limits in effect
+	At      string `json:"at,omitempty"` // last address that it reached
+	Refused limits `json:"refused"`      // limits of By that excluded addresses so far
 }
 
-// lifted reports whether something that was refused may not be refused by
-// others.
+// lifted reports whether the limits by may admit an address that l excluded.
 func (l limits) lifted(by limits) bool {
 	return l.Pages > 0 && by.Pages > l.Pages || l.Depth > 0 && by.Depth > l.Depth || l.Robots != "" && by.Robots != l.Robots
 }
 
-// with returns the tighter of two limits each.
+// with returns the tighter of each pair of limits.
 func (l limits) with(m limits) limits {
 	if l.Pages == 0 || m.Pages > 0 && m.Pages < l.Pages {
 		l.Pages = m.Pages
@@ -44,8 +43,7 @@ func (l limits) with(m limits) limits {
 	return l
 }
 
-// limit finds out what is in force, and whether all pages are to be read
-// again.
+// limit sets the limits in effect, and whether the run fetches all pages again.
 func (r *run) limit() {
 	r.by = limits{Pages: r.o.MaxPages, Depth: r.o.MaxDepth, Robots: noRules}
 	if rules := r.robots.Fingerprint(); rules != "" && !r.o.IgnoreRobots {
@@ -61,10 +59,10 @@ func (r *run) limit() {
 	r.log.Info("limits or robots.txt changed; fetching all pages again", "site", r.scope.base)
 }
 
-// limits writes what the next run is to know of limits.
+// limits saves the limits in the cursor of the next run.
 func (r *run) limits(next *cursor) {
 	switch {
-	case r.reread: // cut off
+	case r.reread: // the run was cut off
 		next.Limits = r.since.Limits
 		next.Pass = &pass{By: r.by, At: next.At, Refused: r.met}
 	case r.read:
@@ -78,8 +76,8 @@ func (r *run) limits(next *cursor) {
 	}
 }
 
-// limitError is why an address is not asked for that may well have a page. It
-// is a [millrace.ErrTooLarge].
+// limitError is the reason why an address is not fetched that may have a page. It is a
+// [millrace.ErrTooLarge].
 type limitError struct{ code, text string }
 
 func (e limitError) Error() string { return e.text }

@@ -19,31 +19,30 @@ import (
 
 // Limits of the lists of a site: sitemaps, their indexes, feeds.
 const (
-	maxLists     = 1000 // of one run, and in a cursor
-	maxListDepth = 3    // indexes inside each other
+	maxLists     = 1000 // per run, and in a cursor
+	maxListDepth = 3    // nesting depth of indexes
 	maxSiteFeeds = 10
-	absentAge    = 7 * 24 * time.Hour // before a usual name that has no sitemap is tried again
+	absentAge    = 7 * 24 * time.Hour // until a missing sitemap at a usual path is tried again
 )
 
-// list is one list of addresses, as a cursor remembers it. An unchanged list
-// names nothing that the sink does not know.
+// list is one list of addresses. The cursor stores it. The sink knows every address of an
+// unchanged list.
 type list struct {
 	URL string `json:"u"`
 	fetch.Validators
 	Feed   bool   `json:"feed,omitempty"`
-	Parent string `json:"in,omitempty"`   // the index that names it
+	Parent string `json:"in,omitempty"`   // index that names it
 	Absent int64  `json:"gone,omitempty"` // when it was found absent, seconds since 1970
 
 	depth    int
 	usual    bool // a well-known path that no document names
-	dirty    bool // something that it names was not had: it is read again
-	changed  bool // it was read, and not only found to be as it was
-	complete bool // to its end
+	dirty    bool // an address that it names could not be fetched: the next run reads the list again
+	changed  bool // it was read in this run; false for 304
+	complete bool // read to its end
 }
 
-// readLists asks for the site's lists, those of robots.txt and those that the
-// home page announces, and takes in what they name. A list that cannot be had
-// is reported; nothing depends on it.
+// readLists fetches the lists that robots.txt or the home page names, and adds their
+// addresses. It reports a list that is unavailable, and continues.
 func (r *run) readLists(ctx context.Context, feeds []string) error {
 	r.trusted = map[string]bool{r.scope.origin: true}
 	var todo []list
@@ -52,8 +51,8 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		if err != nil || sitemap.IsOther(u) {
 			continue
 		}
-		// robots.txt vouches for lists on other hosts (sitemaps.org, "Sitemaps
-		// & Cross Submits"). What they name must be the site's all the same.
+		// robots.txt authorizes lists on other hosts (sitemaps.org, "Sitemaps & Cross
+		// Submits"). Their addresses must still belong to the site.
 		r.trusted[canon.Origin(u)] = true
 		todo = append(todo, list{URL: u})
 	}
@@ -85,7 +84,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		done[key(l.URL)] = true
 		if len(r.lists) == maxLists {
 			r.missed = true
-			return r.skip(l.URL, false, millrace.Coded("list-count", fmt.Errorf("%w: the site has more than %d lists; the rest is not read", millrace.ErrTooLarge, maxLists)))
+			return r.skip(l.URL, false, millrace.Coded("list-count", fmt.Errorf("%w: more than %d lists; the others are not read", millrace.ErrTooLarge, maxLists)))
 		}
 		old := before[l.URL]
 		l.Validators, l.Absent = old.Validators, old.Absent
@@ -123,7 +122,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		}
 		for _, c := range children {
 			if l.depth+1 >= maxListDepth {
-				if err := r.skip(c, false, millrace.Coded("list-depth", fmt.Errorf("%w: sitemap indexes inside each other more than %d deep", millrace.ErrTooLarge, maxListDepth))); err != nil {
+				if err := r.skip(c, false, millrace.Coded("list-depth", fmt.Errorf("%w: sitemap indexes nest more than %d levels", millrace.ErrTooLarge, maxListDepth))); err != nil {
 					return err
 				}
 				break
@@ -134,8 +133,8 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	return nil
 }
 
-// usualLists returns the well-known URLs of sitemaps that no document names: in
-// the folder of the site and, if that is another one, at the host's root.
+// usualLists returns the usual URLs of sitemaps, which no document names: in the folder of the
+// site and, if it is not the host's root, also there.
 func (r *run) usualLists() (lists []list) {
 	for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
 		lists = append(lists, list{URL: r.scope.base + name, usual: true})
@@ -146,13 +145,12 @@ func (r *run) usualLists() (lists []list) {
 	return lists
 }
 
-// hasSitemap reports whether one of the usual places has had one.
+// hasSitemap reports whether the run found a sitemap at a usual path.
 func (r *run) hasSitemap() bool {
 	return slices.ContainsFunc(r.lists, func(l list) bool { return l.usual && l.Absent == 0 })
 }
 
-// readList asks for the list of a number and takes in what it names. It returns
-// the lists that an index names.
+// readList fetches list n and adds its addresses. It returns the lists that an index names.
 func (r *run) readList(ctx context.Context, n int) (children []string, err error) {
 	l := &r.lists[n]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, nil)
@@ -177,7 +175,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	}
 	final := resp.Request.URL
 	if at := canon.Origin(final.String()); !r.trusted[at] {
-		return nil, millrace.Coded("list-elsewhere", fmt.Errorf("%w: the list leads to another site, %s", millrace.ErrForbidden, at))
+		return nil, millrace.Coded("list-elsewhere", fmt.Errorf("%w: the list redirects to another site, %s", millrace.ErrForbidden, at))
 	}
 	l.changed = true
 	validators := fetch.ValidatorsOf(resp)
@@ -193,7 +191,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	return children, err
 }
 
-// readSitemap takes in a sitemap, or returns the sitemaps of an index.
+// readSitemap adds the addresses of a sitemap, or returns the sitemaps of an index.
 func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []string, err error) {
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -203,7 +201,7 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 	for e, err := range sitemap.Parse(body, nil) {
 		if err != nil {
 			if errors.Is(err, sitemap.ErrFeed) {
-				return children, nil // a feed is as good, and is read as what it is when it is announced
+				return children, nil // a feed; it is read if the home page links to it
 			}
 			return children, err
 		}
@@ -221,17 +219,16 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 			return children, err
 		}
 	}
-	// Only the end of the body says that it was whole, and as its digest says.
+	// Reading to the end verifies that the body is complete and matches its digest.
 	_, err = io.Copy(io.Discard, io.LimitReader(body, 1<<20))
 	return children, err
 }
 
-// listed takes in an address that a list names, with the time that the list
-// says it was modified at.
+// listed adds an address that list n names, with the modification time in the list.
 func (r *run) listed(u string, n int, modified time.Time) error {
 	u, v := r.scope.clean(r.local(u))
 	if v == tangled && len(u) <= maxAddress {
-		v = inside // somebody has meant it
+		v = inside // the owner of the site lists it
 	}
 	if v != inside {
 		return nil
@@ -254,10 +251,10 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 	return nil
 }
 
-// number is the one of a list in an entry's flags, from 1.
+// number returns the number of the list in the flags of an entry, from 1.
 func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
 
-// withdrawn makes due what sitemaps that have changed name no longer.
+// withdrawn makes the addresses due that a changed sitemap no longer names.
 func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false
@@ -271,7 +268,7 @@ func (r *run) withdrawn() {
 	}
 }
 
-// lost notes that a list names what was not had.
+// lost marks the list of an address that could not be fetched.
 func (r *run) lost(t *task) {
 	if t.list > 0 && t.list <= len(r.lists) {
 		r.lists[t.list-1].dirty = true

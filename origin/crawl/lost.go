@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// loss is an address that had no page at its last fetch. The cursor keeps it,
-// because the pages that link to it answer 304 and do not name it again.
+// loss is an address that had no page at its last fetch. The cursor stores it, because the
+// pages that link to it answer 304 and do not name it again.
 type loss struct {
 	URL   string `json:"u"`           // relative to the base
-	When  int64  `json:"t"`           // it was lost, seconds since 1970
-	Asked int64  `json:"a,omitempty"` // again, seconds since 1970; 0 = the next run asks
-	Had   bool   `json:"p,omitempty"` // there was a page; else a link has led nowhere
+	When  int64  `json:"t"`           // time of the loss, seconds since 1970
+	Asked int64  `json:"a,omitempty"` // last fetch after that, seconds since 1970; 0 = the next run fetches it
+	Had   bool   `json:"p,omitempty"` // it had a page; false = a broken link
 	Depth int    `json:"d,omitempty"`
 }
 
 const (
 	maxLosses    = 20_000
-	maxLossBytes = 2 << 20 // of their addresses
+	maxLossBytes = 2 << 20 // total length of the addresses
 	lossAge      = 60 * 24 * time.Hour
-	lossFresh    = 24 * time.Hour     // a page that was lost since then is asked for in every run
-	lossAgain    = 7 * 24 * time.Hour // the others, but a day for each to be spread over
+	lossFresh    = 24 * time.Hour     // how long every run fetches a lost page
+	lossAgain    = 7 * 24 * time.Hour // interval for other addresses, minus up to a day to spread them
 )
 
-// due reports whether a lost address is asked for again. The first run after
-// the loss asks in any case: the site may have changed while it was read, and
-// be again as it was when the pages that link to the address were read.
+// due reports whether to fetch a lost address again. The first run after the loss always does:
+// the site may have changed during the run, and been restored before the run read the pages
+// that link to the address.
 func (l *loss) due(now time.Time, k uint64) bool {
 	if l.Asked == 0 || l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
 		return true
@@ -36,7 +36,7 @@ func (l *loss) due(now time.Time, k uint64) bool {
 	return now.Sub(last).Abs() >= lossAgain-time.Duration(k%24)*time.Hour
 }
 
-// lose notes that an address has no page.
+// lose records that an address has no page.
 func (r *run) lose(t *task, k uint64) {
 	u, ok := strings.CutPrefix(t.url, r.scope.base)
 	if !ok || r.knownRefs == nil {
@@ -62,8 +62,8 @@ func (r *run) relinked(k uint64) {
 	}
 }
 
-// seek queues what was lost and is due. They are no news to the sink until
-// they answer with a page.
+// seek queues the lost addresses that are due. The sink receives them only if they have a
+// page.
 func (r *run) seek(all bool) error {
 	now := r.now()
 	for _, k := range r.lostKeys() {
@@ -71,7 +71,7 @@ func (r *run) seek(all bool) error {
 		t := task{url: r.scope.base + l.URL, depth: l.Depth, state: gone}
 		e, _ := r.table.get(k)
 		if e.state != unknown || !(all && l.Had) && !l.due(now, k) {
-			continue // another list or the sink has it, or it has its time
+			continue // known from another list or the sink, or not due
 		}
 		if _, v := r.scope.clean(t.url); v != inside && v != tangled {
 			continue
@@ -85,8 +85,8 @@ func (r *run) seek(all bool) error {
 	return nil
 }
 
-// lostKeys returns the keys of what is lost: pages before links that led
-// nowhere, the last ones first.
+// lostKeys returns the keys of the lost addresses: pages before broken links, the latest
+// losses first.
 func (r *run) lostKeys() []uint64 {
 	keys := make([]uint64, 0, len(r.losses))
 	for k := range r.losses {
@@ -102,7 +102,7 @@ func (r *run) lostKeys() []uint64 {
 	return keys
 }
 
-// stillLost settles a lost address that has no page yet.
+// stillLost processes a lost address that still has no page.
 func (r *run) stillLost(res *result) error {
 	k := key(res.url)
 	l := r.losses[k]
@@ -120,8 +120,8 @@ func (r *run) stillLost(res *result) error {
 	return r.found(task{url: to, from: res.url, depth: res.depth + 1})
 }
 
-// regained notes that a lost address has a page again. Where one comes back,
-// the others are likely to: a site that was out of order is well again.
+// regained records that a lost address has a page again. The first such address queues all
+// lost pages, because the site has probably recovered.
 func (r *run) regained(res *result) error {
 	if res.state == had || r.regains || !r.losses[key(res.url)].Had {
 		return nil
@@ -130,13 +130,13 @@ func (r *run) regained(res *result) error {
 	return r.seek(true)
 }
 
-// stillMissing returns what the next run is to know as lost.
+// stillMissing returns the losses for the next run.
 func (r *run) stillMissing() (out []loss) {
 	size, now := 0, r.now()
 	for _, k := range r.lostKeys() {
 		l := r.losses[k]
 		if e, _ := r.table.get(k); e.state != unknown && e.state != gone && e.state != refused {
-			continue // it is known again
+			continue // no longer lost
 		}
 		if now.Sub(time.Unix(l.When, 0)) > lossAge {
 			continue

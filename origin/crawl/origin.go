@@ -2,7 +2,7 @@ package crawl
 
 import "github.com/millrace/millrace/origin"
 
-// Origin describes this package.
+// Origin returns the description of this origin.
 func Origin() origin.Origin {
 	return origin.Origin{
 		Name: "crawl", Title: "a crawl", Progress: true,

@@ -11,23 +11,22 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// original is what a page is made of, beside its address: what has to be kept
-// so that it can be made again without asking the site.
+// original is the input of a page's extraction, except its address. It is stored to extract
+// the page again without a request.
 type original struct {
-	contentType string   // of the response
-	robots      []string // its X-Robots-Tag values
-	modified    int64    // when the page was, if it does not say so itself, seconds since 1970; 0 = unknown
-	body        []byte   // decoded, as far as content codings go
+	contentType string   // Content-Type of the response
+	robots      []string // X-Robots-Tag values of the response
+	modified    int64    // modification time if the page itself has none, seconds since 1970; 0 = unknown
+	body        []byte   // body without content coding
 }
 
-// originalFormat is the first byte of an encoded original. Another one is not
-// read: such a page is asked for again.
+// originalFormat is the first byte of an encoded original. An original of another format is
+// not read, and its page is fetched again.
 const originalFormat = 1
 
-// encode returns the bytes that [millrace.Page.Original] takes: the format,
-// then as unsigned varints the time, the number of robots values and the length
-// of each string, which follows it, and the body. nil: it would be too large.
-// The body is copied.
+// encode returns the bytes for [millrace.Page.Original], nil if they would be too large. They
+// are the format, the time, the number of robots values, the length of each string before the
+// string, and the body. Numbers are unsigned varints. The body is copied.
 func (o *original) encode() []byte {
 	head := []byte{originalFormat}
 	text := func(s string) {
@@ -47,10 +46,10 @@ func (o *original) encode() []byte {
 	return append(append(make([]byte, 0, n), head...), o.body...)
 }
 
-var errOriginal = errors.New("what is kept of the page is not of this version")
+var errOriginal = errors.New("the stored original belongs to another version")
 
-// parseOriginal is the inverse of encode. The body is a part of data. The error
-// is [millrace.ErrInvalid].
+// parseOriginal is the inverse of encode. The body is a slice of data. The error is
+// [millrace.ErrInvalid].
 func parseOriginal(data []byte) (o original, err error) {
 	bad := fmt.Errorf("%w: %w", millrace.ErrInvalid, errOriginal)
 	if len(data) == 0 || len(data) > millrace.MaxOriginal || data[0] != originalFormat {
@@ -68,7 +67,7 @@ func parseOriginal(data []byte) (o original, err error) {
 	}
 	text := func() (s string) {
 		n := number(uint64(len(data)))
-		if n > uint64(len(data)) { // the number itself took some of them
+		if n > uint64(len(data)) { // the number itself has consumed bytes
 			err, data = bad, nil
 			return ""
 		}
@@ -88,25 +87,24 @@ func parseOriginal(data []byte) (o original, err error) {
 	return o, nil
 }
 
-// options say how the page is extracted.
+// options returns the options of the page's extraction.
 func (o *original) options(rules *extract.Rules) *extract.Options {
 	return &extract.Options{ContentType: o.contentType, Robots: o.robots, Rules: rules, MaxBytes: maxPage}
 }
 
-// date sets the modification time of a page if it has none of its own.
+// date sets the modification time of a page that has none.
 func (o *original) date(p *millrace.Page) {
 	if !p.Known.Has(millrace.FieldModified) && o.modified > 0 {
 		p.Modified = time.Unix(o.modified, 0).UTC()
 	}
 }
 
-// Original returns the HTML that a page was made of when the crawl had it last,
-// and how it is extracted but for rules. The site is asked for nothing. Errors:
-// [millrace.ErrNotFound] if the sink keeps nothing of it, and those of
-// [Options.Original].
+// Original returns the stored HTML of a page and its extraction options without rules. It
+// sends no request. [millrace.ErrNotFound]: the sink stores no original of the page. Other
+// errors come from [Options.Original].
 func (c *Crawl) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	if c.o.Original == nil {
-		return nil, nil, fmt.Errorf("original of %s: %w: it is not stored", ref.URL, millrace.ErrNotFound)
+		return nil, nil, fmt.Errorf("original of %s: %w: not stored", ref.URL, millrace.ErrNotFound)
 	}
 	data, err := c.o.Original(ctx, ref.URL)
 	var o original

@@ -7,34 +7,33 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// outages finds out when a site has begun to answer with the same page
-// wherever one asks, with status 200: an error, a notice of maintenance, the
-// form of a firewall. It would take the place of all pages.
+// outages detects that a site has begun to answer every address with the same page and status
+// 200, such as an error, a maintenance notice, or the form of a firewall. That page would
+// replace all pages.
 type outages struct {
-	ask    func(t task) *result // by the goroutine that owns the run: nothing is settled meanwhile
-	asked  int                  // addresses that cannot exist
-	answer *soft                // to the last of them; nil = none yet
-	other  *soft                // the last page that is wholly other than before, and was believed
+	ask    func(t task) *result // called by the goroutine of the run; records no result
+	asked  int                  // number of nonexistent addresses fetched
+	answer *soft                // response to the last of them; nil = none yet
+	other  *soft                // last page that is completely different from the stored one and was accepted
 }
 
-// maxProbes is how often one run asks for an address that cannot exist because
-// a page is wholly other than before.
+// maxProbes is the maximum number of nonexistent addresses that one run fetches because a page
+// is completely different from the stored one.
 const maxProbes = 20
 
-// softOf keeps how a page looks.
+// softOf returns the appearance of a page.
 func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
-// impossible returns an address that cannot exist. No cache knows it.
+// impossible returns an address that does not exist. It is in no cache.
 func (r *run) impossible(n int) string {
 	return r.scope.base + "no-such-page-" + hex(key(fmt.Sprint(r.scope.base, " ", r.started.Unix(), " ", n)))
 }
 
-// replaced reports whether a page is what the site answers to everything now.
-// It is asked what that is when a page says something wholly other than what
-// is held of it, and when two such pages look alike. An error: it is not to be
-// found out.
+// replaced reports whether a page is the site's current response to every address. It fetches
+// a nonexistent address if a page is completely different from the stored one, and again if
+// two such pages are similar. It returns an error if that fetch fails.
 func (r *run) replaced(res *result) (bool, error) {
 	o := &r.outages
 	if res.state == had && !res.version.stale && similar(res.version.sketch, res.sketch) < notWhollyOther &&
@@ -48,7 +47,7 @@ func (r *run) replaced(res *result) (bool, error) {
 		case page:
 			o.answer = softOf(got)
 		case failed:
-			return false, fmt.Errorf("it says something wholly other than before, and it is not to be found out whether all pages do: %w", got.err)
+			return false, fmt.Errorf("the page is completely different from the stored one, and checking whether all pages are failed: %w", got.err)
 		default:
 			o.answer = &soft{}
 		}
@@ -57,9 +56,9 @@ func (r *run) replaced(res *result) (bool, error) {
 	return o.answer.matches(res), nil
 }
 
-// sane ends the run when the root looks like all other addresses, and did not
-// before. There are sites that always answer what cannot exist with their home
-// page: another page that is held tells.
+// sane ends the run if the root looks like the response to every address, and did not before.
+// Some sites answer nonexistent addresses with their home page; therefore sane also compares
+// other stored pages.
 func (r *run) sane(ctx context.Context, res *result) error {
 	if res.outcome != page {
 		return nil
@@ -76,7 +75,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 	}
 	down, err := r.replaced(res)
 	if err != nil {
-		return fmt.Errorf("the root: %w", err)
+		return fmt.Errorf("root: %w", err)
 	}
 	if !down {
 		return nil
@@ -84,7 +83,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 	tries := 0
 	for ref, err := range r.knownRefs(ctx) {
 		if err != nil {
-			return fmt.Errorf("what the sink holds: %w", err)
+			return fmt.Errorf("read stored refs: %w", err)
 		}
 		t := r.taskOf(ref)
 		if _, v := r.scope.clean(t.url); t.state != had || t.url == res.url || v == outside || !r.allowed(t.url) {
@@ -106,10 +105,10 @@ func (r *run) sane(ctx context.Context, res *result) error {
 	return r.sameEverywhere(res)
 }
 
-// maxOthers is how many held pages are asked for until one tells.
+// maxOthers is the maximum number of other stored pages that sane fetches.
 const maxOthers = 3
 
 func (r *run) sameEverywhere(res *result) error {
-	return millrace.Coded("same-page", fmt.Errorf("%w: the site answers every address with the same page, %q: it may be out of order; nothing was changed, run it again later",
+	return millrace.Coded("same-page", fmt.Errorf("%w: the site answers every address with the same page, %q; nothing was changed, try again later",
 		millrace.ErrUnavailable, cutTitle(res.page.Title)))
 }

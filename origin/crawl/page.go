@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// extract makes the page of a body.
+// extract builds the page from a body.
 func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, data []byte) error {
 	o := original{contentType: resp.Header.Get("Content-Type"), robots: resp.Header.Values("X-Robots-Tag"), modified: r.hint, body: data}
 	if t, ok := lastModified(resp.Header); ok {
@@ -43,13 +43,13 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	r.made.revise(r)
 	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
 	r.made.fruitless = held.kind == isPage && held.fruitless
-	r.page.Original = o.encode() // the body is in a buffer that is used again
+	r.page.Original = o.encode() // the body is in a buffer that will be reused
 	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil
 }
 
-// make makes the page of what was had of it. The outcome is page, moved or
-// empty; the result is nil if nothing could be made of it.
+// make builds the page from its original. It sets the outcome to page, moved or empty. The
+// result is nil if extraction fails.
 func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Result, error) {
 	res, err := extract.HTML(ctx, o.body, r.url, o.options(r.rules.rules))
 	switch {
@@ -72,7 +72,7 @@ func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Resu
 	case res.Login:
 		return res, errLogin
 	case len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex:
-		r.outcome, r.err = empty, fmt.Errorf("%w: it has no content: %w", millrace.ErrInvalid, res.Reason)
+		r.outcome, r.err = empty, fmt.Errorf("%w: no content: %w", millrace.ErrInvalid, res.Reason)
 	default:
 		r.outcome, r.page = page, p
 		r.reading = read(p, r.url)
@@ -81,7 +81,7 @@ func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Resu
 	return res, nil
 }
 
-// canonical reads what a page says it goes by.
+// canonical processes the canonical link of a page.
 func (c *Crawl) canonical(r *result, canonical string) {
 	if canonical == "" {
 		return
@@ -92,15 +92,15 @@ func (c *Crawl) canonical(r *result, canonical string) {
 	case v == inside && key(u) != key(r.url):
 		r.canonical = u
 	case v == outside && !strings.HasPrefix(canonical, c.scope.origin+"/"):
-		// A whole site that goes by the home page of another one is a mistake.
+		// A canonical link from every page to the home page of another site is a mistake.
 		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
 			r.elsewhere = canonical
 		}
 	}
 }
 
-// learnHome learns from the canonical link of the root where the site is at
-// home: a copy, as for a test or behind a proxy, says so on every page.
+// learnHome stores the canonical link of the root if it is on another host. A copy of a site,
+// such as a test site or one behind a proxy, has such links on every page.
 func (c *Crawl) learnHome(canonical string) {
 	home := ""
 	if _, v := c.scope.clean(canonical); v == outside && strings.HasSuffix(canonical, "/") && !strings.Contains(canonical, "?") &&
@@ -110,7 +110,7 @@ func (c *Crawl) learnHome(canonical string) {
 	c.home.Store(&home)
 }
 
-// local returns the address here of one that is given as it is at home.
+// local maps an address of the site's canonical host to this host.
 func (c *Crawl) local(u string) string {
 	if home := c.home.Load(); home != nil && *home != "" {
 		if rest, ok := strings.CutPrefix(u, *home); ok {
@@ -120,8 +120,8 @@ func (c *Crawl) local(u string) string {
 	return u
 }
 
-// links returns those that may be pages of the site and are new to this run, or
-// had no page in it, cleaned.
+// links returns the cleaned links that may be pages of the site and are new to this run or had
+// no page in it.
 func (c *Crawl) links(all []extract.Link) []string {
 	var out []string
 	for _, l := range all {
@@ -140,9 +140,8 @@ func (c *Crawl) links(all []extract.Link) []string {
 	return out
 }
 
-// expired reports whether an X-Robots-Tag says that the page is out of date
-// ("unavailable_after"). Dates come in the forms of RFC 850, RFC 822 and ISO
-// 8601; one that cannot be read says nothing.
+// expired reports whether an X-Robots-Tag marks the page as out of date ("unavailable_after").
+// Dates have the form of RFC 850, RFC 822 or ISO 8601; invalid dates are ignored.
 func expired(tags []string, now time.Time) bool {
 	for _, tag := range tags {
 		_, date, ok := strings.Cut(strings.ToLower(tag), "unavailable_after:")

@@ -8,19 +8,17 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Bounds of the wait for a site that has stopped answering, such as one that is
-// restarting.
+// Limits of the wait for a site that has stopped responding, such as one that is restarting.
 const (
-	maxPauses = 2 // of one run
+	maxPauses = 2 // per run
 	maxPause  = time.Minute
 )
 
-// rested waits as long as a host is to be left alone, if that is why a request
-// was not sent and the run has not waited too often. It reports whether the
-// request is to be sent again.
+// rested reports whether to send a request again. If the request was not sent because the host
+// must rest, rested waits for that time, at most maxPauses times per run.
 func (r *run) rested(ctx context.Context, err error) bool {
 	rest, ok := errors.AsType[*fetch.RestError](err)
-	if !ok || r.pauses >= maxPauses || rest.Asked { // for longer than anybody waits
+	if !ok || r.pauses >= maxPauses || rest.Asked { // a Retry-After is usually too long to wait for
 		return false
 	}
 	wait := min(max(rest.Wait, 0), maxPause)
@@ -40,7 +38,7 @@ func (r *run) rested(ctx context.Context, err error) bool {
 	}
 }
 
-// postponed keeps a task that was not sent because the host rests.
+// postponed stores a result whose request was not sent because the host must rest.
 func (r *run) postponed(res *result) bool {
 	if _, ok := errors.AsType[*fetch.RestError](res.err); !ok || r.pauses >= maxPauses {
 		return false
@@ -50,8 +48,8 @@ func (r *run) postponed(res *result) bool {
 	return true
 }
 
-// resume asks for what was postponed, when nothing is under way any more: for
-// one address first, and for the others when that is settled.
+// resume fetches the postponed addresses when no fetch is in progress: first one address, then
+// the others.
 func (r *run) resume(ctx context.Context) error {
 	res, others := r.resting[0], r.resting[1:]
 	for r.rested(ctx, res.err) {

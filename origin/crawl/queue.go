@@ -12,40 +12,40 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// task is one address to ask for.
+// task is one address to fetch.
 type task struct {
 	url   string
-	from  string // the page that links to it; "" = a list, or unknown
-	depth int    // links from the root or a list
-	hint  int64  // when it was modified, as a list says, seconds since 1970; 0 = nothing said
+	from  string // page that links to it; "" = a list, or unknown
+	depth int    // number of links from the root or a list
+	hint  int64  // modification time in a list, seconds since 1970; 0 = unknown
 	list  int    // number of the list of this run that names it, from 1; 0 = none
-	// listed: some list named it, perhaps in another run.
+	// listed reports that some list named it, perhaps in an earlier run.
 	listed bool
 
-	full         bool   // it is asked for without conditions
-	hinted       bool   // it is asked for because a list says that it is new
-	knownVersion string // the version that the sink holds
+	full         bool   // fetch it without conditions
+	hinted       bool   // fetched early because a list reports it as new
+	knownVersion string // stored version
 	version      version
-	remade       bool // by this run: the held version may be the one from before that
+	remade       bool // extracted again by this run; the stored version may be the one before that
 	state        state
 }
 
-// queue is the frontier: addresses to ask for, first in, first out. Beyond two
-// blocks it goes to a temporary file.
+// queue is the frontier of the crawl: a FIFO queue of addresses. Beyond two blocks, it uses a
+// temporary file.
 type queue struct {
 	head, tail []task // head is read, tail is written
-	next       int    // of head
+	next       int    // index in head
 	file       *os.File
-	in, out    int64 // bytes of the file that were written and read
+	in, out    int64 // bytes written to and read from the file
 	blocks     []int64
 	n          int
 }
 
-// block is how many tasks go to the file at once.
+// block is the number of tasks written to the file at once.
 const block = 4096
 
-// push adds a task. Its held version is not kept: what is queued is pending.
-// An error is ErrUnavailable: the temporary file cannot be written.
+// push adds a task without its stored version, which queued addresses do not have.
+// ErrUnavailable: the temporary file cannot be written.
 func (q *queue) push(t task) error {
 	q.n++
 	q.tail = append(q.tail, t)
@@ -59,7 +59,7 @@ func (q *queue) push(t task) error {
 	return q.spill()
 }
 
-// pop takes the oldest task.
+// pop removes and returns the oldest task.
 func (q *queue) pop() (task, bool, error) {
 	if q.next == len(q.head) {
 		clear(q.head)
@@ -87,7 +87,7 @@ func (q *queue) spill() error {
 	if q.file == nil {
 		f, err := os.CreateTemp("", "millrace-crawl-*")
 		if err != nil {
-			return fmt.Errorf("the list of addresses to ask for: %w: %w", millrace.ErrUnavailable, err)
+			return fmt.Errorf("queue of addresses: %w: %w", millrace.ErrUnavailable, err)
 		}
 		q.file = f
 	}
@@ -111,7 +111,7 @@ func (q *queue) spill() error {
 	}
 	n, err := q.file.WriteAt([]byte(w.String()), q.in)
 	if err != nil {
-		return fmt.Errorf("the list of addresses to ask for: %w: %w", millrace.ErrUnavailable, err)
+		return fmt.Errorf("queue of addresses: %w: %w", millrace.ErrUnavailable, err)
 	}
 	q.in += int64(n)
 	q.blocks = append(q.blocks, int64(n))
@@ -139,7 +139,7 @@ func (q *queue) load() error {
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if err != nil || len(f) != 7 {
-			return fmt.Errorf("the list of addresses to ask for: %w: the temporary file is broken", millrace.ErrUnavailable)
+			return fmt.Errorf("queue of addresses: %w: the temporary file is broken", millrace.ErrUnavailable)
 		}
 		if f[1] != "=" {
 			from = strings.Clone(f[1])
@@ -152,7 +152,7 @@ func (q *queue) load() error {
 	}
 	q.out += size
 	if q.blocks = q.blocks[1:]; len(q.blocks) == 0 {
-		q.in, q.out, q.blocks = 0, 0, nil // the file is used again from its start
+		q.in, q.out, q.blocks = 0, 0, nil // reuse the file from its start
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// recall reads what the sink holds: the table knows it from then on, and what
-// was never looked at is queued. What other rules have made is made again.
+// recall reads the refs that the sink has stored. It adds them to the table, queues the
+// addresses that were never fetched, and extracts pages of other rules again.
 func (r *run) recall(ctx context.Context) error {
 	r.table.begin(r.knownRefs == nil)
 	if r.knownRefs == nil {
@@ -55,8 +55,8 @@ func (r *run) recall(ctx context.Context) error {
 	return nil
 }
 
-// judge counts whether a list was right about a page. When most of them are
-// not, as in lists that say everything is of today, the rest has no priority.
+// judge counts whether a list was right that a page has changed. If most hints are wrong, as
+// in lists that date every page today, the other hints have no priority.
 func (r *run) judge(t *task, same bool) {
 	if !t.hinted {
 		return
@@ -70,10 +70,10 @@ func (r *run) judge(t *task, same bool) {
 	}
 }
 
-// maxWrong is how many hints may be wrong in any case.
+// maxWrong is the number of wrong hints after which judge compares the counts.
 const maxWrong = 20
 
-// taskOf makes a task of what is held.
+// taskOf returns the task for a stored ref.
 func (r *run) taskOf(ref millrace.Ref) task {
 	t := heldTask(ref, r.rules)
 	t.full, t.remade = r.reread, r.wasRemade(key(ref.URL))
@@ -94,14 +94,14 @@ func heldTask(ref millrace.Ref, rules *ruling) task {
 	return t
 }
 
-// recallOne returns the task of one address, with what is held of it.
+// recallOne returns the task of one address, with its stored version.
 func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 	if r.knownRefs == nil {
 		return t, nil
 	}
 	for ref, err := range r.knownRefs(ctx, t.url) {
 		if err != nil {
-			return t, fatalError{fmt.Errorf("what the sink holds: %w", err)}
+			return t, fatalError{fmt.Errorf("read stored refs: %w", err)}
 		}
 		if ref.URL == t.url {
 			hold := r.taskOf(ref)

@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// ruling is by what pages are made.
+// ruling holds the rules by which pages are extracted.
 type ruling struct {
 	rules *extract.Rules
-	by    string // stands for it in the versions of pages
+	by    string // identifies the rules in the versions of pages
 }
 
 // setRules sets the rules by which pages are extracted; nil = none.
@@ -28,16 +28,15 @@ func (c *Crawl) setRules(rules *extract.Rules) {
 	c.ruling = &ruling{rules, by}
 }
 
-// change is the one that brings a page that was made again.
+// change returns the change for a page that was extracted again.
 func (r *result) change() millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: r.url, Version: r.page.Version}, Page: r.page}
 }
 
-// recollect goes through what the sink holds, nearly in its order. What other
-// rules have made is made again where that can be done: made is nil for all
-// else.
+// recollect calls each with the stored refs, nearly in their order. If a page was extracted by
+// other rules, recollect extracts it again if possible. Otherwise, made is nil.
 func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task, made *result) error) error {
-	// Some at a time, so that all processors work and few pages are in memory.
+	// Batches use all processors and hold few pages in memory.
 	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))
 	settle := func() error {
 		made, errs := make([]*result, len(some)), make([]error, len(some))
@@ -59,7 +58,7 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 	}
 	for ref, err := range c.knownRefs(ctx) {
 		if err != nil {
-			return fmt.Errorf("what the sink holds: %w", err)
+			return fmt.Errorf("read stored refs: %w", err)
 		}
 		t := heldTask(ref, rules)
 		if c.o.Original == nil || t.version.old == nil {
@@ -77,9 +76,8 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 	return settle()
 }
 
-// remake makes a page again from what the sink keeps of it, as the page that it
-// was: by the same address, and with what the server has said of this state of
-// it. nil: the site has to be asked.
+// remake extracts a page again from its stored original. The page keeps its address and the
+// validators of the stored version. A nil result means that the page must be fetched.
 func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, error) {
 	if _, v := c.scope.clean(t.url); v == outside {
 		return nil, nil //nolint:nilnil // see above
@@ -95,7 +93,7 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrInvalid):
 		return nil, nil //nolint:nilnil // see above
 	case err != nil:
-		return nil, fmt.Errorf("what the sink keeps of %s: %w", t.url, err)
+		return nil, fmt.Errorf("read stored original of %s: %w", t.url, err)
 	}
 	if len(o.body) > large {
 		select {
@@ -130,8 +128,8 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 	return r, nil
 }
 
-// wasRemade reports whether this run has made the page of an address again. It
-// was named then.
+// wasRemade reports whether this run has extracted the page of an address again, and so has
+// already yielded it.
 func (r *run) wasRemade(k uint64) bool {
 	_, ok := slices.BinarySearch(r.remade, k)
 	return ok

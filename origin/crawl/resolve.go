@@ -6,17 +6,17 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// verdicts about what a page goes by.
+// naming is the result of determining a page's address.
 type naming uint8
 
 const (
 	own       naming = iota // its own address
-	duplicate               // another page of the site
-	wait                    // it depends on an address that is not settled yet
-	forNow                  // its own address, until more is known
+	duplicate               // duplicate of another page of the site
+	wait                    // depends on an address whose fetch is in progress
+	forNow                  // its own address, until the next run
 )
 
-// resolve settles a page: whether it is one of its own.
+// resolve determines whether a fetched page is a page of its own, and stores the result.
 func (r *run) resolve(res *result) error {
 	k := key(res.url)
 	if res.url != r.scope.base {
@@ -48,7 +48,7 @@ func (r *run) resolve(res *result) error {
 	case duplicate:
 		err = r.same(res, to, target)
 	case forNow:
-		res.made.revision = "" // it is asked for without conditions next time
+		res.made.revision = "" // the next run fetches it without conditions
 		err = r.keep(res, k)
 	case own:
 		err = r.keep(res, k)
@@ -59,7 +59,7 @@ func (r *run) resolve(res *result) error {
 	return r.settled(k)
 }
 
-// same settles a duplicate. What it links to counts all the same.
+// same processes a duplicate. Its links are followed, too.
 func (r *run) same(res *result, to string, target uint64) error {
 	leads, err := r.follow(res)
 	if err != nil {
@@ -68,10 +68,10 @@ func (r *run) same(res *result, to string, target uint64) error {
 	return r.mute(res, to, target, leads)
 }
 
-// goesBy tells by which address a page goes, and the key of the page there. A canonical link is believed when
-// that page is there and about half of the text is alike: a template that
-// names the home page on every page costs no page. The default document of a
-// directory that something links to is the directory's page.
+// goesBy returns the address of a page, and the key of the page there. It accepts a canonical
+// link if that page exists and about half of the text is equal; so a template that names the
+// home page on every page loses no page. The default document of a directory is the page of
+// the directory if something links to the directory.
 func (r *run) goesBy(res *result, k uint64) (to string, target uint64, naming naming, err error) {
 	if res.canonical != "" {
 		if target, naming, err = r.compare(res, k, res.canonical); naming != own || err != nil {
@@ -94,8 +94,8 @@ func (r *run) goesBy(res *result, k uint64) (to string, target uint64, naming na
 	return "", k, own, nil
 }
 
-// compare reports whether a page is a duplicate of the one at another address.
-// It fetches that one if it is unknown.
+// compare reports whether a page is a duplicate of the page at another address. It fetches
+// that page if it is unknown.
 func (r *run) compare(res *result, k uint64, to string) (target uint64, naming naming, err error) {
 	target = key(to)
 	e, _ := r.table.get(target)
@@ -104,23 +104,23 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		e, _ = r.table.get(target)
 	}
 	if target == k {
-		return target, own, nil // it leads back
+		return target, own, nil // it refers back to this page
 	}
 	if f := r.flights[target]; f != nil {
 		for on, hop := target, 0; on != 0 && r.flights[on] != nil; hop++ {
 			if on == k || hop > 8 {
-				return target, own, nil // they wait for each other
+				return target, own, nil // the pages wait for each other
 			}
 			on = r.flights[on].on
 		}
 		if target != key(to) {
-			return target, forNow, nil // its address is not at hand
+			return target, forNow, nil // the address of the target is unknown
 		}
 		return target, wait, nil
 	}
 	switch {
 	case e.state == had && e.about == 0 && e.flags&tried == 0:
-		// Nothing is known of what it says: ask.
+		// The sketch of the page is unknown: fetch it.
 	case e.state == had:
 		if len(res.page.Blocks) == 0 || similar(e.about, res.sketch) >= notWhollyOther {
 			return target, duplicate, nil
@@ -128,7 +128,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		r.mistaken[target]++
 		return target, own, nil
 	case e.state == pending && e.flags&tried != 0:
-		return target, forNow, nil // it could not be had
+		return target, forNow, nil // its fetch failed
 	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
 		return target, own, nil
 	}
@@ -142,7 +142,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 	return target, wait, nil
 }
 
-// keep settles a page of its own.
+// keep processes a page of its own.
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
 	if res.page.Access.NoIndex {
@@ -163,7 +163,7 @@ func (r *run) keep(res *result, k uint64) error {
 	if res.elsewhere != "" {
 		c := key(res.elsewhere)
 		if by, ok := r.table.get(c); ok && by.state == claimed && by.about != k {
-			// Another page goes by that address: one of them would be lost.
+			// Another page already has that address, and would be replaced.
 			res.page.URL, res.made.claim = res.url, 0
 			if res.made.revision != "" {
 				res.made.revise(res)
@@ -190,8 +190,8 @@ func (r *run) keep(res *result, k uint64) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v}, Page: res.page})
 }
 
-// follow takes in the links of a page. leads: one of them is new, and its
-// shape has nothing in common with that of the page's own address.
+// follow adds the links of a page. leads reports whether one of them is new, with a shape
+// unlike that of the page's own address.
 func (r *run) follow(res *result) (leads bool, err error) {
 	if len(res.links) == 0 {
 		return false, nil

@@ -8,22 +8,21 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rest goes through what the sink holds, after everything that is more urgent:
-// what is due is asked for, the other addresses are named as standing. Nothing
-// of it is kept in memory.
+// rest iterates over the stored refs after all more urgent tasks. It fetches the addresses
+// that are due, and yields the others as unchanged. It holds no refs in memory.
 type rest struct {
 	phase phase
 	next  func() (millrace.Ref, error, bool)
 	end   func()
-	at    string // the last address that was asked for
+	at    string // last address that was fetched
 }
 
 type phase int
 
 const (
-	resume    phase = iota // from where the last run was cut off
-	remaining              // all that was neither asked for nor named
-	orphan                 // names of pages that turned out to be gone
+	resume    phase = iota // continue where the last run was cut off
+	remaining              // all refs that were neither fetched nor yielded
+	orphan                 // aliases of pages that are gone
 	over
 )
 
@@ -42,7 +41,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	for r.rest.phase != over {
 		if r.rest.next == nil {
 			if r.rest.phase == orphan && r.flying > 0 {
-				return task{}, false, nil // it is not known yet what is gone
+				return task{}, false, nil // fetches in progress may find more pages that are gone
 			}
 			if r.rest.phase == resume && (r.since.At == "" || r.cut) || r.rest.phase == orphan && (r.gone == 0 || r.cut) {
 				r.rest.phase++
@@ -60,7 +59,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 			continue
 		}
 		if err != nil {
-			return task{}, false, fmt.Errorf("what the sink holds: %w", err)
+			return task{}, false, fmt.Errorf("read stored refs: %w", err)
 		}
 		t, ok, err := r.consider(ref)
 		if ok || err != nil {
@@ -73,7 +72,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	return task{}, false, nil
 }
 
-// consider decides about one address that is held.
+// consider decides whether to fetch one stored address.
 func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	k := key(ref.URL)
 	e, known := r.table.get(k)
@@ -91,7 +90,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 		return t, t.state == muted && ok && target.state == gone, nil
 	}
 	if _, v := r.scope.clean(ref.URL); v == outside {
-		return t, false, r.skip(ref.URL, true, fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, r.scope.base))
+		return t, false, r.skip(ref.URL, true, fmt.Errorf("%w: not in %s", millrace.ErrNotFound, r.scope.base))
 	}
 	if !known {
 		e.flags |= named
@@ -102,8 +101,8 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	case r.reread:
 		ask = true
 	case t.state == muted && !t.version.stale:
-		// Its page stands in its own name. A week is divided among them by
-		// their keys, so that they do not come all at once.
+		// The page that the alias means is checked separately. The keys spread the aliases
+		// over a week.
 		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
 	case t.state == had && t.knownVersion == "":
 		ask = true
@@ -118,7 +117,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	return t, false, r.keepState(t, k, e)
 }
 
-// keepState names an address whose state is as it is held.
+// keepState yields an address whose stored state is current.
 func (r *run) keepState(t task, k uint64, e entry) error {
 	e.flags |= stood
 	r.table.set(k, e)
@@ -134,7 +133,7 @@ func (r *run) keepState(t task, k uint64, e entry) error {
 		r.progress()
 	}
 	if r.wasRemade(k) {
-		return nil // it was named when it was made again, by a version that the sink may not show yet
+		return nil // already yielded when it was extracted again; the sink may not return the new version yet
 	}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.knownVersion}})
 }
@@ -145,7 +144,7 @@ func (r *run) progress() {
 	}
 }
 
-// give yields one change, unless the caller has stopped ranging.
+// give yields one change or error, unless the consumer has stopped.
 func (r *run) give(c millrace.Change, err error) error {
 	if r.stopped {
 		return errStop
@@ -163,7 +162,7 @@ func (r *run) give(c millrace.Change, err error) error {
 // emit yields a change.
 func (r *run) emit(c millrace.Change) error { return r.give(c, nil) }
 
-// skip reports an address. gone: the site has no such page.
+// skip yields a SkipError for an address. gone sets Absent.
 func (r *run) skip(u string, gone bool, why error) error {
 	r.last = fmt.Errorf("%s: %w", u, why)
 	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why, Absent: gone})

@@ -13,76 +13,76 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// run is one run over a site. One goroutine owns it, the one that ranges over
-// the changes; workers only visit.
+// run is one run over a site. The goroutine that ranges over the changes owns it; workers only
+// fetch and extract.
 type run struct {
 	*Crawl
 	yield   func(millrace.Change, error) bool
-	stopped bool         // yield said so
-	ended   func() error // of the context
+	stopped bool         // yield returned false
+	ended   func() error // Err of the context
 	since   cursor
 	started time.Time
 	root    *url.URL
 	robots  *fetch.Robots
-	trusted map[string]bool // origins that may have lists of this site
+	trusted map[string]bool // origins whose lists are read
 	lists   []list
-	newest  int64 // of the times that lists have named
+	newest  int64 // newest modification time in the lists
 	rules   *ruling
-	remade  []uint64 // the keys of pages that were made again, sorted
+	remade  []uint64 // keys of the pages that were extracted again, sorted
 
 	queue   queue
 	hinted  []task
-	urgent  []task // what a page that waits goes by
+	urgent  []task // addresses on which waiting pages depend
 	rest    rest
-	resting []*result // were not sent, because the host rests
-	again   []task    // and are to be sent now
+	resting []*result // not sent, because the host must rest
+	again   []task    // tasks to send after the rest
 	pauses  int
-	giveUp  error // the site has stopped answering
+	giveUp  error // set if the site has stopped responding
 	flights map[uint64]*flight
-	flying  int // tasks with the workers
-	waiting int // results that wait for another one
+	flying  int // number of tasks with the workers
+	waiting int // number of results that wait for another one
 	jobs    chan task
 	results chan *result
 
 	traps    traps
 	outages  outages
-	mistaken map[uint64]int // canonical addresses that led to something wholly different
+	mistaken map[uint64]int // number of wrong canonical links, by their target
 	refused  map[string]*refusal
-	refusals int // addresses
+	refusals int // number of excluded addresses
 	losses   map[uint64]loss
-	lostMore bool // pages than a cursor holds
-	regains  bool // a page that was lost is there again
-	right    int  // hints of lists that were
-	wrong    int  // and were not
+	lostMore bool // more pages were lost than a cursor holds
+	regains  bool // a lost page exists again
+	right    int  // number of correct hints in lists
+	wrong    int  // number of wrong hints in lists
 
-	asked  int    // addresses
-	known  int    // addresses that may be pages
-	done   int    // of those
-	pages  int    // there are, as far as is known
-	gone   int    // there were
-	row    int    // failures in a row
-	cut    bool   // a limit was met
-	missed bool   // a page or a list could not be had
-	by     limits // in force
-	met    limits // of those, that have refused something
-	reread bool   // everything is read without conditions
-	read   bool   // everything was
+	asked  int    // number of fetched addresses
+	known  int    // number of addresses that may be pages
+	done   int    // number of those that are done
+	pages  int    // number of known pages
+	gone   int    // number of pages that are gone
+	row    int    // number of failures in a row
+	cut    bool   // a limit was reached
+	missed bool   // a page or a list was unavailable
+	by     limits // limits in effect
+	met    limits // limits that excluded addresses
+	reread bool   // fetch everything without conditions
+	read   bool   // everything was fetched without conditions
 	last   error
 	feeds  []string
 }
 
-// flight is an address that is being asked for, or whose result waits.
+// flight is an address whose fetch is in progress or whose result waits.
 type flight struct {
-	on      uint64    // the key of the address that it waits for; 0 = none
-	waiters []*result // that wait for this one
+	on      uint64    // key of the address that it waits for; 0 = none
+	waiters []*result // results that wait for this address
 }
 
-// fatalError ends a run, wherever it comes from.
+// fatalError ends a run.
 type fatalError struct{ error }
 
 func (e fatalError) Unwrap() error { return e.error }
 
-// errStop means that the caller has stopped ranging over the changes.
+// errStop reports that the consumer of the changes has stopped.
 var errStop = fatalError{errors.New("stop")}
 
 func isFatal(err error) bool {
@@ -91,14 +91,14 @@ func isFatal(err error) bool {
 }
 
 const (
-	maxFailures = 20 // pages that cannot be had in a row
+	maxFailures = 20 // number of unavailable pages in a row
 	maxHinted   = 10_000
-	knownFactor = 4 // addresses that are remembered for each that may be asked for
+	knownFactor = 4 // number of addresses stored for each one of MaxPages
 )
 
 func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *run {
 	if c.knownRefs == nil {
-		since = cursor{} // nothing is held that a condition could be about
+		since = cursor{} // without stored pages, conditional requests are impossible
 	}
 	r := &run{
 		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.ruling,
@@ -118,7 +118,7 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 	return r
 }
 
-// width is how many addresses are with the workers or on their way.
+// width is the maximum number of addresses that are queued for the workers or being fetched.
 func (c *Crawl) width() int { return 2 * c.o.Concurrency }
 
 func (r *run) do(ctx context.Context) (err error) {
@@ -135,7 +135,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		r.queue.close()
 		r.schedule()
 	}()
-	// First what needs no request: it is right also if the site is down.
+	// This needs no request and also works if the site is down.
 	if err := r.recall(ctx); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		workers.Go(func() {
 			var buf bytes.Buffer
 			for t := range r.jobs {
-				r.results <- r.visit(ctx, r.rules, t, &buf) // there is room for all
+				r.results <- r.visit(ctx, r.rules, t, &buf) // never blocks: the channel has capacity for all results
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	return r.finish()
 }
 
-// receive waits for one result and takes it.
+// receive waits for one result and processes it.
 func (r *run) receive(ctx context.Context) error {
 	select {
 	case res := <-r.results:
@@ -208,18 +208,18 @@ func (r *run) readRobots(ctx context.Context) error {
 		r.robots, err = fetch.RobotsOf(ctx, r.client, r.root)
 	}
 	if err != nil {
-		return fmt.Errorf("the site cannot be had: %w", err)
+		return fmt.Errorf("fetch robots.txt: %w", err)
 	}
 	r.limit()
 	return nil
 }
 
-// allowed reports whether robots.txt lets an address of the site be asked for.
+// allowed reports whether robots.txt allows an address of the site.
 func (r *run) allowed(u string) bool {
 	return r.o.IgnoreRobots || r.robots.Allowed(u[len(r.scope.origin):])
 }
 
-// dispatch hands the workers as many tasks as they can take.
+// dispatch sends tasks to the workers until they are busy.
 func (r *run) dispatch(ctx context.Context) error {
 	for {
 		t, ok, err := r.pick(ctx)
@@ -232,8 +232,8 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick returns the next task: what a waiting page goes by, then what lists say
-// is new, then what was found, then the rest.
+// pick returns the next task. The order is: addresses that waiting pages depend on, addresses
+// that lists report as new, found addresses, the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
 		return task{}, false, nil //nolint:nilerr // what is under way decides
@@ -246,7 +246,7 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 	for n := len(r.urgent); n > 0 && r.flying < r.width(); n = len(r.urgent) {
 		t := r.urgent[n-1]
 		if r.urgent = r.urgent[:n-1]; r.tried(t.url) {
-			continue // it was found in the queue as well
+			continue // it was also in the queue
 		}
 		t, err := r.recallOne(ctx, t)
 		return t, err == nil, err
@@ -254,7 +254,7 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 	for r.flying+r.waiting < r.width() {
 		r.cut = r.cut || r.asked >= r.o.MaxPages || r.o.MaxTime > 0 && r.now().Sub(r.started) >= r.o.MaxTime
 		if r.cut {
-			return r.pickRest(ctx) // names what stands
+			return r.pickRest(ctx) // yields the unchanged pages
 		}
 		var t task
 		var err error
@@ -292,7 +292,7 @@ func (r *run) tried(u string) bool {
 	return e.flags&tried != 0
 }
 
-// start hands a task to the workers.
+// start sends a task to the workers.
 func (r *run) start(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)
@@ -312,17 +312,17 @@ func (r *run) start(t task) error {
 	}
 	r.asked++
 	r.flying++
-	r.jobs <- t // never blocks: there are fewer than it has room for
+	r.jobs <- t // never blocks: the channel has capacity for all tasks
 	return nil
 }
 
-// disallowed is the error of an address that robots.txt disallows.
+// disallowed returns the error for an address that robots.txt disallows.
 func (r *run) disallowed(u string) error {
 	line, rule := r.robots.Rule(u[len(r.scope.origin):])
 	return &fetch.RobotsError{URL: u, Robots: r.scope.origin + "/robots.txt", Line: line, Rule: rule}
 }
 
-// schedule sets when another run is worth it.
+// schedule sets the time of the next useful run.
 func (r *run) schedule() {
 	now := r.now()
 	next := now.Add(firstLeast)

@@ -8,31 +8,28 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// reading is what is kept of a page's text.
+// reading holds the hashes of a page's text.
 type reading struct {
-	// sketch stands for the text where two pages are compared and neither is
-	// at hand any more: pairs of neighbouring words are hashed into eight
-	// buckets, and a byte of the least hash of each bucket is kept (one
-	// permutation MinHash). The share of buckets that agree estimates the
-	// share of the pairs that two texts have in common. 0 is a text without
-	// pairs.
+	// sketch estimates the similarity of two texts that are no longer available. It is a one
+	// permutation MinHash: pairs of adjacent words are hashed into eight buckets, and sketch
+	// holds one byte of the least hash of each bucket. The share of equal buckets estimates
+	// the share of common pairs. 0 is a text without pairs.
 	sketch uint64
-	sum    uint64   // of all words
-	lines  []uint64 // hashes of the paragraphs, items and rows, but for headings and empty ones
+	sum    uint64   // hash of all words
+	lines  []uint64 // hashes of the paragraphs, items and rows, without headings and empty ones
 }
 
-// How many eighths of a sketch agree in pages that are...
+// Numbers of equal buckets, of eight, in pages that are:
 const (
-	notWhollyOther = 4 // about half of the text alike
+	notWhollyOther = 4 // about half of the text is equal
 	nearlySame     = 6
 )
 
-// maxLines is how many lines of a page are compared.
+// maxLines is the maximum number of lines of a page that are compared.
 const maxLines = 256
 
-// read reads the text of a page at an address. What the page only repeats of
-// its address does not count in its lines: the numbers where the address is
-// that of a date, and the values of parameters where there are several.
+// read hashes the text of a page. Its lines omit what the page repeats from its address:
+// numbers if the address contains a date, and the values of parameters if there are several.
 func read(p *millrace.Page, u string) reading {
 	f := filter{dates: dated.MatchString(u), sum: fnvStart}
 	if _, query, _ := strings.Cut(u, "?"); strings.Contains(query, "&") {
@@ -51,22 +48,22 @@ func read(p *millrace.Page, u string) reading {
 	return r
 }
 
-// dated are addresses with a date in them: /2024/05, /2024-05-12, month=5.
+// dated matches addresses that contain a date: /2024/05, /2024-05-12, month=5.
 var dated = regexp.MustCompile(`[/=-](19|20)\d\d[/-]?(0?[1-9]|1[0-2])([/-]?[0-3]?\d)?([/&-]|$)|(?i:[?&](year|month|day|week|date)=)`)
 
-// filter reads text word by word.
+// filter hashes text word by word.
 type filter struct {
-	dates bool     // numbers do not count in lines
-	echo  []uint64 // these words do not, either
+	dates bool     // omit numbers from lines
+	echo  []uint64 // hashes of words to omit from lines
 
-	least [8]uint64 // hashes of pairs
+	least [8]uint64 // least hashes of pairs, by bucket
 	sum   uint64
-	last  uint64 // word
-	line  uint64 // of words so far, 0 = none
+	last  uint64 // hash of the last word
+	line  uint64 // hash of the words of the line so far, 0 = none
 	lines []uint64
 }
 
-// blocks reads a page's text: a paragraph, an item and a row are a line each.
+// blocks hashes a page's text. Each paragraph, item and row is a line.
 func (f *filter) blocks(blocks []millrace.Block) {
 	for i := range blocks {
 		b := &blocks[i]
@@ -101,8 +98,8 @@ func (f *filter) end() {
 	f.line = 0
 }
 
-// wordBytes returns the bytes of words in lower case, 0 for what separates
-// them. Those above ASCII are of words.
+// wordBytes maps the bytes of words to lower case, and separators to 0. Bytes above ASCII
+// belong to words.
 var wordBytes = func() (t [256]byte) {
 	for i := range t {
 		switch c := byte(i); {
@@ -115,7 +112,7 @@ var wordBytes = func() (t [256]byte) {
 	return t
 }()
 
-// scan reads a part of a line.
+// scan hashes a part of a line.
 func (f *filter) scan(text string) {
 	word, digits := fnvStart, true
 	for i := range len(text) {
@@ -158,8 +155,8 @@ func wordHashes(text string) (all []uint64) {
 	return all
 }
 
-// similar tells how many eighths of their buckets two sketches share: 8 for equal
-// ones. Buckets that are empty in both do not count.
+// similar returns the number of equal buckets of two sketches, in eighths of the buckets that
+// are not empty in both. Equal sketches return 8.
 func similar(a, b uint64) int {
 	same, all := 0, 0
 	for shift := 0; shift < 64; shift += 8 {

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// state is what a run knows of an address.
+// state is the state of an address in a run.
 type state uint8
 
 const (
 	unknown state = iota
-	pending       // found, not yet had
-	had           // a page
-	muted         // no page of its own
-	gone          // not there, or not for us
-	claimed       // an address on another site that one of the pages goes by
-	refused       // never asked for: robots.txt, or a limit
+	pending       // found and not yet fetched
+	had           // it has a page
+	muted         // an alias, without a page of its own
+	gone          // missing or not allowed
+	claimed       // canonical address of a page on another site
+	refused       // excluded by robots.txt or a limit
 )
 
-// entry is what is kept in memory of one address: 16 bytes, and 8 for its key.
+// entry is the state of one address in memory. It has 16 bytes, and its key has 8.
 type entry struct {
-	// about is the page's sketch; of a muted one, the key of the page that
-	// is meant; of a claimed one, the key of the page that claims it.
+	// about is the page's sketch. For a muted address, it is the key of the page that it
+	// means. For a claimed address, it is the key of the page that claims it.
 	about    uint64
-	asked    uint32 // when, seconds since 1970; 0 = not by this process
+	asked    uint32 // time of the last fetch by this process, seconds since 1970; 0 = none
 	interval uint16 // minutes until it is due again
 	state    state
 	flags    uint8
 }
 
-// What happened to an address in the present run.
+// Flags of an address in the current run.
 const (
-	named  uint8 = 1 << iota // the sink holds it, or was given it
-	tried                    // it was asked for
-	stood                    // it was named as standing
+	named  uint8 = 1 << iota // the sink has stored or received it
+	tried                    // it was fetched
+	stood                    // it was yielded as unchanged
 	listed                   // a sitemap names it
 
-	// The upper bits of the flags stay from one run to the next: a number for
-	// the sitemap that named the address last, 0 = none.
+	// The upper bits survive a run. They hold the number of the sitemap that last named the
+	// address, 0 = none.
 	byShift = 4
 	byMask  = 0xF << byShift
 )
 
-// The intervals at which a page is asked for again.
+// The limits of the intervals at which a page is fetched again.
 const (
 	leastInterval = 5 * time.Minute
 	mostInterval  = 24 * time.Hour
@@ -50,13 +50,12 @@ const (
 	firstMost     = 24 * time.Hour
 )
 
-// minutes returns an interval as an entry keeps it.
+// minutes converts an interval for an entry, within its limits.
 func minutes(d time.Duration) uint16 {
 	return uint16(min(max(d, leastInterval), mostInterval) / time.Minute)
 }
 
-// checked notes that an address was asked for. age is how old the page is, 0
-// if that is not known.
+// checked records a fetch of an address. age is the age of the page, 0 if unknown.
 func (e *entry) checked(now time.Time, changed bool, age time.Duration) {
 	switch {
 	case e.interval == 0:
@@ -69,8 +68,8 @@ func (e *entry) checked(now time.Time, changed bool, age time.Duration) {
 	e.asked = seconds(now)
 }
 
-// due reports whether an address is to be asked for again. A clock that was
-// set back puts nothing off for longer than its interval.
+// due reports whether to fetch an address again. If the clock was set back, the address is due
+// after one interval.
 func (e *entry) due(now time.Time) bool {
 	if e.asked == 0 {
 		return true
@@ -85,8 +84,8 @@ func (e *entry) next() uint32 { return e.asked + uint32(e.interval)*60 }
 
 func seconds(t time.Time) uint32 { return uint32(max(t.Unix(), 1)) }
 
-// table is what is kept of all addresses. Workers read it while the run's own
-// goroutine writes it.
+// table holds the state of all addresses. Workers read it while the goroutine of the run
+// writes it.
 type table struct {
 	mu sync.RWMutex
 	m  map[uint64]entry
@@ -111,7 +110,7 @@ func (t *table) drop(k uint64) {
 	t.mu.Unlock()
 }
 
-// begin forgets what was only about the last run; all forgets everything.
+// begin removes the state of the last run. If all is set, it removes everything.
 func (t *table) begin(all bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +124,7 @@ func (t *table) begin(all bool) {
 	}
 }
 
-// prune forgets the addresses that the sink does not hold.
+// prune removes the addresses that the sink has not stored.
 func (t *table) prune() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,9 +135,9 @@ func (t *table) prune() {
 	}
 }
 
-// withdrawn makes the addresses due at once that one of some sitemaps has named
-// before, and now none does: the sitemaps have changed. As their numbers are
-// few, some that another sitemap names are among them.
+// withdrawn makes the addresses due that a changed sitemap named earlier, if no sitemap names
+// them now. Several sitemaps share a number; therefore a few addresses of other sitemaps
+// become due, too.
 func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +150,7 @@ func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	}
 }
 
-// earliest returns when the first address is due, or 0 if none.
+// earliest returns the time when the first address is due, or 0 without addresses.
 func (t *table) earliest() uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

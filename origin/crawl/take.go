@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// take settles what a visit brought.
+// take processes the result of a visit.
 func (r *run) take(res *result) error {
 	if r.postponed(res) {
 		return nil
@@ -46,8 +46,8 @@ func (r *run) take(res *result) error {
 	return r.settled(key(res.url))
 }
 
-// count sees that the site has stopped answering. The run ends when nothing is
-// under way any more, unless one of those answers after all.
+// count detects that the site has stopped responding. The run ends when no fetch is in
+// progress, unless one of those succeeds.
 func (r *run) count(res *result) {
 	_, refused := errors.AsType[*fetch.AddressError](res.err)
 	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
@@ -55,11 +55,11 @@ func (r *run) count(res *result) {
 		return
 	}
 	if r.row++; r.row == maxFailures {
-		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d pages in a row, the last one: %w; run it again: it goes on where it was", r.row, res.err))
+		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.row, res.err))
 	}
 }
 
-// settled takes the results that have waited for an address.
+// settled resolves the results that wait for an address.
 func (r *run) settled(k uint64) error {
 	f := r.flights[k]
 	if f == nil {
@@ -76,7 +76,7 @@ func (r *run) settled(k uint64) error {
 	return nil
 }
 
-// still settles a page that is as it was.
+// still processes an unchanged page.
 func (r *run) still(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -90,7 +90,7 @@ func (r *run) still(res *result) error {
 	return r.keepState(res.task, k, e)
 }
 
-// moved settles a redirect.
+// moved processes a redirect.
 func (r *run) moved(res *result) error {
 	to, v := r.scope.clean(res.to)
 	k := key(res.url)
@@ -98,17 +98,17 @@ func (r *run) moved(res *result) error {
 	case v == inside && key(to) == k:
 		return r.absent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
 	case v == inside && isLogin(to) && !isLogin(res.url):
-		to, _, _ = strings.Cut(to, "?") // where to go after that
+		to, _, _ = strings.Cut(to, "?") // the query holds the page to return to
 		if err := r.found(task{url: to, from: res.url, depth: res.depth + 1}); err != nil {
 			return err
 		}
 		return r.absent(res, errLogin)
 	case v != inside:
 		if res.state == had {
-			return r.absent(res, millrace.Coded("leads-away", fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to)))
+			return r.absent(res, millrace.Coded("leads-away", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
 		}
 		if v == outside {
-			r.remark(res.task, "away", "", millrace.Coded("leads-away", fmt.Errorf("it leads to %s, which is no page of this site", res.to)))
+			r.remark(res.task, "away", "", millrace.Coded("leads-away", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
 		}
 		return r.mute(res, res.url, k, false)
 	}
@@ -117,9 +117,9 @@ func (r *run) moved(res *result) error {
 		return err
 	}
 	if res.state == had {
-		// By absence, not by another meaning of its name: all pages of a site
-		// that suddenly lead to one are not believed at once.
-		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to)))
+		// An absent page, not an alias: if all pages of a site suddenly redirect to one,
+		// package mirror must confirm it first.
+		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: now redirects to %s", millrace.ErrNotFound, to)))
 	}
 	leads := false
 	if r.known > known {
@@ -130,8 +130,8 @@ func (r *run) moved(res *result) error {
 	return r.mute(res, to, key(to), leads)
 }
 
-// mute settles a name that has no page of its own: it means the address to.
-// leads: it has brought something new all the same.
+// mute processes a name without a page of its own, which means the address to. leads reports
+// whether it had new links.
 func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -148,11 +148,11 @@ func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
 }
 
-// nothing settles what is no page, and no redirect.
+// nothing processes an address that is neither a page nor a redirect.
 func (r *run) nothing(res *result) error {
 	why := res.err
 	if res.outcome == nothing {
-		why = fmt.Errorf("%w: it is no HTML", millrace.Coded("no-html", millrace.ErrInvalid))
+		why = fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 		r.last = fmt.Errorf("%s: %w", res.url, why)
 	}
 	switch {
@@ -168,7 +168,7 @@ func (r *run) nothing(res *result) error {
 	return r.mute(res, res.url, key(res.url), false)
 }
 
-// absent settles an address that has no page for us.
+// absent processes an address whose page is missing or not allowed.
 func (r *run) absent(res *result, why error) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -182,7 +182,7 @@ func (r *run) absent(res *result, why error) error {
 		r.lose(&res.task, k)
 	}
 	if res.state == pending && errors.Is(why, errLogin) {
-		// There may be thousands of them, and they say nothing each.
+		// There may be thousands of login forms; report them as one group.
 		shape, _ := r.traps.shapes(res.url)
 		if err := r.refuse(res.task, k, shape, errLogin); err != nil {
 			return err
@@ -193,7 +193,7 @@ func (r *run) absent(res *result, why error) error {
 	case had:
 		r.gone++
 	case muted:
-		// No page has this name.
+		// The name was only an alias.
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	default:
 		if err := r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}}); err != nil {
@@ -203,7 +203,7 @@ func (r *run) absent(res *result, why error) error {
 	return r.skip(res.url, true, linked(why, res.from))
 }
 
-// failed settles an address of which nothing is known: it stays as it is held.
+// failed processes an address that is unavailable. Its stored state does not change.
 func (r *run) failed(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -217,8 +217,8 @@ func (r *run) failed(res *result) error {
 	return r.skip(res.url, false, linked(res.err, res.from))
 }
 
-// linked says which page links to an address, and leaves out the address
-// itself, which stands in front of the reason.
+// linked adds the page that links to an address to an error. It removes the address itself,
+// which precedes the error.
 func linked(why error, from string) error {
 	if status, ok := errors.AsType[*fetch.StatusError](why); ok {
 		why = shortStatus{status}
@@ -229,7 +229,7 @@ func linked(why error, from string) error {
 	return fmt.Errorf("%w, linked from %s", why, from)
 }
 
-// shortStatus is a status without its URL.
+// shortStatus is a status error without its URL.
 type shortStatus struct{ *fetch.StatusError }
 
 func (e shortStatus) Error() string {
@@ -240,7 +240,7 @@ func (e shortStatus) Error() string {
 
 func (e shortStatus) Unwrap() error { return e.StatusError }
 
-// probe asks for an address that cannot exist, to know the pages that say so
+// probe fetches an address that does not exist, to detect sites that answer such addresses
 // with status 200.
 func (r *run) probe(ctx context.Context) error {
 	const again = 7 * 24 * time.Hour
@@ -269,7 +269,7 @@ func (r *run) probe(ctx context.Context) error {
 			res = r.outages.ask(res.task)
 		}
 		if res.outcome == failed {
-			r.soft.Store(r.since.Soft) // the next run asks again
+			r.soft.Store(r.since.Soft) // the next run probes again
 			return nil
 		}
 		if res.outcome == page {
@@ -281,8 +281,7 @@ func (r *run) probe(ctx context.Context) error {
 	return nil
 }
 
-// matches reports whether a page looks like the one for addresses that cannot
-// exist.
+// matches reports whether a page resembles the response to addresses that do not exist.
 func (s *soft) matches(res *result) bool {
 	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && similar(s.Sketch, res.sketch) >= nearlySame
 }

@@ -6,47 +6,46 @@ import (
 	"strings"
 )
 
-// traps bounds what endless sites can cost: calendars, facets, session ids in
-// paths. Addresses are grouped by their shape, and each group has a budget of
-// pages that bring nothing new, neither text nor links to other groups. A
-// group whose pages do bring something is never at its end, however many there
-// are; only facets are. What a sitemap names needs no budget.
+// traps limits the cost of endless sites: calendars, facets, session IDs in paths. It groups
+// addresses by their shape. Each group has a budget of pages without new text or links to
+// other groups. Pages with new text or links increase the budget. Facets also have a fixed
+// limit. Addresses in sitemaps need no budget.
 type traps struct {
-	base   string // of the site
+	base   string // base of the site
 	groups map[string]*group
 }
 
-// group is what is known of one shape.
+// group holds the counts of one shape.
 type group struct {
 	fruit, waste int32
-	kinds        int32 // of a path with any parameters: the sets of them
-	// seen are the lines of the pages so far, as a Bloom filter of one hash.
-	// It is made once the group has some pages, and cleared when it is half
-	// full: it finds lines that repeat often.
+	kinds        int32 // of a path with any parameters: number of sets of parameters
+	// seen holds the lines of the pages so far, as a Bloom filter with one hash. It is created
+	// after fewPages pages, and cleared when it is half full, because it only needs to find
+	// lines that are repeated often.
 	seen []uint64
 	set  int
 }
 
 const (
-	maxGroups  = 10_000 // more shapes share one
-	shapeWaste = 200    // pages of one shape that bring nothing new
-	pathWaste  = 1000   // pages of one path, whatever its parameters
-	fewPages   = 30     // before texts are compared
+	maxGroups  = 10_000 // further shapes share a group
+	shapeWaste = 200    // pages of one shape without new content
+	pathWaste  = 1000   // pages of one path without new content, with any parameters
+	fewPages   = 30     // pages of a group before texts are compared
 	seenBits   = 1 << 14
-	newEighth  = 8 // a page is new if more than one of so many of its lines is
+	newEighth  = 8 // a page is new if more than one of this many lines is
 
-	// A path that is asked with so many sets of parameters has facets, which
-	// make new pages of old texts. With several parameters at once it is asked
-	// so many times for each set, and so many in all.
+	// A path with more than manyKinds sets of parameters has facets, which combine old texts
+	// into new pages. If an address of it has at least facets parameters, the limits are
+	// facetPages for each set and facetsAll in total.
 	manyKinds  = 12
 	facets     = 3
 	facetPages = 50
 	facetsAll  = 2000
 )
 
-// shapes returns the groups of an address: that of its shape, and that of its
-// path with any parameters ("" if it has none). The first of several names of
-// the path counts, the others do not, and digits are all the same.
+// shapes returns the groups of an address: that of its shape, and that of its path with any
+// parameters ("" if it has none). The shape contains the first path segment, with every number
+// as 0, and the depth of the path.
 func (t *traps) shapes(u string) (shape, any string) {
 	p, query, asks := strings.Cut(strings.TrimPrefix(u, t.base), "?")
 	var b strings.Builder
@@ -57,7 +56,7 @@ func (t *traps) shapes(u string) (shape, any string) {
 			b.WriteString("/*")
 		}
 	} else if p != "" {
-		// The names of scripts are few and mean something.
+		// A site has few scripts, and their names distinguish pages.
 		if strings.Contains(p, ".php") || strings.Contains(p, ".asp") || strings.Contains(p, ".cgi") || strings.Contains(p, ".jsp") {
 			b.WriteString(p)
 		} else {
@@ -77,8 +76,8 @@ func (t *traps) shapes(u string) (shape, any string) {
 	return b.String(), any
 }
 
-// apart reports whether two shapes have nothing in common: their paths differ,
-// or no parameter of one is one of the other.
+// apart reports whether two shapes have nothing in common: their paths differ, or they share
+// no parameter.
 func apart(a, b string) bool {
 	p, names, _ := strings.Cut(a, "?")
 	q, others, _ := strings.Cut(b, "?")
@@ -93,7 +92,7 @@ func apart(a, b string) bool {
 	return true
 }
 
-// fold writes a name with every run of digits as one 0.
+// fold writes a name with every run of digits as 0.
 func fold(b *strings.Builder, s string) {
 	digit := false
 	for i := range len(s) {
@@ -119,7 +118,7 @@ func (t *traps) group(name string) *group {
 	return g
 }
 
-// admit reports whether an address may still be asked for.
+// admit reports whether the budget of an address allows another fetch.
 func (t *traps) admit(shape, any string) bool {
 	g := t.group(shape)
 	if g.waste >= shapeWaste+2*g.fruit {
@@ -136,7 +135,7 @@ func (t *traps) admit(shape, any string) bool {
 	return all.waste < pathWaste+2*all.fruit
 }
 
-// note counts a page of an address.
+// note counts a page in the groups of its address.
 func (t *traps) note(u string, fruitful bool) {
 	shape, any := t.shapes(u)
 	g := t.group(shape)
@@ -158,15 +157,15 @@ func (g *group) count(fruitful bool) {
 	}
 }
 
-// novel reports whether the lines of a page are new to the group of its
-// address, and remembers them.
+// novel reports whether the lines of a page are new to the group of its address, and stores
+// them.
 func (t *traps) novel(u string, lines []uint64) bool {
 	if len(lines) == 0 {
 		return false
 	}
 	shape, any := t.shapes(u)
 	if any != "" {
-		shape = any // facets mix what pages of other parameters say
+		shape = any // facets mix the content of pages with other parameters
 	}
 	g := t.group(shape)
 	if g.seen == nil {

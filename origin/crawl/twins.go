@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isDefault reports whether a path is that of a directory's default document,
-// and returns the directory's.
+// isDefault reports whether a path is that of a directory's default document, and returns the
+// path of the directory.
 func isDefault(p string) (string, bool) {
 	i := strings.LastIndexByte(p, '/')
 	switch strings.ToLower(p[i+1:]) {
@@ -18,8 +18,8 @@ func isDefault(p string) (string, bool) {
 	return p, false
 }
 
-// twins returns the other addresses under which servers give the same page:
-// with and without the slash at the end, the default document of a directory.
+// twins returns the other addresses under which servers return the same page: with and without
+// the slash at the end, and the default document of a directory.
 func (s *scope) twins(u string) []string {
 	p, query, asks := strings.Cut(u, "?")
 	if asks {
@@ -39,16 +39,15 @@ func (s *scope) twins(u string) []string {
 	return []string{p[:len(p)-1] + query, p + "index.html" + query, p + "index.htm", p + "index.php"}
 }
 
-// wantsLogin reports whether the parameters of an address ask for the form to
-// log in.
+// wantsLogin reports whether the parameters of an address request the login form.
 func wantsLogin(u string) bool {
 	_, query, asks := strings.Cut(strings.ToLower(u), "?")
 	query = "&" + query + "&"
 	return asks && (strings.Contains(query, "=special:userlogin&") || strings.Contains(query, "=special%3auserlogin&") || strings.Contains(query, "&action=login&"))
 }
 
-// isLogin reports whether an address may be, by its name, where one has to log
-// in. It may also be a page about that.
+// isLogin reports whether an address may be a login form, by its name. It may also be a page
+// about logins.
 func isLogin(u string) bool {
 	parsed, err := url.Parse(u)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Limits of an address that a link may name. What is longer is made by
-// machines, for machines to get lost in. Sitemaps allow 2,048 bytes.
+// Limits of an address in a link. Longer addresses are usually generated and endless. Sitemaps
+// allow 2,048 bytes.
 const (
 	maxAddress    = 2048
 	maxSegments   = 24
 	maxParameters = 8
-	maxRepeats    = 2 // times that one name may stand in a path
+	maxRepeats    = 2 // occurrences of one segment in a path
 )
 
-// scope is what belongs to a site: what lies in the folder of its root.
+// scope is the extent of a site: all URLs in the folder of its root.
 type scope struct {
 	base   string // canonical, ends with "/"
 	origin string // of base, without a "/" at the end
-	other  string // the same host under the other of http and https; "" = it cannot be the same site
+	other  string // the same host with the other of http and https; "" = it cannot be the same site
 }
 
-// newScope returns the scope of a root: the folder that the root lies in.
+// newScope returns the scope of the folder that contains root.
 func newScope(root string) (scope, error) {
 	c, err := canon.URL(root)
 	if err != nil {
@@ -45,19 +45,19 @@ func newScope(root string) (scope, error) {
 	return s, nil
 }
 
-// urlClass says what is to be done with an address.
+// urlClass determines how an address is handled.
 type urlClass uint8
 
 const (
-	inside   urlClass = iota // a page may be there
-	outside                  // of the site
+	inside   urlClass = iota // may be a page
+	outside                  // not on the site
 	resource                 // an image, a script, an archive: never a page
-	tangled                  // so long or repetitive that only a machine can have made it
+	tangled                  // too long or repetitive, and probably generated
 )
 
-// clean returns the form under which a canonical URL is asked for, and whether
-// a page of the site may be there. Addresses on the same host under the other
-// of http and https are taken as the site's own: old links are full of them.
+// clean returns the form of a canonical URL that the crawl fetches, and its class. Addresses
+// on the same host with the other of http and https belong to the site, because old links use
+// them.
 func (s *scope) clean(abs string) (string, urlClass) {
 	if !strings.HasPrefix(abs, s.origin) || len(abs) == len(s.origin) || abs[len(s.origin)] != '/' {
 		rest, ok := strings.CutPrefix(abs, s.other)
@@ -98,14 +98,14 @@ func (s *scope) clean(abs string) (string, urlClass) {
 	return abs, inside
 }
 
-// isBaseWithoutSlash reports whether a URL is that of the base without its last slash.
+// isBaseWithoutSlash reports whether a URL is the base without its last slash.
 func (s *scope) isBaseWithoutSlash(abs string) bool {
 	p, _, _ := strings.Cut(abs, "?")
 	return len(s.base) > len(s.origin)+1 && p == s.base[:len(s.base)-1]
 }
 
-// cleanPath drops session ids from a path: ";jsessionid=…" of Java, and the
-// "/(S(…))" of ASP.NET.
+// cleanPath removes session IDs from a path: ";jsessionid=…" of Java, and "/(S(…))" of
+// ASP.NET.
 func cleanPath(p string) string {
 	for {
 		lower := strings.ToLower(p)
@@ -132,9 +132,8 @@ func cleanPath(p string) string {
 	return p
 }
 
-// junk are the parameters, in lower case, that say where a visitor came from
-// or who they are, and never which page is meant. "ref" is not one of them:
-// it names a branch as often as a referrer.
+// junk lists parameters, in lower case, that identify a visitor or a referrer and never a
+// page. "ref" is not one of them: it names a branch as often as a referrer.
 var junk = map[string]bool{
 	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "fbclid": true, "msclkid": true,
 	"mc_cid": true, "mc_eid": true, "igshid": true, "yclid": true, "ttclid": true, "twclid": true, "li_fat_id": true,
@@ -144,7 +143,7 @@ var junk = map[string]bool{
 	"sessionid": true, "session_id": true, "sess_id": true,
 }
 
-// isJunk reports whether a parameter does not count.
+// isJunk reports whether to remove a parameter.
 func isJunk(key, value string) bool {
 	key = strings.ToLower(key)
 	switch {
@@ -161,8 +160,7 @@ func isJunk(key, value string) bool {
 	return false
 }
 
-// cleanQuery drops the parameters that do not count, and keeps the order of
-// the others.
+// cleanQuery removes junk parameters, and keeps the order of the others.
 func cleanQuery(query string) string {
 	dirty := false
 	for pair := range strings.SplitSeq(query, "&") {
@@ -181,7 +179,7 @@ func cleanQuery(query string) string {
 	return strings.Join(kept, "&")
 }
 
-// endings are those of files that are no pages.
+// endings lists the extensions of files that are not pages.
 var endings = func() map[string]bool {
 	m := map[string]bool{}
 	for e := range strings.FieldsSeq(`
@@ -196,8 +194,8 @@ var endings = func() map[string]bool {
 	return m
 }()
 
-// isResource reports whether a path ends like that of a file that is no page.
-// A wiki names pages after files and after things such as Node.js.
+// isResource reports whether a path has the extension of a file that is not a page. Wikis have
+// pages named after files, and after things such as Node.js.
 func isResource(p string) bool {
 	ext := path.Ext(p)
 	if len(ext) < 3 || len(ext) > 8 || !endings[strings.ToLower(ext[1:])] {
@@ -206,8 +204,7 @@ func isResource(p string) bool {
 	return !strings.Contains(p, "/wiki/") && !strings.Contains(p[strings.LastIndexByte(p, '/'):], ":")
 }
 
-// isTangled reports whether a path goes deeper than any reader would, or round
-// in circles: /a/b/a/b/a/b.
+// isTangled reports whether a path is too deep or repeats itself, such as /a/b/a/b/a/b.
 func isTangled(p string) bool {
 	if strings.Count(p, "/") <= maxRepeats {
 		return false
@@ -218,7 +215,7 @@ func isTangled(p string) bool {
 	}
 	for i, s := range segments {
 		if strings.Trim(s, "0123456789") == "" {
-			continue // dates
+			continue // part of a date
 		}
 		n := 0
 		for _, t := range segments[i:] {
@@ -233,10 +230,9 @@ func isTangled(p string) bool {
 	return false
 }
 
-// key stands for a URL wherever only equality counts. The order of parameters
-// does not. Every process gives the same key, because versions have keys in
-// them. Two URLs of a million share one with probability 3e-8; then one of
-// them is not found.
+// key returns a hash of a URL for comparisons. It ignores the order of parameters. It is the
+// same in every process, because versions contain keys. Two of a million URLs collide with
+// probability 3e-8; the crawl then misses one of them.
 func key(u string) uint64 {
 	p, query, _ := strings.Cut(u, "?")
 	h := hash(fnvStart, p)
@@ -266,7 +262,7 @@ func hash(h uint64, s string) uint64 {
 	return h
 }
 
-// mix spreads the bits of a hash evenly.
+// mix distributes the bits of a hash evenly.
 func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

@@ -9,49 +9,47 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// format is the version of this package's own part in a page. It rises
-// whenever the same response may give another page or another identity.
+// format is the version of this package in the versions of pages. Increase it when the same
+// response may result in another page or another identity.
 const format = 1
 
-// What a name of a site is, the first byte of its version.
+// The kinds of names, the first byte of a version.
 const (
-	isPage    = 'p' // of a page that was had
-	isMute    = 'm' // no page of its own: a redirect, a duplicate, no HTML
-	isPending = 'q' // found, and not yet looked at
+	isPage    = 'p' // a page
+	isMute    = 'm' // an alias: a redirect, a duplicate, not HTML
+	isPending = 'q' // found and not yet fetched
 )
 
-// version is what the sink remembers of a name. Its text form is
+// version is the state of a name that the sink stores. Its text form is
 //
 //	p1.by.depth.flags.sketch.modified.claim.revision etag
 //	m1.by.day.target.flags
 //	q1.by.depth.listed
 //
-// where 1 is the version of this package, by is that of the extractor, with "-"
-// and the fingerprint of its rules if they have one, numbers are in base 36,
-// and the ETag is as the server wrote it.
+// The 1 is the version of this package. by is the version of the extractor, with "-" and the
+// fingerprint of its rules if there are any. Numbers are in base 36. The ETag is verbatim.
 type version struct {
 	kind byte
-	// stale: the page would be another one today. Nothing of it may be relied
-	// on but kind, depth and barren.
+	// stale reports that the page would be different today. Only kind, depth and fruitless are
+	// valid then.
 	stale bool
-	old   *version // of a stale page: what it said, if it is stale for by alone
-	by    string   // what has extracted the page; of a name without one it does not count
+	old   *version // stored version of a page that is stale only because of by
+	by    string   // extractor and rules; ignored for a name without a page
 
-	depth     int    // links from the root or a list
+	depth     int    // number of links from the root or a list
 	listed    bool   // a list names it
-	fruitless bool   // it brought nothing new; see traps
+	fruitless bool   // it had nothing new; see traps
 	sketch    uint64 // see sketch
-	// revision is the start of the page's Revision or, where the server has
-	// validators, a hash of its text, which only says how often the page
-	// changes. "" = ask without conditions, because what was decided about
-	// the page was for now only.
+	// revision is the start of the page's Revision. If the server sends validators, it is a
+	// hash of the text, which only measures how often the page changes. "" = fetch the page
+	// without conditions, because a decision about the page was temporary.
 	revision string
 	modified int64  // Last-Modified, seconds since 1970; 0 = none
-	claim    uint64 // key of the address on another site that the page goes by; 0 = none
+	claim    uint64 // key of the page's canonical address on another site; 0 = none
 	etag     string
 
-	day    int64  // when it was last looked at, days since 1970
-	target uint64 // key of the page that is meant
+	day    int64  // day of the last fetch, days since 1970
+	target uint64 // key of the page that an alias means
 }
 
 const (
@@ -94,8 +92,8 @@ func (v *version) String() string {
 	return string(b)
 }
 
-// parseVersion reads the text form, of which pages that something else than by
-// has extracted are stale. "" is a page of which nothing is known.
+// parseVersion parses the text form. Pages with another by are stale. "" is a page without a
+// known version.
 func parseVersion(s, by string) version {
 	unknown := version{kind: isPage, stale: true}
 	v := unknown
@@ -133,7 +131,7 @@ func parseVersion(s, by string) version {
 	}
 	switch {
 	case v.String() != s:
-		return unknown // what this code did not write stands for no state of a page
+		return unknown // an unknown format
 	case v.kind == isPage && v.by != by:
 		unknown.depth, unknown.fruitless, unknown.old = v.depth, v.fruitless, &v
 		return unknown
@@ -141,9 +139,9 @@ func parseVersion(s, by string) version {
 	return v
 }
 
-// conditions asks for the page only if it is not what is held. A validator is
-// never sent for a page that this code would make another page of, unless it
-// was remade: then the sink has it, or is about to.
+// conditions makes a request conditional if the stored version is current. It sends no
+// validator of a stale page, unless the page was extracted again: then the sink has the new
+// page or will receive it.
 func (v *version) conditions(h http.Header, remade bool) bool {
 	if remade && v.old != nil {
 		v = v.old
@@ -160,7 +158,7 @@ func (v *version) conditions(h http.Header, remade bool) bool {
 	return v.etag != "" || v.modified > 0
 }
 
-// validators keeps the validators of a response.
+// validators stores the validators of a response.
 func (v *version) validators(h http.Header) {
 	v.etag, v.modified = "", 0
 	if tag := h.Get("ETag"); len(tag) <= maxTag && isTag(tag) {
@@ -171,8 +169,8 @@ func (v *version) validators(h http.Header) {
 	}
 }
 
-// revise sets the revision of a page. To write all that the page says costs as
-// much as a fifth of its extraction.
+// revise sets the revision of a page. Encoding the page takes up to a fifth of the time of its
+// extraction.
 func (v *version) revise(r *result) {
 	if v.etag != "" || v.modified > 0 {
 		v.revision = "t" + strconv.FormatUint(r.sum, 36)
@@ -181,7 +179,7 @@ func (v *version) revise(r *result) {
 	v.revision = r.page.Revision()[:revisionLength]
 }
 
-// detailed reports whether pages of this version say the same in every field.
+// detailed reports whether pages of equal versions are equal in every field.
 func (v *version) detailed() bool { return len(v.revision) == revisionLength }
 
 // isTag reports whether a value is an entity tag (RFC 9110, section 8.8.3).
@@ -198,8 +196,8 @@ func isTag(s string) bool {
 	return true
 }
 
-// lastModified returns the Last-Modified of a response. One that is the time of
-// the request, as scripts send it, says nothing.
+// lastModified returns the Last-Modified of a response. It ignores the time of the request,
+// which scripts send.
 func lastModified(h http.Header) (time.Time, bool) {
 	t, err := http.ParseTime(h.Get("Last-Modified"))
 	if err != nil || t.Unix() <= 0 {
@@ -211,6 +209,5 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// mute is a page that speaks for nothing: the name belongs to another page, or
-// to none.
+// mute returns an alias: the name belongs to another page, or to none.
 func mute(u string, v *version) *millrace.Page { return &millrace.Page{URL: u, Version: v.String()} }

@@ -15,56 +15,56 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// outcome is what a visit found.
+// outcome is the kind of result of a visit.
 type outcome uint8
 
 const (
-	unchanged outcome = iota // 304: what is held is what there is
+	unchanged outcome = iota // 304: the stored page is current
 	page                     // an HTML page
-	moved                    // it leads to another address
-	nothing                  // no page, and no mistake: another media type, another site
-	empty                    // no page, and worth a word: no content, too large
-	absent                   // not there, or not for us
-	failed                   // nothing is known: the site or the network has a problem
+	moved                    // redirect
+	nothing                  // not a page: another media type, another site
+	empty                    // not a page, and reported: no content, too large
+	absent                   // missing or not allowed
+	failed                   // unavailable: the site or the network has a problem
 )
 
-// result is what a visit brought.
+// result is the result of a visit.
 type result struct {
 	task
 	outcome outcome
-	err     error  // why; of empty, absent and failed
-	to      string // moved: canonical, not cleaned
+	err     error  // reason for empty, absent and failed
+	to      string // target of a redirect, canonical, not cleaned
 
-	rules *ruling // that it is extracted by
+	rules *ruling // rules of the extraction
 
-	page     *millrace.Page // with the task's URL and no version
-	made     version        // of the page
-	received int64          // bytes of the body over the wire, 0 = not known
+	page     *millrace.Page // has the task's URL and no version
+	made     version        // version of the page
+	received int64          // transferred bytes of the body, 0 = unknown
 	reading
-	same      bool   // the page says what is held of it
-	canonical string // another address of the site by which the page says it goes
-	elsewhere string // the same, on another site
+	same      bool   // the page equals the stored one
+	canonical string // the page's canonical address, if another one on the site
+	elsewhere string // the page's canonical address on another site
 	links     []string
 	feeds     []string
 }
 
-// maxPage is the most bytes that a page may have.
+// maxPage is the maximum size of a page in bytes.
 const maxPage = 50 << 20
 
-// sniffLength is how much of a body tells its type, and large how much makes a
-// page one that is read and taken apart only while no other such page is.
+// sniffLength is the number of bytes that determine the type of a body. A page above large
+// bytes is processed while no other large page is.
 const (
 	sniffLength = 1 << 10
 	large       = 1 << 20
 )
 
-// visit asks for one address, without following where it leads.
+// visit fetches one address without following redirects.
 func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buffer) *result {
 	r := &result{task: t, rules: rules}
 	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
-		err = c.fetch(ctx, r, buf) // once more: most come whole then
+		err = c.fetch(ctx, r, buf) // retry once: most responses are complete then
 	}
 	if err != nil {
 		r.err = err
@@ -73,10 +73,10 @@ func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buf
 	return r
 }
 
-// outcomeOf tells what an error says of a page.
+// outcomeOf returns the outcome for an error.
 func outcomeOf(err error) outcome {
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-		// What a server says of a request that is right. 425 is Too Early.
+		// The server rejects a valid request. 425 is Too Early.
 		if status.Code >= 400 && status.Code < 500 && !errors.Is(err, millrace.ErrUnavailable) && status.Code != http.StatusTooEarly {
 			return absent
 		}
@@ -136,9 +136,9 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	return c.extract(ctx, r, resp, data)
 }
 
-// target returns the canonical URL that a response redirects to, "" if it does
-// not. Servers behind a proxy that speaks https often redirect to their own
-// http: that is a page of the site, and is asked for by https.
+// target returns the canonical URL of a redirect, "" if the response is none. Servers behind a
+// TLS proxy often redirect to their own http URLs. The crawl fetches those pages of the site
+// by https.
 func (c *Crawl) target(resp *http.Response) (string, error) {
 	to, err := fetch.RedirectTarget(resp)
 	if refused, ok := errors.AsType[*fetch.RedirectError](err); ok {
@@ -157,7 +157,7 @@ func (c *Crawl) target(resp *http.Response) (string, error) {
 	return u, nil
 }
 
-// isHTML reports whether a media type may be that of a page; "" may.
+// isHTML reports whether a media type may be that of a page. It returns true for "".
 func isHTML(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -167,8 +167,8 @@ func isHTML(contentType string) bool {
 	return mediaType == "" || mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
-// read reads a body, nil if its first bytes say that it is no HTML. What it
-// returns may be used until release is called.
+// read reads a body. It returns nil if the first bytes are not HTML. The bytes are valid until
+// release is called.
 func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *bytes.Buffer) (_ []byte, release func(), err error) {
 	release = func() {
 		if buf.Cap() > large {
@@ -192,7 +192,7 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 		n, err = io.CopyN(buf, body, large)
 	}
 	if n == large {
-		// One at a time: eight trees of 50 MB pages would be gigabytes.
+		// One at a time: parse trees of eight 50 MB pages would need gigabytes.
 		select {
 		case c.heavy <- struct{}{}:
 		case <-ctx.Done():
@@ -201,7 +201,7 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 		last := release
 		release = func() { last(); <-c.heavy }
 		if n, err = io.CopyN(buf, body, maxPage-large); n == maxPage-large {
-			return nil, release, millrace.Coded("page-size", fmt.Errorf("%w: a page of more than %d bytes", millrace.ErrTooLarge, maxPage))
+			return nil, release, millrace.Coded("page-size", fmt.Errorf("%w: page of more than %d bytes", millrace.ErrTooLarge, maxPage))
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -211,8 +211,8 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 	return buf.Bytes(), release, nil
 }
 
-// sniff reports whether the first bytes of a body may be those of a page.
-// Servers call everything HTML that a script sends.
+// sniff reports whether the first bytes of a body may be those of a page. Many servers label
+// every output of a script as HTML.
 func sniff(head []byte, mediaType string) bool {
 	text := bytes.ToLower(bytes.TrimLeft(head, "\xEF\xBB\xBF \t\r\n"))
 	if bytes.HasPrefix(text, []byte("<?xml")) {

@@ -21,19 +21,18 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// format is the version of this package's own part in a page. It rises
-// whenever the same file may give another page or another identity.
+// format is the version of this package in the versions of pages. Increase it when the same
+// file may result in another page or another identity.
 const format = 1
 
 // noBase is the base of links if the folder's URL is unknown. The name never
 // resolves (RFC 6761, section 6.4).
 const noBase = "http://folder.invalid/"
 
-// Options of [New]. The zero value works.
+// Options are the options of [New]. The zero value works.
 type Options struct {
-	// Base is the absolute URL at which the folder is served: links inside
-	// pages are resolved against it. "" = the home that canonical links tell
-	// of, else a host that does not exist.
+	// Base is the absolute URL at which the folder is served. It resolves the links of pages.
+	// If empty, it is the home in the canonical links, else a host that does not exist.
 	Base string
 	// Rules correct the extraction of the pages; nil = none.
 	Rules  *extract.Rules
@@ -50,29 +49,28 @@ type Folder struct {
 	log   *slog.Logger
 
 	now  func() time.Time
-	open func(file string) // called with every page that is read; may be nil
+	open func(file string) // called with the name of every page that is read; may be nil
 
-	linked  atomic.Pointer[linked] // what the last walk found; nil = there was none
-	mu      sync.Mutex             // of refresh
+	linked  atomic.Pointer[linked] // result of the last walk; nil = none
+	mu      sync.Mutex             // held by refresh
 	present atomic.Pointer[snapshot]
 }
 
-// snapshot is one state of the folder: what is open, and what was learned of it.
-// It never changes; a folder that is replaced gets a new one.
+// snapshot is one state of the folder: its open root and what was read from it. It never
+// changes; a folder that is replaced gets a new one.
 type snapshot struct {
 	root  *os.Root
-	info  fs.FileInfo // of the folder itself
+	info  fs.FileInfo // state of the folder itself
 	home  string      // canonical, ends with "/"; "" = unknown
-	base  string      // what links are resolved against
-	rules string      // start of every version: fingerprint of what decides beside the file
-	// probes are the files that home was learned from.
+	base  string      // base for resolving links
+	rules string      // prefix of every version: fingerprint of all inputs except the file
+	// probes are the files that determined home.
 	probes []probe
 }
 
-// New opens a folder. Errors: [millrace.ErrNotFound] for a folder that does
-// not exist, [millrace.ErrForbidden] for one that may not be read, and
-// [millrace.ErrInvalid] for what is no folder, has no HTML page in it, or for a
-// base that is no http(s) URL.
+// New opens a folder. [millrace.ErrNotFound]: the folder does not exist.
+// [millrace.ErrForbidden]: it is not readable. [millrace.ErrInvalid]: dir is not a folder or
+// has no HTML page, or the base is not an http(s) URL.
 func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
@@ -88,7 +86,7 @@ func New(dir string, o *Options) (*Folder, error) {
 		}
 		f.base = asBase(f.base)
 	}
-	// A later change of the working directory moves nothing.
+	// A later change of the working directory has no effect.
 	if f.dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
@@ -104,21 +102,20 @@ func New(dir string, o *Options) (*Folder, error) {
 	}
 	t.root.Close()
 	if w.Failed != nil {
-		return nil, fmt.Errorf("folder %s: no page of it can be read: %w", dir, w.Failed)
+		return nil, fmt.Errorf("folder %s: no page is readable: %w", dir, w.Failed)
 	}
-	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
+	return nil, fmt.Errorf("folder %s: %w: no HTML page found (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
 // Close closes the folder. No other method may be called after it.
 func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
-// Changes walks the whole folder in the bytewise order of the URLs, and holds
-// the entries of one directory (and those above it) at a time. It yields a Put
-// without a page for every page and ends with one Mark, which is Whole unless a
-// directory could not be read. Pages whose names start with an underscore come
-// last; since says which pages were searched for links to them. What is no page
-// by its name or kind is a [*millrace.SkipError]. A folder that is gone is
-// [millrace.ErrUnavailable]: nothing is known of its pages.
+// Changes walks the whole folder in the bytewise order of the URLs. It holds the entries of
+// one directory and its parents at a time. It yields a Put without a page for every page.
+// Pages whose names start with an underscore come last; since stores which pages were searched
+// for links to them. It ends with one checkpoint, which is Complete unless a directory could
+// not be read. A file that is not a page because of its name or kind is a
+// [*millrace.SkipError]. If the folder is missing, the error is [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		t, err := f.refresh(ctx)
@@ -134,7 +131,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}}, nil)
 		}
 		var private []tree.Entry
-		var newest time.Time // when the last page changed
+		var newest time.Time // time of the latest change of a page
 		for e := range w.Walk(ctx, ".") {
 			ok := true
 			switch {
@@ -169,7 +166,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				return
 			}
 		}
-		next := millrace.Cursor("walked") // every walk is a whole one: there is no place to resume from
+		next := millrace.Cursor("walked") // every walk is complete: it never resumes
 		if w.Failed != nil {
 			next = cmp.Or(since, next) // not all pages were searched
 		} else if len(private) > 0 {
@@ -179,9 +176,9 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// refresh returns the present tree. If a deployment has replaced the folder by
-// another one of its name, refresh opens the new one. The garbage collector
-// closes the old one after its last reader.
+// refresh returns the current snapshot. If a deployment has replaced the folder by another one
+// of its name, refresh opens the new one. The garbage collector closes the old one after its
+// last reader.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,8 +213,7 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	return next, nil
 }
 
-// version returns the validator of a file in a state, "" if that may still
-// change without a trace.
+// version returns the validator of a file, or "" if the file may still change without a trace.
 func (t *snapshot) version(info fs.FileInfo, now time.Time) string {
 	return tree.Version(t.rules, info, now)
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxProbes is how many pages are read to learn the home of a folder.
+// maxProbes is the maximum number of pages that are read to find the home of a folder.
 const maxProbes = 8
 
-// probe is a page that the home was learned from, as it was then.
+// probe is a page that determined the home, with its state at that time.
 type probe struct {
 	file  string
 	stamp tree.Stamp
-	sure  bool // a change will show
+	sure  bool // a change would be noticed
 }
 
-// learn finds out where the folder is deployed, from the canonical links of
-// its first pages in the order of the walk. The page at "/" decides alone if
-// it has one, else most of the others do. What is learned depends on the files
-// only, never on the order in which pages are asked for.
+// learn determines where the folder is deployed, from the canonical links of its first pages
+// in the order of the walk. The page at "/" decides alone if it has one; otherwise the
+// majority of the others decides. The result depends on the files only, never on the order of
+// requests.
 func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	votes, best := map[string]int{}, ""
 	for e := range f.pages(ctx, t) {
@@ -31,7 +31,7 @@ func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 		t.probes = append(t.probes, probe{e.File, s, sure})
 		data, _, err := f.read(t, e.File)
 		if err != nil {
-			continue // Page says what is wrong with it
+			continue // Page reports the error
 		}
 		res, err := extract.HTML(ctx, data, e.URL, &extract.Options{Base: t.base})
 		if err == nil && res.Canonical != "" {
@@ -49,8 +49,7 @@ func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	return ctx.Err()
 }
 
-// unchanged reports whether the pages that the home was learned from are as
-// they were.
+// unchanged reports whether the pages that determined the home are unchanged.
 func (t *snapshot) unchanged() bool {
 	for _, p := range t.probes {
 		info, err := t.root.Stat(p.file)
@@ -64,8 +63,7 @@ func (t *snapshot) unchanged() bool {
 	return len(t.probes) > 0
 }
 
-// homeBy returns the home that a page's canonical link tells of, "" if the link
-// leads to another page.
+// homeBy returns the home in a page's canonical link, "" if the link leads to another page.
 func (t *snapshot) homeBy(own, canonical string) string {
 	if _, ok := under(noBase, canonical); ok {
 		return "" // a link without a host
@@ -86,16 +84,16 @@ func (t *snapshot) homeBy(own, canonical string) string {
 		}
 		return ""
 	}
-	// The home page of a folder that is deployed under a prefix, or one that
-	// leads on to another page of the same site, such as /en/.
+	// The home page of a folder that is deployed under a prefix, or a home page that redirects
+	// to another page of the site, such as /en/.
 	if _, _, err := t.find(p); err == nil || u.RawQuery != "" || isHTML(p) {
 		return origin + "/"
 	}
 	return asBase(origin + p)
 }
 
-// nameOf returns what the page of a file is called, and whether that is the
-// name of another file of the folder, of which the page is a duplicate.
+// nameOf returns the identity of a file's page, and whether the page is a duplicate of another
+// file with that identity.
 func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate bool) {
 	if canonical == "" {
 		return own, false
@@ -119,7 +117,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	}
 	p, query, _ := strings.Cut(rel, "?")
 	if p = foldIndex(p); query != "" {
-		return p + "?" + query, false // a file has no queries: the folder cannot have that page
+		return p + "?" + query, false // a file has no query: the folder has no such page
 	}
 	if target := t.target(p); target != "" && target != file {
 		return p, true
@@ -130,8 +128,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	return p, false
 }
 
-// target returns the page's file that a path of the folder leads to, or "" if
-// none.
+// target returns the file of the page at a path of the folder, or "" if it is absent.
 func (t *snapshot) target(p string) string {
 	file, redirect, err := t.find(p)
 	if redirect != "" {
@@ -143,8 +140,8 @@ func (t *snapshot) target(p string) string {
 	return file
 }
 
-// forms returns the paths that deployments use for the page of a file: its own
-// first, then without the slash, or without the ending.
+// forms returns the paths under which deployments serve the page of a file: its own path
+// first, then without the slash or the extension.
 func forms(own string) []string {
 	if own == "/" {
 		return []string{own}
@@ -169,8 +166,8 @@ func sameForm(own, p string) bool {
 	return false
 }
 
-// foldIndex returns the path of the directory whose index a path names, other
-// paths as they are.
+// foldIndex returns the path of the directory for the path of its index file. It returns other
+// paths unchanged.
 func foldIndex(p string) string {
 	if i := strings.LastIndexByte(p, '/'); p[i+1:] == "index.html" || p[i+1:] == "index.htm" {
 		return p[:i+1]
@@ -178,8 +175,8 @@ func foldIndex(p string) string {
 	return p
 }
 
-// under returns the identity of a URL under a base, whichever of http and https
-// they have.
+// under returns the identity of a URL under a base. It ignores the difference between http and
+// https.
 func under(base, abs string) (string, bool) {
 	_, b, _ := strings.Cut(base, "://")
 	_, a, _ := strings.Cut(abs, "://")

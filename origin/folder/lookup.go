@@ -13,10 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Lookup gives the file that a web server answers a path with: urlPath is the
-// path of a request or an identity, percent-encoded; a query is ignored.
-// Either file is set, a name for [Folder.Open], or redirect, the path to go to
-// instead:
+// Lookup returns the file with which a web server answers a path. urlPath is the path of a
+// request or an identity, percent-encoded; a query is ignored. Lookup sets either file, a name
+// for [Folder.Open], or redirect, the path to redirect to:
 //
 //   - "/a/" is a/index.html, else a/index.htm, else a.html;
 //   - "/a.css", "/a.html" are those files;
@@ -24,7 +23,7 @@ import (
 //     is a.html, a.htm or a.xhtml;
 //   - "/a/index.html" redirects to "/a/".
 //
-// [millrace.ErrNotFound]: there is no such file, or its name is hidden.
+// [millrace.ErrNotFound]: no such file exists, or its name is hidden.
 func (f *Folder) Lookup(urlPath string) (file, redirect string, err error) {
 	return f.present.Load().find(urlPath)
 }
@@ -70,11 +69,10 @@ func pathOf(names []string) string {
 	return p
 }
 
-// indexes are the names of index files, the preferred one first.
+// indexes lists the names of index files, the preferred one first.
 var indexes = []string{"index.html", "index.htm"}
 
-// index returns the index file of a directory ("" is the root), "" if it has
-// none.
+// index returns the index file of a directory ("" is the root), "" if it is absent.
 func (t *snapshot) index(dir string) string {
 	for _, n := range indexes {
 		if n = path.Join(dir, n); t.regular(n) {
@@ -89,9 +87,8 @@ func (t *snapshot) regular(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Open opens a regular file by its name under the folder. It makes a Folder an
-// [fs.FS] for [net/http.ServeFileFS]; directories and hidden names are not in
-// it.
+// Open opens a regular file by its name under the folder. It makes a Folder an [fs.FS] for
+// [net/http.ServeFileFS]. It does not open directories and hidden names.
 func (f *Folder) Open(name string) (fs.File, error) {
 	h, err := f.openNamed(name)
 	if err != nil {
@@ -116,9 +113,9 @@ func (f *Folder) Stat(name string) (fs.FileInfo, error) {
 	return f.present.Load().root.Stat(name)
 }
 
-// Peek returns the state of a file by its name under the folder, with one call of
-// the system. It follows links out of the folder: use it to find out whether a file
-// is still as [Folder.Stat] found it, never to serve one.
+// Peek returns the state of a file by its name under the folder, with one system call. It
+// follows links out of the folder: use it to check whether a file has changed since
+// [Folder.Stat], never to serve one.
 func (f *Folder) Peek(name string) (fs.FileInfo, error) {
 	if err := named(name); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
@@ -126,9 +123,9 @@ func (f *Folder) Peek(name string) (fs.FileInfo, error) {
 	return os.Stat(filepath.Join(f.dir, filepath.FromSlash(name)))
 }
 
-// named returns an error for a name that is not valid, or hidden.
+// named returns an error for a name that is invalid or hidden.
 func named(name string) error {
-	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // a file system knows no UTF-8
+	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // file names need not be valid UTF-8
 		return fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {

@@ -14,10 +14,10 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Why a name is no page's.
+// Reasons why a name is not that of a page.
 var (
-	errStatus = fmt.Errorf("%w: the page of an HTTP error", millrace.ErrInvalid)
-	errStub   = fmt.Errorf("%w: the stub by which a search engine knows the owner", millrace.ErrInvalid)
+	errStatus = fmt.Errorf("%w: error page", millrace.ErrInvalid)
+	errStub   = fmt.Errorf("%w: verification file of a search engine", millrace.ErrInvalid)
 )
 
 var stub = regexp.MustCompile(`^(google|yandex_)[0-9a-f]{12,20}\.html$`)
@@ -31,7 +31,8 @@ func isHTML(name string) bool {
 	return false
 }
 
-// fileReason says why an HTML file of this name is no page, even if another page links to it.
+// fileReason returns the reason why an HTML file of this name is never a page, even if another
+// page links to it.
 func fileReason(name string) error {
 	switch stem := strings.TrimSuffix(name, path.Ext(name)); {
 	case stem == "404", stem == "500", stem == "50x":
@@ -47,7 +48,7 @@ func (f *Folder) walker(root *os.Root) *tree.Walker {
 	return &tree.Walker{Root: root, Max: f.max, Name: entryOf}
 }
 
-// entryOf says what a directory's entry is; see [tree.Walker].
+// entryOf classifies an entry of a directory; see [tree.Walker].
 func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
 	name = path.Base(name)
 	key = tree.Escape(name)
@@ -65,9 +66,9 @@ func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool
 	return key, true, fileReason(name)
 }
 
-// segments returns the names of a URL path, decoded, and whether the path ends
-// with "/". ok is false for a path that can name no visible file: no absolute
-// path, an empty or dot segment, an encoded slash, a NUL, a hidden name.
+// segments returns the decoded segments of a URL path, and whether the path ends with "/". ok
+// is false for a path that cannot name a visible file: it is not absolute, or has an empty or
+// dot segment, an encoded slash, a NUL or a hidden name.
 func segments(urlPath string) (names []string, slash, ok bool) {
 	rest, ok := strings.CutPrefix(urlPath, "/")
 	if !ok {

@@ -2,7 +2,7 @@ package folder
 
 import "github.com/millrace/millrace/origin"
 
-// Origin describes this package.
+// Origin returns the description of this origin.
 func Origin() origin.Origin {
 	return origin.Origin{
 		Name: "folder", Title: "a folder of HTML", Folder: true, ByFile: true,

@@ -12,15 +12,13 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Page reads the page of one file, by its URL in the stream. A file that has
-// just changed gives a page without a version. Where the page does not say
-// when it was modified, its Modified is the file's, as a hint only: it does
-// not speak for the field. A duplicate speaks for nothing but its URL.
+// Page reads the page of one file, by its URL in the stream. The page of a file that has just
+// changed has no version. If the page has no modification time, Modified is the file's time as
+// a hint, without FieldModified in Known. A duplicate is an alias with only its URL.
 //
-// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound],
-// [millrace.ErrInvalid] for what is no HTML or has no content,
-// [millrace.ErrTooLarge], [millrace.ErrForbidden] for a file that may not be
-// read, [millrace.ErrUnavailable] for other failures of the file system.
+// [millrace.ErrInvalid]: the file is not HTML or has no content. [millrace.ErrForbidden]: the
+// file is not readable. [millrace.ErrUnavailable]: other failures of the file system. Other
+// errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], [millrace.ErrTooLarge].
 func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := f.page(ctx, have)
 	if err != nil {
@@ -33,7 +31,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	t := f.present.Load()
 	file, ok := f.source(t, have.URL)
 	if !ok {
-		return nil, fmt.Errorf("%w: no page has such a URL", millrace.ErrNotFound)
+		return nil, fmt.Errorf("%w: no page has this URL", millrace.ErrNotFound)
 	}
 	if have.Version != "" {
 		info, err := t.root.Stat(file)
@@ -53,7 +51,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	id, duplicate := t.nameOf(file, have.URL, res.Canonical)
-	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // a redirect in all but name
+	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // in effect a redirect
 		if to, other := t.nameOf(file, have.URL, res.Refresh); other {
 			id, duplicate = to, true
 		}
@@ -63,17 +61,17 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	p := res.Page
 	if len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex {
-		return nil, fmt.Errorf("%w: it has no content: %w", millrace.ErrInvalid, res.Reason)
+		return nil, fmt.Errorf("%w: no content: %w", millrace.ErrInvalid, res.Reason)
 	}
 	p.URL, p.Version = id, state.version
-	p.HTMLSize.Bytes = int64(len(data))                                       // how it would come over the wire, its server knows
-	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set the clock back
+	p.HTMLSize.Bytes = int64(len(data))                                       // the transferred size is unknown
+	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set old times
 		p.Modified = state.modified.UTC().Truncate(time.Second)
 	}
 	return p, nil
 }
 
-// source returns the file of a URL as the stream has it.
+// source returns the file of a URL in the stream.
 func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	names, slash, ok := segments(u)
 	if !ok {
@@ -105,13 +103,13 @@ func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	return file, file != ""
 }
 
-// fileState is what the file system says of a file that was read.
+// fileState is the state of a file that was read.
 type fileState struct {
 	version  string
 	modified time.Time
 }
 
-// read reads a file that may be a page's.
+// read reads a file that may be a page.
 func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	if f.open != nil {
 		f.open(file)
@@ -122,18 +120,18 @@ func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	}
 	s := fileState{t.version(before, f.now()), before.ModTime()}
 	if t.version(after, f.now()) != s.version {
-		s.version = "" // written to while it was read
+		s.version = "" // changed while it was read
 	}
 	return data, s, nil
 }
 
-// Original returns the HTML of a page, and how it is extracted but for rules.
-// Errors are those of Page.
+// Original returns the HTML of a page, and its extraction options without rules. Errors are
+// those of Page.
 func (f *Folder) Original(_ context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	t := f.present.Load()
 	file, ok := f.source(t, ref.URL)
 	if !ok {
-		return nil, nil, fmt.Errorf("original of %s: %w: no page has such a URL", ref.URL, millrace.ErrNotFound)
+		return nil, nil, fmt.Errorf("original of %s: %w: no page has this URL", ref.URL, millrace.ErrNotFound)
 	}
 	data, _, err := f.read(t, file)
 	if err != nil {

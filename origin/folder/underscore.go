@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// errPrivate says why a file or a directory is left out.
-var errPrivate = fmt.Errorf("%w: its name starts with an underscore, as those of drafts and parts do, and no page links to it", millrace.ErrInvalid)
+// errPrivate is the reason why a file or directory is skipped.
+var errPrivate = fmt.Errorf("%w: the name starts with an underscore, like drafts and parts, and no page links to it", millrace.ErrInvalid)
 
 // underscored reports whether the name of a file starts with an underscore.
 func underscored(file string) bool { return strings.HasPrefix(path.Base(file), "_") }
@@ -33,13 +33,12 @@ func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
 	}
 }
 
-// linked says which files whose names start with an underscore are linked to. It
-// is the cursor of a folder that has such files, so that the next walk reads only
-// pages that have changed.
+// linked stores the links to files whose names start with an underscore. It is the cursor of a
+// folder that has such files, so that the next walk reads only changed pages.
 type linked struct {
-	Rules string    // of the snapshot
+	Rules string    // rules of the snapshot
 	Since time.Time // pages that changed later have not been searched
-	// From has a page that links to the file, by file; "" if none does.
+	// From maps each file to a page that links to it; "" = none does.
 	From map[string]string
 }
 
@@ -51,8 +50,8 @@ func (l *linked) cursor() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
-// findLinks finds which of the files pages link to. since is the cursor of the
-// walk before, newest the time when the last page changed.
+// findLinks returns which of the files pages link to. since is the cursor of the previous
+// walk, newest the time of the latest change of a page.
 func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry, since millrace.Cursor, newest time.Time) (*linked, error) {
 	var was linked
 	if json.Unmarshal([]byte(since), &was) != nil || was.Rules != t.rules {
@@ -62,7 +61,7 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 	if sure := f.now().Add(-tree.Racy); newest.After(sure) {
 		is.Since = sure
 	}
-	left := make(map[string]bool) // files that no link is known to
+	left := make(map[string]bool) // files without a known link
 	if len(files) == 0 {
 		return is, nil
 	}
@@ -79,7 +78,7 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 		}
 	}
 	for file := range left {
-		// A file that is new, or whose link is gone, may have one in any page.
+		// If a file is new or has lost its link, any page may link to it.
 		if page, known := was.From[file]; !was.Since.IsZero() && (page != "" || !known) {
 			return is, f.search(ctx, t, time.Time{}, is.From, left)
 		}
@@ -87,8 +86,8 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 	return is, nil
 }
 
-// search searches the pages that have changed since a time for links to files
-// that are left, until none is.
+// search searches the pages that have changed since a time for links to the files in left,
+// until it has found all of them.
 func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from map[string]string, left map[string]bool) error {
 	for e := range f.pages(ctx, t) {
 		if len(left) == 0 {
@@ -99,7 +98,7 @@ func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from 
 		}
 		data, _, err := f.read(t, e.File)
 		if err != nil || !mentions(data, left) {
-			continue // Page says what is wrong with it
+			continue // Page reports the error
 		}
 		res, err := extract.HTML(ctx, data, e.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max)})
 		if err != nil {
@@ -117,8 +116,8 @@ func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from 
 	return ctx.Err()
 }
 
-// mentions reports whether a document may link to one of the files: it has a
-// name that starts like one of theirs.
+// mentions reports whether a document may link to one of the files: it contains the start of
+// their names.
 func mentions(doc []byte, files map[string]bool) bool {
 	names := make(map[string]bool)
 	for file := range files {

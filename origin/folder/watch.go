@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace/internal/watch"
 )
 
-// Watch calls changed whenever something in the folder may have changed, once
-// things have been quiet for 300 ms, or after 2 s; and once at the start, when
-// it has begun to watch, so that nothing is missed between a walk before and
-// the watch. It never calls twice at once, and returns the context's error.
+// Watch calls changed whenever something in the folder may have changed: after 300 ms without
+// changes, or after 2 s at the latest. It also calls changed once when it has begun to watch,
+// so that no change since an earlier walk is missed. Calls never overlap. Watch returns the
+// context's error.
 //
-// Where the system has no watches (left), it says so in the log and walks the
-// folder every few seconds instead.
+// If the system has no watches (left), Watch logs this and walks the folder every few seconds
+// instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	w := watch.Folder{
 		Dir: f.dir,

@@ -10,28 +10,28 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// cleaner writes a text again without what is no Markdown: shortcodes, Liquid,
-// components and imports. Code stays as it is.
+// cleaner rewrites a text without the syntax that is not Markdown: shortcodes, Liquid,
+// components and imports. Code stays unchanged.
 type cleaner struct {
 	l      *linker
 	m      matter
 	hugo   bool // shortcodes in {{< >}} and {{% %}}
 	liquid bool // tags in {% %}
-	values bool // Liquid's values in {{ }}
+	values bool // Liquid values in {{ }}
 	script bool // components and imports
 	braces bool // expressions in { }
 	attrs  bool // lines of attributes: {: .class}
 
 	out    []byte
-	prose  []byte // lines that are no code, not yet written
+	prose  []byte // lines outside code that are not yet written
 	ends   map[string]int
-	open   []string // call-outs that were opened, by the tag that ends them
+	open   []string // open callouts, by the tag that ends them
 	raw    bool     // inside {% raw %}
-	hidden string   // the tag that ends what is left out; "" = nothing is
+	hidden string   // tag that ends the omitted text; "" = none is omitted
 	absent map[string]int
 
-	depth  int // components that are open
-	indent int // columns that the fence of a code block was moved
+	depth  int // number of open components
+	indent int // columns removed from the fence of a code block
 }
 
 func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
@@ -53,7 +53,7 @@ var (
 	container   = regexp.MustCompile(`(?i)<(?:div|section|figure|details|summary|aside|article|p|span|td|li)\b[^<>]*\smarkdown(?:\s*=\s*["']?(?:1|block|span|true)["']?)?[^<>]*>`)
 )
 
-// clean returns the text as the parser gets it. Error: ErrTooLarge.
+// clean returns the text for the parser. Error: ErrTooLarge.
 func (c *cleaner) clean(text []byte) ([]byte, error) {
 	lines := bytes.Split(text, []byte("\n"))
 	inside, err := commonmark.Containers(len(lines))
@@ -116,8 +116,8 @@ var (
 	closesComponent = regexp.MustCompile(`</[A-Z][\w.]*>`)
 )
 
-// outdent takes from a line the two columns by which each component around it is
-// indented: as much from the lines of a code block as from its fence.
+// outdent removes from a line two columns for each open component. From the lines of a code
+// block it removes the same number as from the fence.
 func (c *cleaner) outdent(line []byte, code bool) []byte {
 	rest := bytes.TrimLeft(line, " ")
 	blank := len(line) - len(rest)
@@ -134,7 +134,7 @@ func (c *cleaner) outdent(line []byte, code bool) []byte {
 	return line
 }
 
-// line takes a line of text. What a table of contents replaces is left out.
+// line adds a line of text. It omits the list that a table of contents replaces.
 func (c *cleaner) line(line []byte, replaced bool) {
 	switch {
 	case c.attrs && attribute.Match(line), contents.Match(line), c.attrs && replaced && listLine.Match(line):
@@ -166,7 +166,7 @@ func (c *cleaner) literal(line []byte) {
 	c.out = append(append(c.out, line...), '\n')
 }
 
-// flush writes the lines of text so far.
+// flush writes the pending lines of text.
 func (c *cleaner) flush() {
 	if len(c.prose) > 0 {
 		c.text(string(c.prose))
@@ -174,7 +174,7 @@ func (c *cleaner) flush() {
 	}
 }
 
-// highlighted is a code block that a shortcode or a tag makes.
+// highlighted is a code block written as a shortcode or a tag.
 type highlighted struct {
 	open   bool
 	indent []byte
@@ -209,7 +209,7 @@ func (c *cleaner) code(h highlighted, last []byte) {
 
 var endTag = regexp.MustCompile(`\{\{[<%]-?\s*/\s*([\w./-]+)|\{%-?\s*end([\w-]+)`)
 
-// countEnds counts the tags that end something, by what they end.
+// countEnds counts the end tags by the name that they end.
 func countEnds(text []byte) map[string]int {
 	ends := map[string]int{}
 	for _, m := range endTag.FindAllSubmatch(text, -1) {

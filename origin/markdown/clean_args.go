@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// component replaces the tag of a component and returns its length, 0 if it is
-// none.
+// component replaces the tag of a component and returns its length, 0 if there is no tag.
 func (c *cleaner) component(s string, i int) int {
 	end := tagEnd(s[i:])
 	if end == 0 {
@@ -28,8 +27,8 @@ func (c *cleaner) component(s string, i int) int {
 	return end
 }
 
-// tagEnd returns the length of the tag that a text starts with, quotes and
-// braces minded; 0 if it does not end soon.
+// tagEnd returns the length of the tag at the start of a text, with its quotes and braces; 0
+// if it does not end soon.
 func tagEnd(s string) int {
 	var quote byte
 	depth := 0
@@ -52,8 +51,8 @@ func tagEnd(s string) int {
 	return 0
 }
 
-// balanced returns the length of the braces that a text starts with; 0 if they
-// do not end soon.
+// balanced returns the length of the balanced braces at the start of a text; 0 if they do not
+// end soon.
 func balanced(s string) int {
 	depth := 0
 	for i := 0; i < len(s) && i < 2000; i++ {
@@ -74,8 +73,8 @@ func line(s string) string {
 	return s
 }
 
-// module returns the length of imports and exports: up to an empty line outside
-// of brackets.
+// module returns the length of imports and exports. They end at an empty line outside of
+// brackets.
 func module(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -93,11 +92,10 @@ func module(s string) int {
 	return len(s)
 }
 
-// args are the arguments of a tag: those without a name are "0", "1" and so
-// on.
+// args are the arguments of a tag. Arguments without a name have the keys "0", "1" and so on.
 type args map[string]string
 
-// first returns a named argument, else the first one without a name.
+// first returns the first of some named arguments, else the first one without a name.
 func (a args) first(names ...string) string {
 	for _, n := range names {
 		if v := a[n]; v != "" {

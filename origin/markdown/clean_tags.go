@@ -20,7 +20,7 @@ var (
 	tagName    = regexp.MustCompile(`^[\w./-]+`)
 )
 
-// text writes lines of text without the tags in them.
+// text writes lines of text without their tags.
 func (c *cleaner) text(s string) {
 	clear(c.absent)
 	for i := 0; i < len(s); {
@@ -64,7 +64,7 @@ func (c *cleaner) text(s string) {
 			}
 		}
 		if n == 0 {
-			// Most bytes start nothing.
+			// most bytes do not start a tag
 			n = 1
 			for i+n < len(s) && strings.IndexByte("\\`${<ie", s[i+n]) < 0 {
 				n++
@@ -75,7 +75,7 @@ func (c *cleaner) text(s string) {
 	}
 }
 
-// hide leaves out text until the tag that ends it, and returns where that is.
+// hide omits text until the tag that ends it, and returns the offset after that.
 func (c *cleaner) hide(s string, i int) int {
 	for at := i; ; {
 		k := strings.Index(s[at:], "{")
@@ -95,9 +95,8 @@ func (c *cleaner) hide(s string, i int) int {
 	}
 }
 
-// find returns the offset of the end of what starts at i, or -1 if it has no
-// end. A missing end is remembered: a text full of starts costs no more than
-// another.
+// find returns the offset of end after i, or -1 if it is absent. It stores that an end is
+// absent: a text with many unclosed starts takes no longer.
 func (c *cleaner) find(s string, i int, end string) int {
 	if from, ok := c.absent[end]; ok && i >= from {
 		return -1
@@ -110,8 +109,7 @@ func (c *cleaner) find(s string, i int, end string) int {
 	return i + k
 }
 
-// span copies code in a line, or the marks that start none, and returns their
-// length.
+// span copies inline code, or backticks that start none, and returns their length.
 func (c *cleaner) span(s string, i int) int {
 	n := 1
 	for i+n < len(s) && s[i+n] == '`' {
@@ -146,7 +144,7 @@ func (c *cleaner) literalSpan(s string) {
 	c.out = append(c.out, s...)
 }
 
-// formula copies TeX, in which braces are its own.
+// formula copies TeX, which uses braces itself.
 func (c *cleaner) formula(s string, i int) int {
 	if !c.braces {
 		return 0
@@ -163,7 +161,7 @@ func (c *cleaner) formula(s string, i int) int {
 	return end + len(mark) - i
 }
 
-// brace replaces what starts with "{" and returns its length, 0 if it is text.
+// brace replaces a construct that starts with "{" and returns its length, 0 if it is text.
 func (c *cleaner) brace(s string, i int) int {
 	rest := s[i:]
 	switch {
@@ -248,7 +246,7 @@ func (c *cleaner) tag(inner, s string, from int) {
 	}
 }
 
-// liquidTag replaces a tag of Liquid.
+// liquidTag replaces a Liquid tag.
 func (c *cleaner) liquidTag(inner, s string, from int) {
 	name := tagName.FindString(inner)
 	rest := strings.TrimSpace(strings.TrimPrefix(inner, name))
@@ -272,8 +270,7 @@ func (c *cleaner) liquidTag(inner, s string, from int) {
 	}
 }
 
-// value returns what Liquid puts in the place of a value, as far as it is
-// known.
+// value returns the result of a Liquid expression, as far as it is known.
 func (c *cleaner) value(expr string) string {
 	base, _ := url.Parse(c.l.s.base)
 	prefix, origin := strings.TrimSuffix(base.EscapedPath(), "/"), ""
@@ -305,8 +302,8 @@ func (c *cleaner) value(expr string) string {
 	return v
 }
 
-// address writes the URL of a link. Before Jekyll 4 its tags gave paths, so that
-// many texts still write the base in front of them.
+// address writes the URL of a link. Before Jekyll 4, link tags returned paths, so many texts
+// still write the base before them.
 func (c *cleaner) address(u string) {
 	if base, _ := url.Parse(c.l.s.base); c.values {
 		for _, p := range []string{strings.TrimSuffix(c.l.s.base, "/"), strings.TrimSuffix(base.EscapedPath(), "/")} {
@@ -324,14 +321,14 @@ func (c *cleaner) autolink(u string) {
 	}
 }
 
-// label writes a line of its own for what a component shows as its name.
+// label writes the name that a component displays, as a line of its own.
 func (c *cleaner) label(s string) {
 	if s = strings.Join(strings.Fields(s), " "); s != "" {
 		c.out = append(c.out, "\n\n**"+escapeText(s)+"**\n\n"...)
 	}
 }
 
-// escapeText writes text so that Markdown reads it as such.
+// escapeText escapes text that Markdown would read as markup.
 func escapeText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -362,8 +359,7 @@ func (c *cleaner) frame(src, title string) {
 	}
 }
 
-// callout opens a call-out if the tag is one that starts a line and is ended
-// later.
+// callout opens a callout if the tag starts a line and has an end later.
 func (c *cleaner) callout(name string, args args, s string, from int) {
 	switch name {
 	case "notice", "alert", "hint", "callout", "admonition", "note", "tip", "info", "warning", "danger", "caution", "important", "attention", "Admonition":
@@ -383,7 +379,7 @@ func (c *cleaner) callout(name string, args args, s string, from int) {
 	c.out = append(c.out, "\n\n:::"+kind+" "+strings.Join(strings.Fields(title), " ")+"\n\n"...)
 }
 
-// close ends a call-out that callout has opened.
+// close ends a callout that callout has opened.
 func (c *cleaner) close(name string) {
 	if n := len(c.open); n > 0 && c.open[n-1] == name {
 		c.open = c.open[:n-1]

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// configs are the files by which a generator is known, in the order in which
-// they are tried.
+// configs lists the configuration files that identify a generator, in the order in which they
+// are tried.
 var configs = []struct {
 	kind  Kind
 	names []string
@@ -35,9 +35,9 @@ var configs = []struct {
 // project is a folder whose configuration is being read.
 type project struct {
 	root *os.Root
-	file string // the configuration; "" = none
-	conf matter // of a file that is YAML, TOML or JSON
-	text string // of another one
+	file string // configuration file; "" = none
+	conf matter // content of a YAML, TOML or JSON file
+	text string // content of another file
 }
 
 // isFolder reports whether a folder of the project exists.
@@ -46,7 +46,7 @@ func (p *project) isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// read reads a configuration file, or nil if none.
+// read reads a configuration file. It returns nil if the file does not exist.
 func (p *project) read(name string) (matter, error) {
 	data, _, _, err := tree.Read(p.root, name, maxConfig)
 	if errors.Is(err, millrace.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (p *project) read(name string) (matter, error) {
 		fe.URL = name
 		var line, column int
 		if n, _ := fmt.Sscanf(fe.Position, "%d:%d", &line, &column); n == 2 {
-			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // it has no line above
+			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // unlike front matter, it has no line above
 		}
 	}
 	if m == nil && err == nil {
@@ -81,8 +81,8 @@ func (p *project) read(name string) (matter, error) {
 	return m, err
 }
 
-// detect returns the project that a folder is, or is a part of, and the
-// folder's name in it.
+// detect returns the project that contains a folder or is the folder, and the folder's name in
+// the project.
 func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
 	for _, top := range []string{dir, filepath.Dir(dir)} {
 		sub, err := filepath.Rel(top, dir)
@@ -94,14 +94,14 @@ func detect(dir string, kind Kind) (top, sub string, s *site, config string, err
 		case err != nil && top == dir:
 			return "", "", nil, "", err
 		case err != nil || s == nil:
-			continue // what lies above is not what was asked for
+			continue // the parent folder was not asked for
 		}
 		sub = filepath.ToSlash(sub)
 		if sub != "." && !slices.ContainsFunc(s.roots(), func(r string) bool { return within(r, sub) || r != "." && within(sub, r) }) {
 			continue
 		}
 		if sub != "." && s.kind != Docusaurus && slices.Contains(s.roots(), ".") {
-			continue // any folder of such a project is under its root
+			continue // such a project has all folders under its root
 		}
 		return top, sub, s, config, nil
 	}
@@ -109,8 +109,8 @@ func detect(dir string, kind Kind) (top, sub string, s *site, config string, err
 	return dir, ".", s, "", err
 }
 
-// load reads the configuration of a folder; a nil site means that it has none.
-// By force, it does without.
+// load reads the configuration of a folder. A nil site means that it is absent. With force,
+// load returns a site without a configuration.
 func load(dir string, kind Kind, force bool) (*site, string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -143,12 +143,12 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		return s, p.file, nil
 	}
 	if kind != "" && force {
-		return nil, "", millrace.Coded("bad-kind", fmt.Errorf("%w: there is no kind %q", millrace.ErrInvalid, kind))
+		return nil, "", millrace.Coded("bad-kind", fmt.Errorf("%w: unknown kind %q", millrace.ErrInvalid, kind))
 	}
 	return nil, "", nil
 }
 
-// isHugo reports whether a configuration file with a general name is Hugo's.
+// isHugo reports whether a configuration file with a general name belongs to Hugo.
 func isHugo(p *project, m matter) bool {
 	for _, name := range []string{"baseurl", "theme", "languagecode", "defaultcontentlanguage", "contentdir", "permalinks", "taxonomies", "markup"} {
 		if _, ok := m[name]; ok {

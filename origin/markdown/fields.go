@@ -12,12 +12,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// speaks are the fields that front matter speaks for: what it does not say, it
-// says is empty.
+// speaks are the fields that front matter provides. A field that is missing in it is empty.
 const speaks = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
-// fields sets all but the title and the blocks.
+// fields sets all fields except the title and the blocks.
 func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 	m := h.matter
 	p.Known, p.Detail = speaks, millrace.DetailBlocks
@@ -65,7 +64,7 @@ func truncate(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// kindOf returns the kind that a page's address tells of, as in extract.
+// kindOf returns the kind of a page from its address, as in extract.
 func kindOf(u string, m matter) millrace.PageKind {
 	for segment := range strings.SplitSeq(strings.Trim(strings.ToLower(u), "/"), "/") {
 		switch segment {
@@ -81,8 +80,7 @@ func kindOf(u string, m matter) millrace.PageKind {
 	return ""
 }
 
-// author returns the names of the authors, never an address. Some are known by
-// a key.
+// author returns the names of the authors, without e-mail addresses. known maps keys to names.
 func author(m matter, known map[string]string) string {
 	var names []string
 	add := func(v any) {
@@ -112,8 +110,8 @@ func author(m matter, known map[string]string) string {
 	return strings.Join(names, ", ")
 }
 
-// hiddenFromSearch reports whether front matter asks that no public list has
-// the page, in one of the ways that tools know.
+// hiddenFromSearch reports whether front matter excludes the page from public lists, in one of
+// the forms that tools support.
 func hiddenFromSearch(m matter) bool {
 	robots := strings.ToLower(m.text("robots"))
 	if r := m.under("robots"); r != nil && r.isNot("index") {
@@ -124,7 +122,7 @@ func hiddenFromSearch(m matter) bool {
 		m.is("private") || m.isNot("sitemap") || m.is("sitemap_exclude") || m.is("sitemapexclude") || sitemap.is("exclude") || sitemap.is("disable")
 }
 
-// languageTag returns a BCP 47 tag in the usual case, "" for what is none.
+// languageTag returns a BCP 47 tag in its usual case, "" if s is none.
 func languageTag(s string) string {
 	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"), "-")
 	for i, p := range parts {
@@ -144,9 +142,8 @@ func languageTag(s string) string {
 	return strings.Join(parts, "-")
 }
 
-// title sets the title: of the front matter, else of the first heading of the
-// first level, else of the navigation, else of the file name. The heading that
-// says it is no block any more.
+// title sets the title from the front matter, the first heading of level 1, the navigation, or
+// the file name, in this order. It removes the heading from the blocks.
 func title(p *millrace.Page, sp spot, m matter, file string) {
 	p.Title = m.text("title")
 	at := slices.IndexFunc(p.Blocks, func(b millrace.Block) bool { return b.Type == millrace.HeadingBlock && b.Level == 1 })

@@ -52,7 +52,7 @@ func (l *linker) fragment(ctx context.Context, source []byte) []millrace.Block {
 	return blocks
 }
 
-// relink makes links to files of the folder links to their pages.
+// relink replaces links to files of the folder by links to their pages.
 func (l *linker) relink(blocks []millrace.Block) {
 	spans := func(list []millrace.Span) {
 		for i := range list {
@@ -76,8 +76,7 @@ func (l *linker) relink(blocks []millrace.Block) {
 	}
 }
 
-// pageOf returns the URL of the page of a file that a URL names, other URLs as
-// they are.
+// pageOf returns the URL of the page for the URL of a file. It returns other URLs unchanged.
 func (l *linker) pageOf(u string) string {
 	bare, fragment, ok := strings.Cut(u, "#")
 	id := canon.Relative(l.s.base, bare)

@@ -22,20 +22,19 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// index is what is known of the pages without reading them again.
+// index holds the addresses of all pages, so that files need not be read again.
 type index struct {
-	rules string  // start of every version: all that decides beside the file
-	setup uint64  // of the configuration alone
+	rules string  // prefix of every version: hash of all inputs except the file
+	setup uint64  // hash of the configuration alone
 	known []known // by key
-	// lost are the files whose URL another one has, and which one.
+	// lost maps files to the other file that has their URL.
 	lost map[string]string
-	// names are the folders of pages by the hash of their names, for links by
-	// name alone; folders are these.
+	// names maps the hash of a page's name to an index in folders, for links by name alone.
 	names   map[uint64]uint32
 	folders []string
 }
 
-// known is a file in a state, and the URL that it had then.
+// known holds the hashes of a file's state and of the URL that it had then.
 type known struct{ key, url uint64 }
 
 func hash(parts ...string) uint64 {
@@ -46,8 +45,8 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// starts returns the folders to walk: those of some roots that are in a folder,
-// or that folder where it is in one of them.
+// starts returns the folders to walk: the roots inside a folder, or the folder itself if it is
+// inside a root.
 func starts(roots []string, sub string) []string {
 	var out []string
 	for _, r := range roots {
@@ -90,7 +89,7 @@ func (s *snapshot) walk(ctx context.Context) *walk {
 	return w
 }
 
-// folders tells of all folders of a walk.
+// folders calls add with every folder of a walk until add returns false.
 func (s *snapshot) folders(ctx context.Context, start string, add func(string) bool) {
 	more, t := true, s.walker()
 	t.Dir = func(name string) { more = more && add(name) }
@@ -110,8 +109,8 @@ func (s *snapshot) walker() *tree.Walker {
 	}}
 }
 
-// learn finds out where all pages are. Of a file that is as it was when old was
-// made, nothing is read.
+// learn determines the addresses of all pages. It does not read files that are unchanged since
+// old.
 func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	x := &index{lost: map[string]string{}}
 	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired, s.authors, s.rules.Fingerprint()), fmt.Sprintf("%+v", s.convention))
@@ -122,12 +121,12 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	if s.shortNames {
 		x.names = map[uint64]uint32{}
 	}
-	var odd uint64 // stands for all pages that are not where their names say
+	var odd uint64 // hash of all pages whose address does not follow from their name
 	w := s.walk(ctx)
 	for e := range tree.Pages(w.entries) {
 		k, err := s.address(e)
 		if err != nil {
-			continue // a walk says why
+			continue // a walk reports it
 		}
 		x.known = append(x.known, k)
 		if sp, err := s.spot(e.File, &head{any: true}); err != nil || hash(sp.url) != k.url {
@@ -160,8 +159,8 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	return ctx.Err()
 }
 
-// settle decides which of the files with one URL has it: the first one in the
-// order of the names, but no README beside an index.
+// settle decides which of several files with one URL has it: the first one in the order of the
+// names, except a README next to an index.
 func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string) {
 	weak := func(file string) bool {
 		sp, err := s.spot(file, &head{any: true})
@@ -188,7 +187,7 @@ func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string
 	})
 }
 
-// name notes the folder of a page by the names that links have for it.
+// name records the folder of a page under the name that links use.
 func (x *index) name(file string) {
 	dir := path.Dir(file)
 	if len(x.folders) == 0 || x.folders[len(x.folders)-1] != dir {
@@ -205,7 +204,7 @@ func (x *index) name(file string) {
 	}
 }
 
-// find returns the folder of the page that a name alone stands for.
+// find returns the folder of the page with a name.
 func (x *index) find(stem string) (string, bool) {
 	i, ok := x.names[hash(strings.ToLower(stem))]
 	if !ok {
@@ -214,8 +213,8 @@ func (x *index) find(stem string) (string, bool) {
 	return x.folders[i], true
 }
 
-// address returns what is known of a file of a walk: the hash of its URL. The
-// file is read if that is not known of its present state.
+// address returns the hash of the URL of a file. It reads the file if it has changed since its
+// URL was determined.
 func (s *snapshot) address(e tree.Entry) (known, error) {
 	if winner := s.index.lost[e.File]; winner != "" {
 		return known{}, unpublished{"same-url", "another file has its URL: " + winner}
@@ -237,14 +236,14 @@ func (s *snapshot) address(e tree.Entry) (known, error) {
 		return known{}, err
 	}
 	if timed {
-		k.key = hash("?", e.File) // look again
+		k.key = hash("?", e.File) // read it again next time
 	}
 	k.url = hash(sp.url)
 	return k, nil
 }
 
-// spotOf returns the place of a page, and whether it expires. The error is an
-// [unpublished] for a page that is not public.
+// spotOf returns the address of a page, and whether it expires. The error is an [unpublished]
+// for a page that is not public.
 func (s *snapshot) spotOf(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
 	if h.matter == nil {
 		h.matter = matter{}
@@ -281,7 +280,7 @@ func (s *snapshot) head(file string) (head, error) {
 	return named(file)(parseHead(data[:n]))
 }
 
-// needsMore reports whether front matter does not end in what was read of it.
+// needsMore reports whether the front matter continues after data.
 func needsMore(data []byte) bool {
 	if text := bytes.TrimPrefix(data, []byte("\uFEFF")); len(text) == 0 || !bytes.ContainsRune([]byte("-+{"), rune(text[0])) {
 		return false
@@ -290,7 +289,7 @@ func needsMore(data []byte) bool {
 	return err != nil || !h.any
 }
 
-// named returns an error of front matter its file.
+// named adds the file to an error in its front matter.
 func named(file string) func(head, error) (head, error) {
 	return func(h head, err error) (head, error) {
 		var fe *millrace.FormatError
@@ -301,7 +300,7 @@ func named(file string) func(head, error) (head, error) {
 	}
 }
 
-// file returns the file of a URL as the stream has it, if a walk would name it.
+// file returns the file of a URL in the stream, if a walk would find it.
 func (s *snapshot) file(u string) (string, error) {
 	rest, ok := strings.CutPrefix(u, "/")
 	names := strings.Split(rest, "/")
@@ -315,16 +314,16 @@ func (s *snapshot) file(u string) (string, error) {
 	}
 	name := strings.Join(names, "/")
 	if !ok || !isMarkdown(name) {
-		return "", fmt.Errorf("%w: no page has such a name", millrace.ErrNotFound)
+		return "", fmt.Errorf("%w: no page has this name", millrace.ErrNotFound)
 	}
 	return name, s.allowed(name)
 }
 
-// allowed says why a walk would not come to a name.
+// allowed returns the reason why a walk would skip a name, or nil.
 func (s *snapshot) allowed(name string) error {
 	at := slices.IndexFunc(s.starts, func(start string) bool { return within(start, name) })
 	if at < 0 {
-		return fmt.Errorf("%w: it is in no folder of the site", millrace.ErrNotFound)
+		return fmt.Errorf("%w: not in a folder of the site", millrace.ErrNotFound)
 	}
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -340,13 +339,13 @@ func (s *snapshot) allowed(name string) error {
 			return err
 		}
 		if !use {
-			return fmt.Errorf("%w: it is no page by the convention", millrace.ErrNotFound)
+			return fmt.Errorf("%w: not a page by the convention", millrace.ErrNotFound)
 		}
 	}
 	return nil
 }
 
-// exists reports whether a name is that of a regular file.
+// exists reports whether a name is a regular file.
 func (s *snapshot) exists(name string) bool {
 	info, err := s.root.Stat(name)
 	return err == nil && info.Mode().IsRegular()

@@ -10,14 +10,18 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxScan is how many names Is looks at.
+// maxScan is the maximum number of names that Is examines.
 const maxScan = 20_000
 
-// Is reports whether a folder is a site in Markdown rather than a built one: it
-// has the configuration of a generator, or is the content of one, and there is
-// Markdown; or there are pages in Markdown, no index.html at its top, and fewer
-// pages in HTML than in Markdown. A built site with a README.md is none, and a
-// project's public folder is none.
+// Is reports whether a folder is a Markdown site rather than a built one. One of these must be
+// true:
+//
+//   - It has Markdown files, and the configuration of a generator or its content.
+//   - It has Markdown pages, no index.html at its top, and fewer HTML pages than
+//     Markdown pages.
+//
+// A built site with a README.md is not a Markdown site, and neither is a project's public
+// folder.
 func Is(dir string) bool {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 type linker struct {
 	s    *snapshot
 	file string
-	dir  string   // of the file
-	root string   // that the file is in
+	dir  string   // folder of the file
+	root string   // root folder that contains the file
 	page string   // absolute URL of the page
-	base *url.URL // against which the browser resolves
-	own  *url.URL // as if the site were its files
+	base *url.URL // base for references, as in the browser
+	own  *url.URL // base for references between files
 }
 
 func (s *snapshot) linker(file, id string) (*linker, error) {
@@ -44,8 +44,8 @@ func (l *linker) path(file string) string {
 	return join(escapePath(rel))
 }
 
-// link returns the absolute URL of a link with its fragment, "" if it may not
-// be followed or leads to a page that does not exist.
+// link returns the absolute URL of a link with its fragment, "" if its scheme is not allowed
+// or its page does not exist.
 func (l *linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -71,8 +71,8 @@ func (l *linker) link(ref string) string {
 	return abs + fragment
 }
 
-// resource returns the absolute URL of a reference without a fragment, or "" if
-// none.
+// resource returns the absolute URL of a reference without a fragment, or "" if it is not
+// allowed.
 func (l *linker) resource(ref string) string {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return ""
@@ -101,8 +101,8 @@ func (l *linker) resource(ref string) string {
 	return abs
 }
 
-// attached returns the URL of a file that generators take along with the page:
-// they know it by its name from the file that links to it.
+// attached returns the URL of a file that generators copy with the page. Its name is relative
+// to the linking file.
 func (l *linker) attached(name, query string) string {
 	if l.s.kind == Hugo || l.s.kind == Jekyll || strings.HasPrefix(name, "/") {
 		return ""
@@ -125,7 +125,7 @@ func (l *linker) attached(name, query string) string {
 	return abs
 }
 
-// document returns the URL of the page of another file, or "" if none.
+// document returns the URL of the page of another file, or "" if it is absent.
 func (l *linker) document(name string) string {
 	var candidates []string
 	switch {
@@ -147,7 +147,7 @@ func (l *linker) document(name string) string {
 	return ""
 }
 
-// target returns the URL of a file's page, "" if it is none.
+// target returns the URL of a file's page, "" if the file is not a page.
 func (l *linker) target(file string) string {
 	if strings.HasPrefix(file, "../") || !l.s.exists(file) || l.s.allowed(file) != nil {
 		return ""
@@ -166,8 +166,8 @@ func (l *linker) target(file string) string {
 	return canon.Absolute(l.s.base, sp.url)
 }
 
-// reference returns the URL of a page by a path as Hugo's ref and Jekyll's link
-// and post_url have it, or "" if none.
+// reference returns the URL of a page by a path in Hugo's ref or Jekyll's link and post_url,
+// or "" if it is absent.
 func (l *linker) reference(ref string) string {
 	ref, fragment, _ := strings.Cut(strings.TrimSpace(ref), "#")
 	if fragment != "" {
@@ -184,7 +184,7 @@ func (l *linker) reference(ref string) string {
 	if !strings.HasPrefix(ref, "/") {
 		dirs = append(dirs, l.dir)
 		if stemOf(path.Base(l.file)) == "index" {
-			dirs = append(dirs, path.Dir(l.dir)) // from a bundle, its folder
+			dirs = append(dirs, path.Dir(l.dir)) // in a bundle, relative to its folder
 		}
 	}
 	dirs = append(dirs, l.root, path.Join(l.root, "_posts"))

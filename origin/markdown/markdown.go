@@ -21,29 +21,26 @@ import (
 	"github.com/millrace/millrace/internal/watch"
 )
 
-// format is the version of this package's own part in a page. It rises
-// whenever the same files may give another page or another identity.
+// format is the version of this package in the versions of pages. Increase it when the same
+// files may result in another page or another identity.
 const format = 1
 
-// noBase is the base of links if the site's URL is unknown. The name never
-// resolves (RFC 6761, section 6.4). It is that of origin/folder, so that a site
-// keeps its links when it is built.
+// noBase is the base of links if the site's URL is unknown. The name never resolves (RFC 6761,
+// section 6.4). Package folder uses the same, so that a site keeps its links when it is built.
 const noBase = "http://folder.invalid/"
 
-// Options of [New]. The zero value works.
+// Options are the options of [New]. The zero value works.
 type Options struct {
-	// Kind is the convention by which files become pages; "" = that of the
-	// generator whose configuration file is in the folder or in the one above
-	// it, else [Plain].
+	// Kind is the convention by which files become pages. If empty, it is that of the
+	// generator whose configuration file is in the folder or in its parent, else [Plain].
 	Kind Kind
-	// Base is the absolute URL at which the site is served: links are resolved
-	// against it. "" = the one that the configuration names, else a host that
-	// does not exist.
+	// Base is the absolute URL at which the site is served. It resolves links. If empty, it is
+	// the one in the configuration, else a host that does not exist.
 	Base string
-	// MaxFile is the most bytes that a page may have; 0 = 10 MB.
+	// MaxFile is the maximum size of a page in bytes. If zero, 10 MB.
 	MaxFile int64
-	// Rules correct what is taken of HTML in the Markdown: those that drop
-	// count, and those that keep a part of what they drop. nil = none.
+	// Rules correct the extraction of HTML in the Markdown; nil = none. Only rules that drop
+	// elements, or keep parts of dropped elements, have an effect.
 	Rules  *extract.Rules
 	Logger *slog.Logger // nil = discard
 }
@@ -52,29 +49,29 @@ type Options struct {
 // safe for concurrent use.
 type Folder struct {
 	dir  string // absolute
-	kind Kind   // as asked for
-	base string // as asked for; canonical, ends with "/"; "" = unknown
+	kind Kind   // Options.Kind
+	base string // Options.Base; canonical, ends with "/"; "" = unknown
 	max  int64
 	log  *slog.Logger
 
 	rules *extract.Rules
 	now   func() time.Time
-	open  func(file string) // called with every page of which at least the head is read; may be nil
+	open  func(file string) // called with every page whose front matter is read; may be nil
 
-	first   *snapshot  // what New saw; closed
-	mu      sync.Mutex // of refresh
+	first   *snapshot  // snapshot of New; closed
+	mu      sync.Mutex // held by refresh
 	present atomic.Pointer[snapshot]
 }
 
-// snapshot is one state of the folder: what is open, by what rules it is read,
-// and which pages it has. It never changes.
+// snapshot is one state of the folder: its open root, its configuration and its pages. It
+// never changes.
 type snapshot struct {
 	*site
-	root   *os.Root // of the project
+	root   *os.Root // folder of the project
 	info   fs.FileInfo
-	top    string   // the project, absolute
-	starts []string // the folders of it that are walked
-	base   string   // what links are resolved against
+	top    string   // absolute path of the project
+	starts []string // folders to walk
+	base   string   // base for resolving links
 	max    int64
 	rules  *extract.Rules
 	now    func() time.Time
@@ -82,11 +79,10 @@ type snapshot struct {
 	index  *index
 }
 
-// New opens a folder; its files are read later. Errors: [millrace.ErrNotFound]
-// for a folder that does not exist, [millrace.ErrForbidden] for one that may
-// not be read, and [millrace.ErrInvalid] for what is no folder, has no Markdown
-// in it, has a broken configuration, for an unknown kind, or for a base that is
-// no http(s) URL.
+// New opens a folder. Its files are read later. [millrace.ErrNotFound]: the folder does not
+// exist. [millrace.ErrForbidden]: it is not readable. [millrace.ErrInvalid]: dir is not a
+// folder, has no Markdown or has a broken configuration, the kind is unknown, or the base is
+// not an http(s) URL.
 func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
@@ -117,16 +113,16 @@ func New(dir string, o *Options) (*Folder, error) {
 	}
 	s.root.Close()
 	if w.failed != nil {
-		return nil, fmt.Errorf("markdown %s: no page of it can be read: %w", dir, w.failed)
+		return nil, fmt.Errorf("markdown %s: no page is readable: %w", dir, w.failed)
 	}
-	return nil, fmt.Errorf("markdown %s: %w: there is no page in it (.md, .markdown, .mdx)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
+	return nil, fmt.Errorf("markdown %s: %w: no page found (.md, .markdown, .mdx)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
 // Kind returns the convention by which the folder is read.
 func (f *Folder) Kind() Kind { return f.newest().kind }
 
-// Base returns the URL at which the site is served, as the options or the
-// configuration say, or "" if none.
+// Base returns the URL at which the site is served, from the options or the configuration, or
+// "" if it is unknown.
 func (f *Folder) Base() string {
 	if base := f.newest().base; base != noBase {
 		return base
@@ -134,7 +130,7 @@ func (f *Folder) Base() string {
 	return ""
 }
 
-// newest returns the configuration that was read last.
+// newest returns the latest snapshot.
 func (f *Folder) newest() *snapshot {
 	return cmp.Or(f.present.Load(), f.first)
 }
@@ -147,13 +143,12 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// Changes walks the whole folder, whatever since is, in the bytewise order of
-// the names, which are the URLs in the stream, and holds some 16 bytes a page.
-// It yields a Put without a page for every page and ends with one Mark, which
-// is Whole unless a directory could not be read. What is no page is a
-// [*millrace.SkipError], which is Absent if that is what the front matter or the
-// convention wants. A folder that is gone is [millrace.ErrUnavailable]: nothing
-// is known of its pages.
+// Changes walks the whole folder and ignores since. Pages come in the bytewise order of their
+// names, which are the URLs in the stream. It holds about 16 bytes per page. It yields a Put
+// without a page for every page. It ends with one checkpoint, which is Complete unless a
+// directory could not be read. A file that is not a page is a [*millrace.SkipError], which is
+// Absent if the front matter or the convention excludes it. If the folder is missing, the
+// error is [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		s, err := f.refresh(ctx)
@@ -187,14 +182,14 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return
 		}
 		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{
-			Cursor:   "walked", // every walk is a whole one: there is no place to resume from
+			Cursor:   "walked", // every walk is complete: it never resumes
 			Complete: w.failed == nil,
 		}}, nil)
 	}
 }
 
-// Watch calls changed whenever something in the folder may have changed, as
-// [github.com/millrace/millrace/origin/folder.Folder.Watch] does.
+// Watch calls changed whenever something in the folder may have changed, like
+// [github.com/millrace/millrace/origin/folder.Folder.Watch].
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	s, err := f.state(ctx)
 	if err != nil {
@@ -211,7 +206,7 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 		},
 		Walk: func(ctx context.Context, _ *os.Root, name string, add func(string) bool) {
 			s, err := f.state(ctx)
-			if err != nil || name == "." && !add(".") { // the configuration is there
+			if err != nil || name == "." && !add(".") { // the project folder contains the configuration
 				return
 			}
 			for _, start := range s.starts {
@@ -229,7 +224,7 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	return w.Watch(ctx, changed)
 }
 
-// state returns the current state, and reads the folder at the first call.
+// state returns the current snapshot. The first call reads the folder.
 func (f *Folder) state(ctx context.Context) (*snapshot, error) {
 	if s := f.present.Load(); s != nil {
 		return s, nil

@@ -13,25 +13,25 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxMatter is the most bytes of front matter.
+// maxMatter is the maximum size of front matter in bytes.
 const maxMatter = 64 << 10
 
-// matter is the front matter of a file, or a configuration: its names in lower
-// case on the first level. A value is a string (numbers and dates too, as they
-// were written), a bool, nil, a []any or a map[string]any.
+// matter is the front matter of a file, or a configuration. Names on the first level are in
+// lower case. A value is a string (numbers and dates too, verbatim), a bool, nil, a []any or a
+// map[string]any.
 type matter map[string]any
 
-// head is a file's front matter and where its text starts.
+// head is a file's front matter and the start of its text.
 type head struct {
 	matter matter
-	any    bool // there is front matter, if only an empty one
+	any    bool // there is front matter; it may be empty
 	body   int  // offset of the text
-	line   int  // of the text, counted from 0
+	line   int  // line of the text, counted from 0
 }
 
-// parseHead reads the front matter that a file starts with. The file may be
-// cut off after more than maxMatter bytes. Errors: a [*millrace.FormatError]
-// with line and column, and [millrace.ErrTooLarge].
+// parseHead parses the front matter at the start of a file. The file may be cut off after more
+// than maxMatter bytes. Errors: a [*millrace.FormatError] with line and column, and
+// [millrace.ErrTooLarge].
 func parseHead(data []byte) (head, error) {
 	bom := 0
 	if bytes.HasPrefix(data, []byte("\uFEFF")) {
@@ -63,7 +63,7 @@ func parseHead(data []byte) (head, error) {
 	case end < 0 && decodes(text):
 		return head{}, &millrace.FormatError{Position: "1:1", Code: "matter-open", Reason: "the front matter does not end"}
 	case end < 0:
-		return head{body: bom}, nil // a line, as Markdown has it
+		return head{body: bom}, nil // a thematic break of Markdown
 	}
 	m, err := decode(inner)
 	if err != nil {
@@ -72,8 +72,8 @@ func parseHead(data []byte) (head, error) {
 	return head{matter: m, any: true, body: bom + end, line: bytes.Count(text[:end], []byte("\n"))}, nil
 }
 
-// decodes reports whether what follows a delimiter without an end looks like
-// front matter: a name with a value.
+// decodes reports whether the text after a delimiter without an end looks like front matter: a
+// name with a value.
 func decodes(text []byte) bool {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -81,8 +81,8 @@ func decodes(text []byte) bool {
 	return text[0] == '{' || i > 0 && !bytes.ContainsAny(line[:i], " \t#*-")
 }
 
-// fenced returns what stands between the first line and the next line that is
-// one of the ends, and the offset behind that, or -1 if none.
+// fenced returns the text between the first line and the next line that is one of ends, and
+// the offset after that, or -1 if it is absent.
 func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	start := bytes.IndexByte(text, '\n') + 1
 	if start == 0 {
@@ -101,8 +101,8 @@ func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	return nil, -1
 }
 
-// object returns the offset behind the JSON object that a text starts with; -1
-// if it does not end.
+// object returns the offset after the JSON object at the start of a text; -1 if it does not
+// end.
 func object(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -123,8 +123,8 @@ func object(text []byte) int {
 	return -1
 }
 
-// text returns the first of some values that is a string with something in it,
-// its white space folded.
+// text returns the first of some values that is a non-empty string, with its white space
+// collapsed.
 func (m matter) text(names ...string) string {
 	for _, n := range names {
 		if s, ok := m[n].(string); ok {
@@ -143,7 +143,7 @@ func valid(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// flag returns a value that is true or false, and whether it is there.
+// flag returns a boolean value, and whether it exists.
 func (m matter) flag(name string) (value, ok bool) {
 	switch v := m[name].(type) {
 	case bool:
@@ -171,7 +171,7 @@ func (m matter) isNot(name string) bool {
 	return ok && !v
 }
 
-// under returns a value that has values of its own, nil if it has none.
+// under returns the map with a name, nil if it is absent.
 func (m matter) under(name string) matter {
 	v, _ := m[name].(map[string]any)
 	return lowered(v)
@@ -182,14 +182,14 @@ func lowered(v map[string]any) matter {
 		return nil
 	}
 	out := make(matter, len(v))
-	for _, k := range slices.Sorted(maps.Keys(v)) { // of Title and title, the second
+	for _, k := range slices.Sorted(maps.Keys(v)) { // if both Title and title exist, title wins
 		out[strings.ToLower(k)] = v[k]
 	}
 	return out
 }
 
-// list returns a value as a list of strings. One string is split at commas, or
-// at spaces.
+// list returns a value as a list of strings. It splits a single string at commas, or at
+// spaces.
 func (m matter) list(name string, spaces bool) []string {
 	var out []string
 	switch v := m[name].(type) {
@@ -218,8 +218,7 @@ func (m matter) list(name string, spaces bool) []string {
 	return kept
 }
 
-// date returns the first of some values that is a date, in the zone that it was
-// written in.
+// date returns the first of some values that is a date, in its original zone.
 func (m matter) date(names ...string) time.Time {
 	for _, n := range names {
 		if s, ok := m[n].(string); ok {
@@ -251,7 +250,7 @@ func parseDate(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// plain makes the values of a decoder those of a matter.
+// plain converts the values of a decoder to those of a matter.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, bool, string:

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxValues = 20_000 // in a front matter or a configuration, aliases expanded
-	maxNested = 64     // lists and maps inside each other
+	maxValues = 20_000 // values per document, with aliases expanded
+	maxNested = 64     // nesting depth of lists and maps
 )
 
-// position returns the line and the column of front matter in its file, which
-// has a line above it.
+// position returns the line and the column in the file of a position in its front matter,
+// which has one line above it.
 func position(line, column int) string { return fmt.Sprintf("%d:%d", line+1, column) }
 
 func decodeTOML(src []byte) (matter, error) {
@@ -52,8 +52,7 @@ func decodeJSON(src []byte) (matter, error) {
 	return lowered(v), nil
 }
 
-// shallow refuses what opens more brackets inside each other than anybody
-// does: decoders go down with them.
+// shallow returns an error if brackets nest too deeply, because decoders recurse into them.
 func shallow(src []byte) error {
 	depth, line := 0, 1
 	for _, c := range src {
@@ -62,7 +61,7 @@ func shallow(src []byte) error {
 			line++
 		case '[', '{':
 			if depth++; depth > maxNested {
-				return &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+				return &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
 			}
 		case ']', '}':
 			depth = max(depth-1, 0)
@@ -71,15 +70,15 @@ func shallow(src []byte) error {
 	return nil
 }
 
-// decodeYAML reads YAML. Tags that it does not know are ignored, and aliases
-// may not make more of a text than somebody would write.
+// decodeYAML decodes YAML. It ignores unknown tags, and limits the number of values that
+// aliases expand to.
 func decodeYAML(src []byte) (matter, error) {
 	if err := shallow(src); err != nil {
 		return nil, err
 	}
 	if at := compact.FindIndex(src); at != nil {
 		line := 1 + bytes.Count(src[:at[0]], []byte("\n"))
-		return nil, &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+		return nil, &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
 	}
 	f, err := parseYAML(tagged(src))
 	if err != nil {
@@ -101,30 +100,30 @@ func decodeYAML(src []byte) (matter, error) {
 		case nil:
 			continue
 		}
-		return nil, at(doc.Body.GetToken(), "the front matter is no list of names with values")
+		return nil, at(doc.Body.GetToken(), "the front matter is not a map")
 	}
 	return matter{}, nil
 }
 
-// compact is a line that opens more lists inside each other than anybody does:
-// the time that they take the parser grows with their square.
+// compact matches a line that nests too many lists. The parser needs time quadratic in their
+// number.
 var compact = regexp.MustCompile(fmt.Sprintf(`(?m)^[ \t]*(?:[^-?\s]*:[ \t]+)?(?:[-?][ \t]+){%d}`, maxNested+1))
 
-// parseYAML parses, and makes an error of a panic: some inputs make the parser
+// parseYAML parses YAML. It converts a panic to an error, because some inputs make the parser
 // panic.
 func parseYAML(src []byte) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			f, err = nil, fmt.Errorf("it cannot be parsed: %v", r)
+			f, err = nil, fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
-	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last one counts, as in Ruby
+	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last of equal keys wins, as in Ruby
 }
 
 var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)
 
-// tagged adds an empty value to each tag without a value: the parser would give
-// it the next line.
+// tagged adds an empty value to each tag without a value. The parser would use the next line
+// as its value.
 func tagged(src []byte) []byte {
 	if !bytes.Contains(src, []byte("!")) {
 		return src
@@ -162,10 +161,10 @@ func at(t *token.Token, reason string) error {
 	return &millrace.FormatError{Position: position(line, column), Reason: reason}
 }
 
-// yamlDecoder makes values of a parsed document.
+// yamlDecoder converts a parsed document to values.
 type yamlDecoder struct {
 	anchors map[string]ast.Node
-	left    int // values that may still be made
+	left    int // number of values that may still be created
 }
 
 func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
@@ -173,7 +172,7 @@ func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
 		return nil, nil
 	}
 	if d.left--; d.left < 0 || depth > maxNested {
-		return nil, at(n.GetToken(), fmt.Sprintf("it has more than %d values or nests deeper than %d levels", maxValues, maxNested))
+		return nil, at(n.GetToken(), fmt.Sprintf("more than %d values, or more than %d levels deep", maxValues, maxNested))
 	}
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -216,7 +215,7 @@ func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
 		return nil, nil
 	}
 	if t := n.GetToken(); t != nil {
-		return t.Value, nil // a number stays as it was written
+		return t.Value, nil // numbers stay verbatim
 	}
 	return nil, nil
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/origin"
 )
 
-// Origin describes this package. Several files may make one page, so that pages are
-// not read singly.
+// Origin returns the description of this origin. Several files may determine one page, so
+// single pages cannot be read.
 func Origin() origin.Origin {
 	return origin.Origin{
 		Name: "markdown", Title: "a folder of Markdown", Folder: true, SingleStream: true,
 		Detect: func(_ context.Context, _ *http.Client, dir string) (string, error) {
 			if !Is(dir) {
-				return "", fmt.Errorf("%s: %w: no site in Markdown", dir, millrace.ErrNotFound)
+				return "", fmt.Errorf("%s: %w: not a Markdown site", dir, millrace.ErrNotFound)
 			}
 			return dir, nil
 		},

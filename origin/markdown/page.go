@@ -12,16 +12,14 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Page reads the page of one file, by its URL in the stream, which is its
-// name. A file that has just changed gives a page without a version. Where the
-// front matter does not say when the page was modified, its Modified is the
-// file's, as a hint only: it does not speak for the field.
+// Page reads the page of one file, by its URL in the stream, which is its name. The page of a
+// file that has just changed has no version. If the front matter has no modification time,
+// Modified is the file's time as a hint, without FieldModified in Known.
 //
-// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], also for what its
-// owner does not publish, [millrace.ErrInvalid] for broken front matter and for
-// what is no UTF-8, with line and column, [millrace.ErrTooLarge],
-// [millrace.ErrForbidden] for a file that may not be read,
-// [millrace.ErrUnavailable] for other failures of the file system.
+// [millrace.ErrNotFound]: the file does not exist or its owner does not publish it.
+// [millrace.ErrInvalid]: the front matter is broken or the file is not UTF-8, with line and
+// column. [millrace.ErrForbidden]: the file is not readable. [millrace.ErrUnavailable]: other
+// failures of the file system. Other errors: [millrace.ErrUnmodified], [millrace.ErrTooLarge].
 func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := f.page(ctx, have)
 	if err != nil {
@@ -72,7 +70,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	p := &millrace.Page{URL: sp.url}
 	if p.Version = version(before); p.Version != version(after) {
-		p.Version = "" // written to while it was read
+		p.Version = "" // changed while it was read
 	}
 	l, err := s.linker(file, sp.url)
 	if err != nil {
@@ -84,20 +82,20 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	s.fields(p, sp, &h)
 	title(p, sp, h.matter, file)
-	if modified := before.ModTime(); !p.Known.Has(millrace.FieldModified) && modified.Year() > 1980 { // reproducible builds set the clock back
+	if modified := before.ModTime(); !p.Known.Has(millrace.FieldModified) && modified.Year() > 1980 { // reproducible builds set old times
 		p.Modified = modified.UTC().Truncate(time.Second)
 	}
 	return p, nil
 }
 
-// encoded says where a file is no text in UTF-8.
+// encoded returns an error with the position of the first bytes that are not UTF-8.
 func encoded(file string, data []byte) error {
-	reason := "it is no UTF-8"
+	reason := "not UTF-8"
 	at := -1
 	for i := 0; i < len(data); {
 		c := data[i]
 		if c == 0 {
-			at, reason = i, "it has a NUL: it is no text, or is in UTF-16"
+			at, reason = i, "contains a NUL: binary, or UTF-16"
 			break
 		}
 		if c < utf8.RuneSelf {
@@ -119,7 +117,7 @@ func encoded(file string, data []byte) error {
 	return &millrace.FormatError{Position: fmt.Sprintf("%s:%d:%d", file, line+1, column), Reason: reason}
 }
 
-// lineEnds makes every line end a line feed.
+// lineEnds replaces every line end with a line feed.
 func lineEnds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text

@@ -15,8 +15,7 @@ import (
 // Kind is the convention of a generator by which files become pages.
 type Kind string
 
-// The kinds that there are. The zero value finds out by the configuration
-// file.
+// The supported kinds. The zero value selects the kind by the configuration file.
 const (
 	Plain      Kind = "plain" // no generator: a.md is /a/
 	Hugo       Kind = "hugo"
@@ -25,30 +24,30 @@ const (
 	Docusaurus Kind = "docusaurus"
 )
 
-// maxConfig is the most bytes of a configuration file.
+// maxConfig is the maximum size of a configuration file in bytes.
 const maxConfig = 1 << 20
 
-// spot is where a page is, and what its place says of it.
+// spot is the address of a page, and the fields that follow from its place.
 type spot struct {
 	url      string // identity
 	section  string
 	language string
-	title    string // of the navigation
+	title    string // title in the navigation
 	date     time.Time
 	kind     millrace.PageKind
-	weak     bool // gives way to another file with the URL
+	weak     bool // another file with the URL wins
 }
 
-// convention says by what rules files become pages. All names are
-// slash-separated and under the project.
+// convention holds the rules by which files become pages. All names are slash-separated and
+// relative to the project.
 type convention interface {
-	// roots returns the folders that pages are in; "." is the project.
+	// roots returns the folders that contain pages; "." is the project.
 	roots() []string
-	// entry says whether something in a root is of interest, and why not:
-	// an [unpublished] is reported. has tells of the names beside it.
+	// entry reports whether to use an entry of a root, or an error with the reason. An
+	// [unpublished] is reported. has reports whether a name exists next to it.
 	entry(name string, folder bool, has func(string) bool) (use bool, err error)
-	// spot returns the place of a page. What the front matter says that the
-	// configuration adds is in the matter after it.
+	// spot returns the address of a page. It adds the defaults of the configuration to the
+	// front matter.
 	spot(name string, h *head) (spot, error)
 }
 
@@ -56,18 +55,18 @@ type convention interface {
 type site struct {
 	convention
 	kind     Kind
-	base     string // of the configuration, canonical, ends with "/"; "" = none
+	base     string // base in the configuration, canonical, ends with "/"; "" = none
 	language string
-	// authors are the names of those that pages name by a key; nil = none.
+	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
-	// drafts, future and expired are published as well.
+	// drafts, future and expired publish such pages, too.
 	drafts, future, expired bool
-	// names of pages may be looked up without their folder, see [index.find].
+	// bare allows links by the name of a page without its folder, see [index.find].
 	shortNames bool
 }
 
-// unpublished is a file that is no page by the will of its owner or by the
-// convention. The source is sure of it.
+// unpublished is the error of a file that its owner or the convention excludes. The source
+// reports it as absent.
 type unpublished struct{ code, why string }
 
 func (u unpublished) Error() string { return u.why }
@@ -79,17 +78,17 @@ func (u unpublished) ErrorCode() string { return u.code }
 func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
 
 var (
-	errPrivate  = unpublished{"underscore", "a name that starts with an underscore is a draft's or a part's"}
-	errNoMatter = unpublished{"no-matter", "it has no front matter, and Jekyll makes no page of such a file"}
+	errPrivate  = unpublished{"underscore", "the name starts with an underscore, like drafts and parts"}
+	errNoMatter = unpublished{"no-matter", "no front matter; Jekyll publishes no page of such a file"}
 )
 
-// within reports whether a name is that of a folder or of something in it.
+// within reports whether a name is a folder or inside it.
 func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// below returns a name under one of some folders, and the folder: the
-// innermost.
+// below returns the innermost of some folders that contains a name, and the name relative to
+// it.
 func below(roots []string, name string) (root, rel string) {
 	ok := false
 	for _, r := range roots {
@@ -103,7 +102,7 @@ func below(roots []string, name string) (root, rel string) {
 	return root, strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
 }
 
-// isMarkdown reports whether a file name is that of a page.
+// isMarkdown reports whether a file name has an extension of Markdown.
 func isMarkdown(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".mdx", ".mdown", ".mkd", ".mkdn":
@@ -112,22 +111,22 @@ func isMarkdown(name string) bool {
 	return false
 }
 
-// stemOf returns a name without its last ending.
+// stemOf returns a name without its extension.
 func stemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
-// isReadme reports whether a file is the page of its folder on the sites that
-// show folders.
+// isReadme reports whether a file is a README, which is the page of its folder on some sites.
 func isReadme(stem string) bool { return strings.EqualFold(stem, "readme") }
 
-// join returns the path of a folder's page: "/" and "a/b/" in front of a name.
+// join returns the path of a folder's page. The path, such as "/" or "a/b/", can precede a
+// name.
 func join(parts ...string) string {
 	return "/" + strings.TrimLeft(path.Join(parts...), "/")
 }
 
-// asFolder returns a path that ends with a slash.
+// asFolder returns a path with a slash at its end.
 func asFolder(p string) string { return strings.TrimSuffix(p, "/") + "/" }
 
-// pageURL makes a page's URL of a path that a convention or an owner wrote.
+// pageURL converts a path of a convention or an owner to a page's URL.
 func pageURL(p string) (string, error) {
 	p = strings.NewReplacer("?", "%3F", "#", "%23", `\`, "/").Replace(p)
 	for strings.Contains(p, "//") {
@@ -144,7 +143,7 @@ func pageURL(p string) (string, error) {
 	return id, nil
 }
 
-// baseOf makes a base of what a configuration says, "" of what is none.
+// baseOf converts a URL of a configuration to a base. It returns "" for an invalid one.
 func baseOf(s string) string {
 	c, err := canon.URL(strings.TrimSpace(s))
 	if err != nil || strings.Contains(c, "?") {
@@ -153,11 +152,11 @@ func baseOf(s string) string {
 	return asFolder(c)
 }
 
-// release says whether a page is to be seen, and until when that is certain:
-// timed is true for a page that time alone may show or hide.
+// release returns an [unpublished] error for a page that is not public now. timed reports
+// whether time alone may show or hide the page.
 func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 	if !s.drafts && (m.is("draft") || m.isNot("published") || strings.EqualFold(m.text("status"), "draft")) {
-		return false, unpublished{"draft", "it is a draft"}
+		return false, unpublished{"draft", "draft"}
 	}
 	from := m.date("publishdate", "publish_date")
 	if from.IsZero() && (s.kind == Hugo || s.kind == Jekyll) {

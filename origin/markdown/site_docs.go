@@ -12,13 +12,13 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// mkdocsSite is MkDocs': https://www.mkdocs.org/user-guide/configuration/.
+// mkdocsSite is the convention of MkDocs: https://www.mkdocs.org/user-guide/configuration/.
 type mkdocsSite struct {
 	docs    string
 	flat    bool // use_directory_urls: false
 	exclude []string
 	drafts  []string
-	titles  map[string]string // of the navigation, by name under docs
+	titles  map[string]string // titles in the navigation, by name under docs
 }
 
 func loadMkDocs(p *project) (*site, error) {
@@ -48,7 +48,7 @@ func lines(v any) []string {
 	return out
 }
 
-// navigation notes the titles that a navigation gives to pages.
+// navigation stores the titles of pages in a navigation.
 func (m *mkdocsSite) navigation(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -77,15 +77,15 @@ func (m *mkdocsSite) entry(name string, folder bool, has func(string) bool) (boo
 	case !isMarkdown(rel) || path.Ext(rel) == ".mdx":
 		return false, nil
 	case ignored(m.exclude, rel):
-		return true, unpublished{"excluded", "the configuration excludes it"}
+		return true, unpublished{"excluded", "excluded by the configuration"}
 	case ignored(m.drafts, rel):
-		return true, unpublished{"draft", "it is a draft"}
+		return true, unpublished{"draft", "draft"}
 	}
 	return true, nil
 }
 
-// ignored reports whether patterns as those of .gitignore name a file. The
-// last one that does decides.
+// ignored reports whether patterns in the syntax of .gitignore exclude a file. The last
+// matching pattern decides.
 func ignored(patterns []string, rel string) bool {
 	out := false
 	for _, p := range patterns {
@@ -129,11 +129,11 @@ func (m *mkdocsSite) spot(name string, _ *head) (spot, error) {
 	return sp, err
 }
 
-// docusaurusSite is Docusaurus' docs, blog and pages:
+// docusaurusSite is the convention of Docusaurus for docs, blog and pages:
 // https://docusaurus.io/docs/create-doc.
 type docusaurusSite struct {
 	folders []docusaurusRoot
-	slash   string // trailingSlash: "true", "false" or "" where it is left open
+	slash   string // trailingSlash: "true", "false" or "" if unset
 }
 
 type docusaurusRoot struct{ name, route string }
@@ -175,7 +175,7 @@ func loadDocusaurus(p *project) (*site, error) {
 	}
 	authors := map[string]string{}
 	for _, r := range d.folders {
-		// A broken list of authors breaks no page.
+		// A broken list of authors is not an error of any page.
 		if list, err := p.read(r.name + "/authors.yml"); err == nil {
 			for key := range list {
 				authors[key] = list.under(key).text("name")
@@ -196,8 +196,7 @@ func firstMatch(re *regexp.Regexp, text string) string {
 	return ""
 }
 
-// jsObject returns the object of a script that a text starts with, or its first
-// word.
+// jsObject returns the object of a script at the start of a text, or its first word.
 func jsObject(text string) string {
 	depth := 0
 	for i := range len(text) {
@@ -243,8 +242,8 @@ var (
 	blogName  = regexp.MustCompile(`^(.*)(\d{4}[-/]\d{1,2}[-/]\d{1,2})[-/]?(.*)$`)
 )
 
-// unnumbered cuts the number off a name by which files are put in order. What
-// looks like a date or a version is none.
+// unnumbered removes the number prefix that orders files from a name. It keeps prefixes that
+// look like a date or a version.
 func unnumbered(name string) string {
 	if m := numbered.FindStringSubmatch(name); m != nil && !versioned.MatchString(name) {
 		return m[1]

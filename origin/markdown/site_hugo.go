@@ -16,19 +16,19 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// hugoSite is Hugo's content folder: https://gohugo.io/content-management/.
+// hugoSite is the convention of Hugo's content folder: https://gohugo.io/content-management/.
 type hugoSite struct {
 	folders    []hugoRoot
 	languages  []string
-	prefixes   map[string]string // of the URLs of a language: "" or "de"
-	codes      map[string]string // language to what its pages declare
-	main       string            // the default language
+	prefixes   map[string]string // URL prefix of each language: "" or "de"
+	codes      map[string]string // language code of each language in its pages
+	main       string            // default language
 	ugly       bool
 	uglyIn     map[string]bool
 	keepCase   bool
-	permalinks map[string]string // section to pattern, of pages
-	sections   map[string]string // of section pages
-	fileDates  bool              // dates in file names count
+	permalinks map[string]string // URL pattern of pages, by section
+	sections   map[string]string // URL pattern of section pages, by section
+	fileDates  bool              // use dates in file names
 }
 
 type hugoRoot struct{ name, language string }
@@ -123,7 +123,7 @@ func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool,
 	base := path.Base(name)
 	leaf := has("index.md") || slices.ContainsFunc(h.languages, func(l string) bool { return has("index." + l + ".md") })
 	if root, rel := below(h.roots(), name); leaf && root != "" && path.Dir(rel) == "." {
-		leaf = false // the home page has no bundle that hides the site
+		leaf = false // an index.md at the top does not make the whole site a bundle
 	}
 	if folder {
 		return !leaf && base != "node_modules", nil
@@ -132,12 +132,12 @@ func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool,
 		return false, nil
 	}
 	if stem, _ := h.language(stemOf(base), ""); leaf && stem != "index" {
-		return true, unpublished{"bundle", "it is a part of a page's bundle"}
+		return true, unpublished{"bundle", "part of a page's bundle"}
 	}
 	return true, nil
 }
 
-// language cuts the language off a file name's stem.
+// language splits the language suffix from a file name's stem.
 func (h *hugoSite) language(stem, def string) (string, string) {
 	if i := strings.LastIndexByte(stem, '.'); i > 0 && slices.Contains(h.languages, strings.ToLower(stem[i+1:])) {
 		return stem[:i], strings.ToLower(stem[i+1:])
@@ -162,7 +162,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	section, _, _ := strings.Cut(dir, "/")
 	sp := spot{section: section, language: h.codes[lang]}
 	if m.is("headless") || hides(m.under("build")) || hides(m.under("_build")) {
-		return sp, unpublished{"no-page", "its front matter says that it makes no page"}
+		return sp, unpublished{"no-page", "the front matter disables the page"}
 	}
 	list := stem == "_index"
 	bundle := stem == "index" && dir != ""
@@ -208,7 +208,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 		}
 	case list, stem == "index" && !bundle:
 		p = h.clean(dir)
-		ugly = ugly && dir != "" // the home is a folder's page
+		ugly = ugly && dir != "" // the home page is always that of a folder
 	default:
 		p = path.Join(h.clean(dir), h.clean(cmp.Or(slug, stem)))
 	}
@@ -228,7 +228,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	return sp, err
 }
 
-// hides reports whether build options keep a page from being made.
+// hides reports whether build options exclude a page.
 func hides(m matter) bool {
 	v := strings.ToLower(m.text("render"))
 	return v == "never" || v == "link" || v == "false" || m.isNot("render")
@@ -278,7 +278,7 @@ func (h *hugoSite) expand(pattern string, v hugoValues) string {
 	})
 }
 
-// slice takes the part of a list that "1:", "last" or "0" names.
+// slice returns the part of a list that "1:", "last" or "0" selects.
 func slice(list []string, part string) []string {
 	index := func(s string, def int) int {
 		if s == "last" {
@@ -300,8 +300,8 @@ func slice(list []string, part string) []string {
 	return list[a:max(a, index(to, len(list)))]
 }
 
-// clean writes a path as Hugo does: letters, digits and a few signs, hyphens
-// for white space, in lower case.
+// clean converts a path like Hugo: letters, digits and a few signs, hyphens for white space,
+// in lower case.
 func (h *hugoSite) clean(s string) string {
 	var b strings.Builder
 	hyphen, was := false, false

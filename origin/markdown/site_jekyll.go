@@ -15,21 +15,21 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// jekyllSite is Jekyll's: https://jekyllrb.com/docs/permalinks/.
+// jekyllSite is the convention of Jekyll: https://jekyllrb.com/docs/permalinks/.
 type jekyllSite struct {
-	source      string // the folder with everything in it
-	collections string // the folder with the collections in it
-	style       string // permalink
+	source      string // folder of the site's sources
+	collections string // folder of the collections
+	style       string // permalink style
 	permalinks  map[string]string
-	output      map[string]bool // collections: whether they make pages
+	output      map[string]bool // whether a collection has pages
 	exclude     []string
 	include     []string
 	drafts      bool
 	defaults    []jekyllDefault
-	zone        string // IANA; "" = UTC, as where sites are mostly built
+	zone        string // IANA time zone; "" = UTC, the zone of most build servers
 }
 
-// jekyllDefault is front matter that a configuration gives to files.
+// jekyllDefault is front matter in the configuration for some files.
 type jekyllDefault struct {
 	path, kind string
 	values     matter
@@ -84,7 +84,7 @@ func (j *jekyllSite) roots() []string { return []string{j.source} }
 func (j *jekyllSite) entry(name string, folder bool, _ func(string) bool) (bool, error) {
 	_, rel := below(j.roots(), name)
 	base := path.Base(rel)
-	if j.excluded(rel) || strings.ContainsAny(base[:1], "#~") { // what editors leave
+	if j.excluded(rel) || strings.ContainsAny(base[:1], "#~") { // backup files of editors
 		return false, nil
 	}
 	if strings.HasPrefix(base, "_") && !slices.Contains(j.include, base) && !slices.Contains(j.include, rel) {
@@ -115,7 +115,7 @@ func (j *jekyllSite) excluded(rel string) bool {
 	return false
 }
 
-// collection returns the collection that a file is in, "" for none.
+// collection returns the collection of a file, "" if it is absent.
 func (j *jekyllSite) collection(name string) string {
 	rel, ok := strings.CutPrefix(name, j.collections+"/")
 	if j.collections == "." {
@@ -149,7 +149,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	m := h.matter
 	sp := spot{}
 	v := jekyllValues{stem: stem, slug: m.text("slug"), date: m.date("date"), collection: kind}
-	if len(m.text("date")) > len(time.DateOnly) { // a day alone is one of the site's
+	if len(m.text("date")) > len(time.DateOnly) { // a date without a time is in the site's zone
 		if zone, err := time.LoadLocation(j.zone); err == nil {
 			v.date = v.date.In(zone)
 		}
@@ -157,7 +157,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	var template string
 	switch {
 	case draft && !j.drafts:
-		return sp, unpublished{"draft", "it is a draft"}
+		return sp, unpublished{"draft", "draft"}
 	case post || draft:
 		sp.kind = millrace.Article
 		if post {
@@ -167,7 +167,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 			}
 			t, err := time.Parse("2006-1-2", d[1]+"-"+d[2]+"-"+d[3])
 			if err != nil {
-				return sp, unpublished{"post-date", "the name of a post starts with its date, and this is none"}
+				return sp, unpublished{"post-date", "the date at the start of the post's name is invalid"}
 			}
 			sp.date = t
 			if v.date.IsZero() {
@@ -183,7 +183,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 		template = jekyllStyle(cmp.Or(j.permalinks["posts"], j.style))
 	case collection != "":
 		if !j.output[collection] {
-			return sp, unpublished{"collection", "its collection is not put out"}
+			return sp, unpublished{"collection", "the collection has no output"}
 		}
 		if !h.any {
 			return sp, errNoMatter
@@ -214,7 +214,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	return sp, err
 }
 
-// fill adds what the configuration says to a file's front matter.
+// fill adds the defaults of the configuration to a file's front matter.
 func (j *jekyllSite) fill(h *head, rel, kind string) {
 	own := h.matter
 	h.matter = matter{}
@@ -232,7 +232,7 @@ func (j *jekyllSite) fill(h *head, rel, kind string) {
 	}
 }
 
-// jekyllStyle returns the template that a name stands for.
+// jekyllStyle returns the template of a named permalink style.
 func jekyllStyle(s string) string {
 	switch s {
 	case "date":
@@ -249,7 +249,7 @@ func jekyllStyle(s string) string {
 	return s
 }
 
-// suffixed ends the template of a page as the site's style does.
+// suffixed adds the suffix of the site's style to the template of a page.
 func suffixed(template, style string) string {
 	switch {
 	case style == "pretty", strings.HasSuffix(style, "/"):
@@ -334,8 +334,8 @@ func (v *jekyllValues) expand(template string) string {
 	})
 }
 
-// jekyllSlug replaces what is no letter and no digit by hyphens; pretty keeps
-// the signs that a path may have.
+// jekyllSlug replaces characters other than letters and digits by hyphens. If pretty is set,
+// it keeps the signs that a path may have.
 func jekyllSlug(s string, pretty bool) string {
 	var b strings.Builder
 	hyphen := false

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// slugger makes the anchors of headings as the generator does.
+// slugger generates the anchors of headings like the generator.
 type slugger struct {
 	kind Kind
 	used map[string]int
 }
 
-// of returns the anchor of a heading without one of its own.
+// of returns the anchor of a heading that does not define one.
 func (s *slugger) of(text string) string {
 	var slug string
 	separator := "-"
@@ -33,7 +33,7 @@ func (s *slugger) of(text string) string {
 		if slug == "" {
 			slug = "_1"
 		}
-	case Jekyll: // kramdown's
+	case Jekyll: // kramdown
 		slug = github(strings.TrimLeftFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }))
 		if slug == "" {
 			slug = "section"
@@ -58,7 +58,7 @@ func (s *slugger) of(text string) string {
 	}
 }
 
-// taken notes an anchor and returns how often it was there before.
+// taken records an anchor and returns how often it was used before.
 func (s *slugger) taken(slug string) int {
 	if s.used == nil {
 		s.used = map[string]int{}
@@ -67,8 +67,8 @@ func (s *slugger) taken(slug string) int {
 	return s.used[slug] - 1
 }
 
-// github makes an anchor as GitHub does: letters, digits, hyphens and
-// underscores stay, a space is a hyphen.
+// github returns an anchor in GitHub's form: letters, digits, hyphens and underscores stay, a
+// space becomes a hyphen.
 func github(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

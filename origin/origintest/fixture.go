@@ -18,24 +18,24 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// size is the number of pages of a site: enough that one page is no fifth of
-// it, which package mirror would doubt.
+// size is the number of pages of a site. With it, one page is less than a fifth of the site,
+// so package mirror deletes it at once.
 const size = 24
 
-// from names the origin in the stores.
+// from is the name of the origin in the stores.
 const from = "origin"
 
-// words are what a page says.
+// words are the title and the text of a page.
 type words struct{ title, text string }
 
-// fixture is a site with a known content, and stores for copies of it.
+// fixture is a site with known content, and stores for copies of it.
 type fixture struct {
 	*testing.T
 	origin Origin
 	site   Site
-	model  map[string]words      // by name: what the site says now
-	said   map[string][]words    // all that it has ever said
-	edits  int                   // pages written so far
+	model  map[string]words      // current content of the site, by name
+	said   map[string][]words    // all content that the site has ever had
+	edits  int                   // number of pages written so far
 	copies map[string]store.Site // by name
 }
 
@@ -55,7 +55,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// next returns words that no page has said yet.
+// next returns words that no page has had yet.
 func (f *fixture) next(name string) words {
 	f.edits++
 	w := words{
@@ -84,7 +84,7 @@ func (f *fixture) remove(name string) {
 	delete(f.model, name)
 }
 
-// rename moves a page to another name, with its words.
+// rename moves a page with its words to another name.
 func (f *fixture) rename(name, to string) {
 	f.Helper()
 	w := f.model[name]
@@ -93,7 +93,7 @@ func (f *fixture) rename(name, to string) {
 	f.write(to, w)
 }
 
-// alter changes the site in every way.
+// alter changes the site in every supported way.
 func (f *fixture) alter() {
 	f.Helper()
 	f.put("page-16")
@@ -111,7 +111,7 @@ func (f *fixture) source(knownRefs KnownRefs) millrace.Source {
 	return src
 }
 
-// newStore makes a store, and returns its name.
+// newStore creates a store, and returns its name.
 func (f *fixture) newStore() string {
 	f.Helper()
 	st := memory.New(nil)
@@ -123,18 +123,18 @@ func (f *fixture) newStore() string {
 	return name
 }
 
-// process is what one process has open.
+// process holds the open source and store of one process.
 type process struct {
 	site store.Site
 	src  millrace.Source
 }
 
-// knownRefs returns the memory of the store.
+// knownRefs returns the refs in the store.
 func (p *process) knownRefs(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return p.site.KnownRefs(ctx, from, urls...)
 }
 
-// start opens the site, as a new process.
+// start opens the site as a new process.
 func (f *fixture) start(path string) *process {
 	f.Helper()
 	p := &process{site: f.copies[path]}
@@ -142,7 +142,7 @@ func (f *fixture) start(path string) *process {
 	return p
 }
 
-// sync runs once over the site, as a new process; it must work.
+// sync runs once over the site as a new process. It fails if the run fails.
 func (f *fixture) sync(path string) *mirror.Report {
 	f.Helper()
 	p := f.start(path)
@@ -155,15 +155,15 @@ func (f *fixture) sync(path string) *mirror.Report {
 	return report
 }
 
-// state is all that a store knows of a site.
+// state is the complete state of a site in a store.
 type state struct {
-	Pages     map[string]string // by C-URL: revision
+	Pages     map[string]string // revisions by C-URL
 	KnownRefs []millrace.Ref
 	Cursor    millrace.Cursor
 	Seq       uint64
 }
 
-// readStore reads a store: its state, and the suite's pages by name.
+// readStore returns the state of a store, and the suite's pages by name.
 func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Page) {
 	f.Helper()
 	ctx := f.Context()
@@ -193,16 +193,16 @@ func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Pa
 	return s, pages
 }
 
-// revision tells two pages apart by what they say. Their dates are not
-// compared: a store gives dates that rise.
+// revision returns a hash of a page's content. It ignores dates, because a store assigns
+// increasing dates.
 func revision(p *millrace.Page) string {
 	c := p.Clone()
 	c.Known &^= millrace.FieldModified
 	return c.Revision()
 }
 
-// check fails unless the store is what a new copy of the site is, and that is
-// what the site says.
+// check fails unless the store equals a new copy of the site, and that copy has the content of
+// the site.
 func (f *fixture) check(path, when string) {
 	f.Helper()
 	fresh := f.newStore()
@@ -215,7 +215,7 @@ func (f *fixture) check(path, when string) {
 	}
 }
 
-// says fails unless the pages are what the site says.
+// says fails unless the pages have the content of the site.
 func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	wrong := 0
@@ -238,7 +238,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	}
 }
 
-// invented fails if a page says what it has never said.
+// invented fails if a page has content that it never had on the site.
 func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	for name, all := range f.said {
@@ -249,7 +249,7 @@ func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
 	}
 }
 
-// on reports whether a page says these words.
+// on reports whether a page has these words.
 func (w words) on(p *millrace.Page) bool {
 	return p.Title == w.title && strings.Contains(p.Text(), w.text)
 }

@@ -60,7 +60,7 @@ func followed(f *fixture) {
 	}
 }
 
-// lostAll keeps one process: an origin may refuse to start over a site without
+// lostAll uses one process, because an origin may refuse to start over for a site without
 // pages.
 func lostAll(f *fixture) {
 	path := f.newStore()
@@ -178,13 +178,13 @@ func siteFails(f *fixture) {
 		}
 		f.must(site.Trouble(Fine))
 		f.put("page-15")
-		f.sync(path) // a new process: one that has seen the trouble may rest for a while
+		f.sync(path) // a new process: after failures, the old one may wait before requests
 		f.check(path, "when the site is no longer "+name)
 	}
 }
 
-// troubled runs over a site that does not work: the run says so, and it ends
-// with its context.
+// troubled runs over a site that does not work. The run must return an error, and end with its
+// context.
 func (f *fixture) troubled(p *process, when string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
@@ -200,7 +200,7 @@ func (f *fixture) troubled(p *process, when string) {
 	})
 }
 
-// soon fails if something does not end: it says where it stands.
+// soon fails with all stacks if do does not end in time.
 func (f *fixture) soon(what string, do func()) {
 	f.Helper()
 	done := make(chan struct{})
@@ -215,7 +215,7 @@ func (f *fixture) soon(what string, do func()) {
 	}
 }
 
-// meanwhile changes the site while runs go over it.
+// meanwhile changes the site during runs.
 func meanwhile(f *fixture) {
 	path := f.newStore()
 	rng := rand.New(rand.NewPCG(3, 5))
@@ -237,7 +237,7 @@ func meanwhile(f *fixture) {
 	}
 }
 
-// churn writes, deletes and brings back pages until its context ends.
+// churn writes, deletes and restores pages until its context ends.
 func (f *fixture) churn(ctx context.Context, rng *rand.Rand) error {
 	tick := time.NewTicker(500 * time.Microsecond)
 	defer tick.Stop()

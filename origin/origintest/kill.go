@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// mortal is the site of a process that may be killed. After that, the process
-// changes nothing.
+// mortal is the site of a process that may be killed. A killed process changes nothing.
 type mortal struct {
 	store.Site
 	mu   sync.Mutex
@@ -36,8 +35,8 @@ func (m *mortal) Apply(ctx context.Context, from string, batch []millrace.Change
 	return m.Site.Apply(ctx, from, batch)
 }
 
-// kill starts a run over the site and kills it at its step of a number: at once,
-// or some time later. It reports whether the run had not ended.
+// kill starts a run over the site and kills it at a step, at once or after a delay. It reports
+// whether it killed the run before its end.
 func (f *fixture) kill(path string, step int, later time.Duration) bool {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())
@@ -73,7 +72,7 @@ func runKilled(f *fixture) {
 	path := f.newStore()
 	for _, c := range []struct {
 		when  string
-		steps int // that a run has at least
+		steps int // minimum number of steps of a run
 	}{{"from the start", size - 1}, {"over changes", 3}} {
 		if c.when == "over changes" {
 			f.alter()

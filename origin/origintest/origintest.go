@@ -1,21 +1,21 @@
-// Package origintest is the contract of an origin as a suite: every
-// [millrace.Source] that reads a site, whatever the site is kept in, passes it.
+// Package origintest tests the contract of an origin. Every [millrace.Source] that reads a
+// site passes the suite, wherever the site is stored.
 //
 //	func TestOrigin(t *testing.T) { origintest.Run(t, origintest.Origin{New: newSite, Open: open}) }
 //
-// The suite makes sites, changes them, and keeps copies of them in a store
-// with package mirror, as the command does. It wants of an origin:
+// The suite creates sites, changes them, and copies them to a store with package mirror, as
+// the command does. It checks:
 //
-//   - the law of [millrace.Source]: streams end with a mark, a cursor resumes,
-//     pages can be asked for by what the stream calls them, also conditionally
-//     and by many at once, and errors say what to do about them;
-//   - two runs over one state give the same pages, and the second one writes
-//     nothing: neither pages nor memory nor cursor;
-//   - what is edited, added, deleted and renamed is followed in one run, so
-//     that a copy that has lived through everything equals a new one;
-//   - a consumer that stops, a context that ends, a process that is killed, a
-//     page or a site that fails for a while, and a site that changes meanwhile
-//     lose nothing, delete nothing and invent nothing.
+//   - the contract of [millrace.Source]: streams end with a checkpoint, and a
+//     cursor resumes. Pages can be fetched by their URLs in the stream, also
+//     conditionally and concurrently. Errors wrap a sentinel;
+//   - two runs over one state: they yield the same pages, and the second one writes
+//     no pages, refs or cursor;
+//   - edits, additions, deletions and renames: one run applies them, and an updated
+//     copy equals a new one;
+//   - interruptions: a consumer that stops, a context that ends, a killed process,
+//     a page or site that fails temporarily, and a site that changes during a run.
+//     No page is lost, deleted or invented.
 package origintest
 
 import (
@@ -31,76 +31,74 @@ import (
 // at once. The suite never calls two methods at the same time, but calls them
 // while other goroutines read the site.
 type Site interface {
-	// Address is what [Origin.Open] finds the site by, also in another process:
-	// a folder, a URL.
+	// Address identifies the site for [Origin.Open], also in another process. It is a folder
+	// or a URL.
 	Address() string
-	// Base is what the identities of its pages are under: absolute, ends in "/".
+	// Base is the base URL of the identities of its pages: absolute, ends in "/".
 	Base() string
-	// URL returns the identity or the C-URL of the page of a name, whether it
-	// exists or not.
+	// URL returns the identity or the C-URL of the page with a name, whether it exists or not.
 	URL(name string) string
-	// Put makes a page, or says something new on it. The page has this title
-	// and this text, which is one plain paragraph, perhaps with more around it.
-	// A name consists of lower-case letters, digits and dashes.
+	// Put creates or changes a page. The page has this title and this text, which is one plain
+	// paragraph. It may have other content around it. A name consists of lower-case letters,
+	// digits and dashes.
 	Put(name, title, text string) error
 	// Delete removes a page.
 	Delete(name string) error
 }
 
-// Fragile is a [Site] whose pages can fail for a while, one by one.
+// Fragile is a [Site] whose pages can fail temporarily, one by one.
 type Fragile interface {
-	// Break makes a page one that its owner would not say is gone, and that
-	// cannot be had: the origin reports it.
+	// Break makes a page unavailable without deleting it. The origin must report the page.
 	Break(name string) error
-	// Mend makes it what it was.
+	// Mend restores the page.
 	Mend(name string) error
 }
 
-// Trouble is what a whole site may be in.
+// Trouble is a failure of a whole site.
 type Trouble int
 
-// The troubles of sites.
+// The failures of sites.
 const (
-	Fine Trouble = iota // it works
-	Down                // it is not there, or says that it does not work
-	Hung                // it takes requests and never answers
+	Fine Trouble = iota // the site works
+	Down                // the site is absent or reports a failure
+	Hung                // the site accepts requests and never responds
 )
 
-// Troubled is a [Site] that can be in trouble.
+// Troubled is a [Site] that can fail as a whole.
 type Troubled interface {
-	// Trouble puts the site into a trouble. [errors.ErrUnsupported]: a site of
-	// this kind never is in that one.
+	// Trouble sets the failure of the site. [errors.ErrUnsupported]: a site of this kind
+	// cannot fail in this way.
 	Trouble(Trouble) error
 }
 
-// Unreadable is a [Site] that can have what looks like a page and is none.
+// Unreadable is a [Site] that can contain entries that look like pages and are not.
 type Unreadable interface {
-	// Unreadable puts such things there. It returns the URLs by which the origin has
-	// to report them, with a [*millrace.SkipError].
+	// Unreadable adds such entries. It returns the URLs that the origin must report with a
+	// [*millrace.SkipError].
 	Unreadable() (urls []string, err error)
 }
 
-// KnownRefs returns what the sink remembers of the source, as [millrace.SyncState]
-// does: of the given URLs, or of all.
+// KnownRefs returns the refs that the sink has stored of the source, like
+// [millrace.SyncState.KnownRefs]: those of the given URLs, or all.
 type KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 
-// Origin says how to get sites, and how to read them.
+// Origin creates sites and opens them with the origin under test.
 type Origin struct {
-	// New makes a site with none of the suite's pages. What sites of its kind
-	// have beside those, such as a home page, it has from the start.
+	// New creates a site without pages of the suite. Other pages that sites of its kind have,
+	// such as a home page, exist from the start.
 	New func(t testing.TB) Site
-	// Open opens the site at a place as a process does that has just started.
-	// held is for origins that want it.
+	// Open opens the site at a place like a new process. knownRefs is for origins that need
+	// it.
 	Open func(t testing.TB, place string, knownRefs KnownRefs) (millrace.Source, error)
 }
 
-// testCase is one sentence of the contract.
+// testCase is one rule of the contract.
 type testCase struct {
 	name string
 	run  func(f *fixture)
 }
 
-// Run runs the suite, each case on a site of its own.
+// Run runs the suite, each case on a new site.
 func Run(t *testing.T, o Origin) {
 	for _, c := range cases() {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) { c.run(newFixture(t, o)) })

@@ -16,20 +16,20 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// notes are what a sink remembers of a source, in memory.
+// notes holds the refs that a sink stores of a source, in memory.
 type notes struct {
 	mu   sync.Mutex
 	refs map[string]millrace.Ref
 }
 
-// blank returns notes in which refs stand already.
+// blank returns notes that contain refs.
 func blank(refs map[string]millrace.Ref) *notes {
 	n := &notes{refs: map[string]millrace.Ref{}}
 	maps.Copy(n.refs, refs)
 	return n
 }
 
-// knownRefs returns the refs of URLs, as a sink does.
+// knownRefs returns the refs of URLs like a sink.
 func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		n.mu.Lock()
@@ -46,7 +46,7 @@ func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.
 	}
 }
 
-// take remembers a change.
+// take stores a change.
 func (n *notes) take(c millrace.Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,17 +61,17 @@ func (n *notes) take(c millrace.Change) {
 	}
 }
 
-// stream is what one call of Changes yielded.
+// stream holds the results of one call of Changes.
 type stream struct {
 	puts    []millrace.Change
 	deleted []string
 	skips   []*millrace.SkipError
 	marks   []millrace.Checkpoint
-	last    millrace.Kind // of the last change
-	err     error         // that ended it
+	last    millrace.Kind // kind of the last change
+	err     error         // error that ended the stream
 }
 
-// read reads a stream to its end, and lets n remember it.
+// read reads a stream to its end, and stores its changes in n.
 func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cursor) (s stream) {
 	for c, err := range src.Changes(ctx, since) {
 		var skip *millrace.SkipError
@@ -112,7 +112,7 @@ func (s *stream) names() (urls []string) {
 	return slices.Compact(urls)
 }
 
-// sound fails unless a stream is what millrace.Source says.
+// sound fails unless a stream satisfies the contract of millrace.Source.
 func (f *fixture) sound(s stream, when string) {
 	f.Helper()
 	if s.err != nil {
@@ -140,8 +140,7 @@ func (f *fixture) sound(s stream, when string) {
 	}
 }
 
-// canonical fails unless a URL is an identity or absolute, and the only form
-// of itself.
+// canonical fails unless a URL is an identity or absolute, and in its canonical form.
 func (f *fixture) canonical(u, when string) {
 	f.Helper()
 	base, err := url.Parse(f.site.Base())
@@ -155,7 +154,8 @@ func (f *fixture) canonical(u, when string) {
 	}
 }
 
-// speaks fails unless a page says only what it speaks for.
+// speaks fails if a page has a value in a field that it does not know, or if its URL is not
+// canonical.
 func (f *fixture) speaks(p *millrace.Page, when string) {
 	f.Helper()
 	if p.URL != "" {
@@ -193,7 +193,7 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 	}
 }
 
-// sentinel fails unless an error says what to do about it, in one way.
+// sentinel fails unless an error wraps exactly one sentinel.
 func (f *fixture) sentinel(err error, when string) {
 	f.Helper()
 	n := 0
@@ -210,8 +210,7 @@ func (f *fixture) sentinel(err error, when string) {
 	}
 }
 
-// mute reports whether a change names what is no page of its own: another name
-// of one, or nothing that anybody wants.
+// mute reports whether a change names an alias.
 func mute(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
 
 func streamEnds(f *fixture) {
@@ -269,8 +268,7 @@ func pagesAsked(f *fixture) {
 	}
 }
 
-// conditional asks for a page that is held, and with versions that it never
-// had.
+// conditional fetches a stored page with its version, and with versions that it never had.
 func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace.Page) {
 	f.Helper()
 	if ref.Version = p.Version; ref.Version == "" {
@@ -333,7 +331,7 @@ func cursorResumes(f *fixture) {
 	src, changed := f.source(n.knownRefs), map[string]bool{}
 	for _, c := range s.puts {
 		if have, ok := before.refs[c.URL]; ok && c.Page == nil && c.Version != "" && c.Version == have.Version {
-			continue // it stands
+			continue // the page is unchanged
 		}
 		if mute(c) {
 			continue

@@ -15,11 +15,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// stopTimeout is how long something that ends may take, on a slow machine.
+// stopTimeout is the maximum time for an action to end, on a slow machine.
 const stopTimeout = 10 * time.Second
 
-// after is how many changes a stream may still yield when its context has
-// ended: what it had at hand.
+// after is the maximum number of changes that a stream may yield after its context has ended.
 const after = 4
 
 func stopped(f *fixture) {
@@ -157,7 +156,7 @@ func runCancelled(f *fixture) {
 	f.check(path, "after runs that were cancelled")
 }
 
-// brittle is a sink that works a number of times.
+// brittle is a sink that fails after a number of calls.
 type brittle struct {
 	store.Site
 	left int
@@ -170,8 +169,8 @@ func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Chang
 	return b.Site.Apply(ctx, from, batch)
 }
 
-// runBroken breaks a run off after every number of batches, once from the
-// start and once over changes.
+// runBroken interrupts a run after every number of batches, once from the start and once with
+// changes.
 func runBroken(f *fixture) {
 	path := f.newStore()
 	for _, when := range []string{"from the start", "over changes"} {
@@ -181,7 +180,7 @@ func runBroken(f *fixture) {
 		broken := 0
 		for left := 0; ; left++ {
 			p := f.start(path)
-			// One worker and small batches: as many places to break off as there can be.
+			// One worker and small batches result in the most points of interruption.
 			_, err := mirror.Sync(f.Context(), from, p.src, &brittle{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
 			if err == nil {
 				break
@@ -199,8 +198,7 @@ func runBroken(f *fixture) {
 	}
 }
 
-// workers returns the goroutines of this module that are neither tests nor
-// servers, by their ids.
+// workers returns the goroutines of this module by ID, except tests and servers.
 func workers() map[string]string {
 	out := map[string]string{}
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
@@ -221,7 +219,7 @@ func stacks() string {
 	return string(b[:runtime.Stack(b, true)])
 }
 
-// noWorkers fails if goroutines stay that were not there before.
+// noWorkers fails if goroutines remain that did not exist before.
 func (f *fixture) noWorkers(before map[string]string, whose string) {
 	f.Helper()
 	deadline := time.Now().Add(stopTimeout)

@@ -16,16 +16,16 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// reply is what an answer of the API says in its header.
+// reply holds the header fields of an API response.
 type reply struct {
-	total int       // items of the whole list; -1 = not said
-	date  time.Time // when it was written, by the server's clock
+	total int       // number of items in the whole list; -1 = unknown
+	date  time.Time // time of the response, by the server's clock
 }
 
-// apiError is an answer of the API that says that something is wrong.
+// apiError is an API response with an error.
 type apiError struct {
 	status *fetch.StatusError
-	code   string // of WordPress, such as "rest_forbidden"; "" = none
+	code   string // error code of WordPress, such as "rest_forbidden"; "" = none
 	text   string
 }
 
@@ -45,8 +45,7 @@ func (e *apiError) Error() string {
 func (e *apiError) ErrorCode() string { return strings.ReplaceAll(e.code, "_", "-") }
 func (e *apiError) Unwrap() error     { return e.status }
 
-// do sends a request without credentials. The body of the answer is the
-// caller's to close.
+// do sends a request without credentials. The caller must close the response body.
 func (s *Site) do(ctx context.Context, method, target string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Site) do(ctx context.Context, method, target string) (*http.Response, e
 	return fetch.Do(ctx, s.client, req)
 }
 
-// get asks the API and decodes its answer into v.
+// get sends a request to the API and decodes the response into v.
 func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
 	resp, err := s.do(ctx, http.MethodGet, target) //nolint:bodyclose // ReadBody does
 	if err != nil {
@@ -78,14 +77,14 @@ func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
 	return r, decode(target, body, s.max, v)
 }
 
-// decode reads an answer. A file of a plugin that was saved with a byte order
-// mark puts it before everything.
+// decode decodes a response. It skips a byte order mark: a plugin file that was saved with one
+// adds it to every response.
 func decode(target string, body []byte, limit int64, v any) error {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF")))
 	if len(body) > 0 && body[0] != '{' && body[0] != '[' {
-		code, what := "no-json", "it does not start with JSON, but with %q"
+		code, what := "no-json", "not JSON: it starts with %q"
 		if body[0] == '<' && !bytes.HasPrefix(body, []byte("<br")) {
-			code, what = "html", "it is HTML instead of JSON: %q"
+			code, what = "html", "HTML instead of JSON: %q"
 		}
 		return &millrace.FormatError{URL: target, Code: code, Reason: fmt.Sprintf(what, start(string(body)))}
 	}
@@ -100,8 +99,7 @@ func decode(target string, body []byte, limit int64, v any) error {
 	return nil
 }
 
-// readError returns an answer that is no success with what WordPress says of
-// it.
+// readError returns the error for an unsuccessful response, with the message of WordPress.
 func readError(status *fetch.StatusError, body []byte) error {
 	e := &apiError{status: status}
 	var said struct {
@@ -114,7 +112,7 @@ func readError(status *fetch.StatusError, body []byte) error {
 	return e
 }
 
-// start returns the first words of a text from elsewhere, on one line.
+// start returns the first words of an untrusted text, on one line.
 func start(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= 120 {
@@ -127,7 +125,7 @@ func start(s string) string {
 	return s[:n] + "…"
 }
 
-// isStatus reports whether an error is an answer with one of some status codes.
+// isStatus reports whether an error is a response with one of the status codes.
 func isStatus(err error, codes ...int) bool {
 	e, ok := errors.AsType[*fetch.StatusError](err)
 	if !ok {

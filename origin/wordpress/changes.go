@@ -14,19 +14,17 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// overlap is how much before the newest date that is known a list of what was
-// modified begins.
+// overlap is subtracted from the newest known date for the start of a list of modified items.
 const overlap = 2 * time.Second
 
-// Changes yields what has changed since a cursor. A first run yields every
-// page, with a milestone after each part of the lists; it goes on where it was
-// cut off. A later one yields, of the types that have changed, what was
-// modified, and names the rest. It ends with milestones that are Whole: one of
-// everything, or one of each type that was named wholly; or, if nothing has
-// changed, with one that is not, at the same cursor.
+// Changes yields the changes since a cursor. A first run yields every page, with a checkpoint
+// after each part of the lists, and can resume there. A later run yields the modified pages of
+// each type that has changed, and names its other pages. It ends with complete checkpoints:
+// one for the whole site, or one for each type that was named completely. If nothing has
+// changed, it ends with an incomplete checkpoint of the same cursor.
 //
-// Errors, beside those of [millrace.Source]: [millrace.ErrNotFound] and
-// [millrace.ErrForbidden] if there is no API here, or it is closed.
+// In addition to the errors of [millrace.Source], it returns [millrace.ErrNotFound] if the
+// site has no API, and [millrace.ErrForbidden] if the API is closed.
 func (s *Site) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		r := &run{Site: s, yield: yield, seed: maphash.MakeSeed()}
@@ -36,7 +34,7 @@ func (s *Site) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	}
 }
 
-// errStop is a consumer that wants no more.
+// errStop reports that the consumer of the changes has stopped.
 var errStop = errors.New("stopped")
 
 // run is one stream.
@@ -45,14 +43,14 @@ type run struct {
 	f       *site
 	yield   func(millrace.Change, error) bool
 	is      cursor
-	settled []string // types that were named wholly, and those that are gone
-	closed  []string // types that the API has, whose items are no pages
-	kept    bool     // a type was not listed: it stands as it is held
+	settled []string // types that were named completely, and deleted types
+	closed  []string // types of the API whose items are not pages
+	kept    bool     // a type was not listed, and its stored pages are kept
 
-	broken bool // an item of the type at hand could not be had
+	broken bool // an item of the current type is unavailable
 
 	seed maphash.Seed
-	done []uint64 // hashes of the versions that came with their pages
+	done []uint64 // hashes of the versions that were yielded with their pages
 }
 
 func (r *run) do(ctx context.Context, since millrace.Cursor) error {
@@ -69,7 +67,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 		r.is.Mapped, r.is.Scanned = was.Mapped, was.Scanned
 	}
 	for slug, st := range was.Types {
-		if again { // all pages come again; what is gone is known when they have
+		if again { // all pages are yielded again; deletions are known after that
 			st = typeState{Open: true}
 		}
 		r.is.Types[slug] = st
@@ -79,7 +77,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 			return err
 		}
 	}
-	for _, slug := range slices.Sorted(maps.Keys(was.Types)) { // a type that is gone, with all its pages
+	for _, slug := range slices.Sorted(maps.Keys(was.Types)) { // a deleted type, with all its pages
 		if !slices.ContainsFunc(r.f.types, func(t postType) bool { return t.slug == slug }) {
 			r.settled = append(r.settled, slug)
 			delete(r.is.Types, slug)
@@ -91,7 +89,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 	return r.end()
 }
 
-// load finds out about the site.
+// load fetches the properties of the site.
 func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
 	f, err := s.discover(ctx, s.root, false, was)
 	if err != nil {
@@ -105,15 +103,15 @@ func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
 	return f, nil
 }
 
-// follow yields what has changed of one type.
+// follow yields the changes of one type.
 func (r *run) follow(ctx context.Context, t postType) error {
 	r.done, r.broken = r.done[:0], false
 	was, known := r.is.Types[t.slug]
 	now, err := r.start(ctx, r.f, t)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) ||
 		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
-		// The type is listed, and its items are not for strangers, or the
-		// plugin that it is of has an interface of its own.
+		// The API has the type, but its items are not public, or its plugin has an interface
+		// of its own.
 		r.kept = true
 		return r.skip(r.f.route(t.route, nil), err, false)
 	}
@@ -149,7 +147,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		}
 		err = r.names(ctx, t, now)
 	}
-	if r.broken { // it is asked for again
+	if r.broken { // the next run fetches it again
 		now.state.State = ""
 	}
 	r.is.Types[t.slug] = now.state
@@ -157,7 +155,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	return err
 }
 
-// all yields the pages of a type, from where it stands.
+// all yields the pages of a type, starting at the position from.
 func (r *run) all(ctx context.Context, t postType, from typeState) error {
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, after: from.After, offset: from.Offset}
 	return l.run(ctx, func(p part) error {
@@ -169,7 +167,7 @@ func (r *run) all(ctx context.Context, t postType, from typeState) error {
 	})
 }
 
-// modified yields the pages of a type that were modified since it was listed.
+// modified yields the pages of a type that were modified since the last listing.
 func (r *run) modified(ctx context.Context, t postType, was typeState, now typeScan) error {
 	newest := readTime(was.Newest)
 	if now.state.Newest <= was.Newest || newest.IsZero() {
@@ -179,7 +177,7 @@ func (r *run) modified(ctx context.Context, t postType, was typeState, now typeS
 	return l.run(ctx, func(p part) error { return r.pages(ctx, t, p) })
 }
 
-// pages yields items with their pages.
+// pages yields the pages of items.
 func (r *run) pages(ctx context.Context, t postType, p part) error {
 	for _, it := range p.items {
 		at, err := r.place(r.f, it.Link)
@@ -187,9 +185,9 @@ func (r *run) pages(ctx context.Context, t postType, p part) error {
 		case err != nil:
 			err = r.skip(it.Link, err, true)
 		case it.closed():
-			// The site says so itself: that is more than a name which is missing
-			// from a list, and need not be believed twice.
-			if err = r.skip(at, fmt.Errorf("%w: it has a password", millrace.ErrForbidden), true); err == nil {
+			// The site itself reports this, which is more reliable than a name that is missing
+			// from a list, and needs no confirmation.
+			if err = r.skip(at, fmt.Errorf("%w: password required", millrace.ErrForbidden), true); err == nil {
 				err = r.send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: at, Section: t.slug}})
 			}
 		case it.hidden():
@@ -207,7 +205,7 @@ func (r *run) pages(ctx context.Context, t postType, p part) error {
 	return ctx.Err()
 }
 
-// put yields one item with its page.
+// put yields the page of one item.
 func (r *run) put(ctx context.Context, t postType, it item, at string, date time.Time) error {
 	p, err := r.convert(ctx, r.f, t, it, at)
 	if err != nil {
@@ -228,8 +226,8 @@ func (r *run) put(ctx context.Context, t postType, it item, at string, date time
 	return r.send(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p})
 }
 
-// names yields the items of a type without their pages, but for those that
-// have come with them.
+// names yields the items of a type without their pages, except items whose pages were already
+// yielded.
 func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	slices.Sort(r.done)
 	take := func(p part) error {
@@ -258,8 +256,8 @@ func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	return err
 }
 
-// end yields the milestones. Each of several may be resumed from, so a type is
-// settled in its cursor only with its own.
+// end yields the checkpoints. A run can resume from each of them, so the cursor marks a type
+// as settled only in its own checkpoint.
 func (r *run) end() error {
 	switch {
 	case len(r.settled) == 0:
@@ -281,8 +279,8 @@ func (r *run) end() error {
 	return nil
 }
 
-// unsettled returns the cursor for a milestone before those that are Whole:
-// what is gone of the types that were named so far is not known to anybody yet.
+// unsettled returns the cursor for a checkpoint before the complete ones. It does not mark the
+// types as settled, because their deletions are not yet applied.
 func (r *run) unsettled() cursor {
 	so := r.is
 	so.Types = maps.Clone(r.is.Types)

@@ -23,28 +23,27 @@ import (
 )
 
 const (
-	apiRel  = "https://api.w.org/" // the relation by which a page names the API
-	maxHead = 512 << 10            // bytes of an HTML page that are looked through
-	maxAPIs = 4                    // roots of the API that a page may name in its HTML, and as many in its header
+	apiRel  = "https://api.w.org/" // link relation to the API
+	maxHead = 512 << 10            // bytes of an HTML page that are searched
+	maxAPIs = 4                    // number of API roots in the HTML of a page, and in its header
 )
 
-// site is what was found out about a WordPress before its items are read. It
-// never changes.
+// site holds the properties of a WordPress site, except its items. It never changes.
 type site struct {
 	api     *url.URL // root of the API: a path that ends in "/", or a query rest_route=/
-	home    *url.URL // as WordPress calls it; the path ends in "/"
-	at      *url.URL // where the root was found, after redirects
-	lang    string   // of the root's HTML; "" = unknown
+	home    *url.URL // home URL in the settings of WordPress; the path ends in "/"
+	at      *url.URL // URL of the root after redirects
+	lang    string   // language of the root's HTML; "" = unknown
 	noindex bool     // the root's HTML asks not to be indexed
-	rules   string   // fingerprint of all that, and of what else decides beside an item
+	rules   string   // fingerprint of these fields and of all other inputs except the item
 	types   []postType
-	listed  []string // the slugs of all types of the API, those without pages too
+	listed  []string // slugs of all types of the API, including those without pages
 }
 
-// discover asks for a page of the site, and finds the API by what it says. If
-// only a site that says that it is of WordPress counts, others cost one
-// request; otherwise the usual places are tried too. The index of the API is
-// not asked for again if the API is that of the cursor.
+// discover fetches a page of the site and finds the API from its links. If sure is set, the
+// page must identify itself as WordPress; other sites cost one request. Otherwise discover
+// also tries the usual paths of the API. It fetches the index of the API only if the API is
+// not the one in the cursor.
 func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was cursor) (*site, error) {
 	resp, err := s.do(ctx, http.MethodGet, page.String())
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 			return nil, status
 		}
 		if sure && !said.wordpress {
-			return nil, millrace.Coded("no-wordpress", fmt.Errorf("%w: %s does not say that it is of WordPress", millrace.ErrNotFound, at))
+			return nil, millrace.Coded("no-wordpress", fmt.Errorf("%w: %s is not a page of a WordPress site", millrace.ErrNotFound, at))
 		}
 		root := at.ResolveReference(&url.URL{Path: "./"})
 		candidates = []string{root.String() + "wp-json/", root.String() + "?rest_route=/"}
@@ -93,7 +92,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 		if forbidden {
 			kind = millrace.ErrForbidden
 		}
-		return nil, millrace.Coded(millrace.ErrorCode(err), fmt.Errorf("%w: no REST API of WordPress is open here; tried %s", kind, strings.Join(tried, "; ")))
+		return nil, millrace.Coded(millrace.ErrorCode(err), fmt.Errorf("%w: no open WordPress REST API found; tried %s", kind, strings.Join(tried, "; ")))
 	}
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %d %q %q %q %q %t%s", format, extract.Version, s.root, f.api, f.home, f.lang, f.noindex, s.rules.Fingerprint())
@@ -101,9 +100,8 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 	return f, nil
 }
 
-// apiAt checks what a page says the root of the API is: it must be on the
-// page's own host. WordPress behind a proxy that does TLS for it may not know
-// its own scheme.
+// apiAt validates the API root that a page names: it must be on the page's own host. WordPress
+// behind a TLS proxy may not know its own scheme.
 func apiAt(page *url.URL, ref string) (*url.URL, error) {
 	abs, err := canon.Resolve(page, ref)
 	if err != nil {
@@ -114,7 +112,7 @@ func apiAt(page *url.URL, ref string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Hostname() != page.Hostname() {
-		return nil, millrace.Coded("other-host", fmt.Errorf("%s: that is another host", abs))
+		return nil, millrace.Coded("other-host", fmt.Errorf("%s: on another host", abs))
 	}
 	u.Scheme = page.Scheme
 	if u.Query().Get("rest_route") == "" && !strings.HasSuffix(u.Path, "/") {
@@ -123,7 +121,7 @@ func apiAt(page *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// index asks the index of the API for the home.
+// index fetches the home URL from the index of the API.
 func (s *Site) index(ctx context.Context, f *site, was cursor) error {
 	if was.API == f.api.String() {
 		home, err := parseRoot(was.Home)
@@ -139,7 +137,7 @@ func (s *Site) index(ctx context.Context, f *site, was cursor) error {
 		return err
 	}
 	if !slices.Contains(index.Namespaces, "wp/v2") {
-		return millrace.Coded("no-wp-v2", fmt.Errorf("%s: it has no wp/v2", at))
+		return millrace.Coded("no-wp-v2", fmt.Errorf("%s: no wp/v2", at))
 	}
 	home, err := parseRoot(index.Home)
 	if err != nil {
@@ -163,13 +161,13 @@ func (f *site) route(path string, q url.Values) string {
 	for k, v := range q {
 		all[k] = v
 	}
-	// Colons, commas and slashes stand for themselves in a query (RFC 3986,
-	// section 3.4), and logs are read by people.
+	// A query may contain colons, commas and slashes (RFC 3986, section 3.4), and logs are
+	// easier to read with them.
 	u.RawQuery = strings.NewReplacer("%2F", "/", "%3A", ":", "%2C", ",").Replace(all.Encode())
 	return u.String()
 }
 
-// path returns the route that a URL of the API has, the opposite of route.
+// path returns the route of a URL of the API. It is the inverse of route.
 func (f *site) path(location string) (string, bool) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host != f.api.Host {
@@ -181,18 +179,18 @@ func (f *site) path(location string) (string, bool) {
 	return strings.CutPrefix(u.Path, f.api.Path)
 }
 
-// head is what the HTML of a page says of its site.
+// head holds the properties of a site in the HTML of a page.
 type head struct {
 	apis      []string
 	lang      string
 	noindex   bool
-	wordpress bool // it looks like one
+	wordpress bool // generated by WordPress
 }
 
 var language = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}$`)
 
-// readHead reads the start of an HTML page and closes it. What is broken or no
-// HTML says nothing.
+// readHead parses the start of an HTML page and closes the response. Broken HTML and other
+// media types result in an empty head.
 func readHead(resp *http.Response) head {
 	var h head
 	body, err := fetch.Decode(resp)
@@ -242,7 +240,7 @@ func (h *head) tag(t html.Token) {
 	}
 }
 
-// isNoIndex reads the value of a robots meta element in lower case.
+// isNoIndex reports whether the value of a robots meta element, in lower case, has noindex.
 func isNoIndex(content string) bool {
 	for v := range strings.SplitSeq(content, ",") {
 		if v = strings.TrimSpace(v); v == "noindex" || v == "none" {

@@ -1,60 +1,54 @@
-// Package wordpress is a WordPress site as a [millrace.Source], by the REST
-// API that every WordPress has had since version 4.7. Nothing is installed on
-// the site, and no credentials are sent.
+// Package wordpress reads a WordPress site as a [millrace.Source]. It uses the REST API, which
+// WordPress has had since version 4.7. The site needs no plugin, and the package sends no
+// credentials.
 //
 //	root, err := wordpress.Find(ctx, client, "https://example.com/blog/2026/a-post/")
 //	s, err := wordpress.New(client, root, nil)
 //
-// # What is a page
+// # Pages
 //
-// Every item of a public type that has pages on the site: posts, pages, and
-// custom types of plugins that have a place in the API. Attachments, menus,
-// templates and other internals are none, and a custom type is one only if the
-// link of one of its last items leads to a page. Only what is published is
-// read: drafts, private and scheduled items are not listed to strangers, and an
-// item with a password, which is listed without its content, is taken as gone.
+// Every item of a public type that has pages on the site is a page: posts, pages, and custom
+// types of plugins that the API has. Attachments, menus, templates and other internal types
+// are not. A custom type has pages only if the link of one of its latest items leads to a
+// page. The package reads only published items: the API does not list drafts, private and
+// scheduled items. It lists an item with a password without its content, and the package
+// treats it as deleted.
 //
-// A type that has pages and no place in the API is not read. The site's own
-// sitemap is asked for once a day, and the log warns of the types that it shows
-// and the API does not; origin/crawl reads them.
+// The package does not read a type that has pages and is not in the API. It fetches the site's
+// sitemap once a day and logs a warning for such types. Package origin/crawl reads them.
 //
-// A page has its item's link as its URL, under the root, and speaks for its
-// title, author (the display name), dates, language, section (the first
-// category, else the name of the type), tags (all other terms), summary (an
-// excerpt that somebody has written; one that WordPress has cut out of the
-// content is none), and the content. Where the site has Yoast SEO, its
-// description, locale and noindex count. The language is otherwise that of the
-// root's HTML, and so is noindex: WordPress puts it on every page or none.
-// What plugins that are gone have left, such as [vc_row], is dropped; an item
-// without content is a name that has no page. The HTML size of a page is
-// unknown, because the API returns only its content.
+// A page's URL is its item's link, under the root. Its fields are the title, the author (the
+// display name), the dates, the language, the tags, the summary and the content. The section
+// is the first category, else the name of the type. The tags are all other terms. The summary
+// is an excerpt by the author, not one that WordPress generated from the content. If the site
+// has Yoast SEO, its description, locale and noindex are used. Otherwise, the language and
+// noindex are those of the root's HTML, because WordPress adds noindex to all pages or none.
+// Shortcodes of removed plugins, such as [vc_row], are dropped. An item without content is a
+// name without a page. HTMLSize is unknown, because the API returns the content and not the
+// page.
 //
-// # What a run costs
+// # Requests
 //
-// The first run lists everything, a hundred items a request. A later one asks
-// for the root, the types, and for each type the items that were modified
-// last; of a type with more than a hundred items also those that were published
-// last, because a scheduled item comes out without being modified. If these are
-// as they were, that is all. Otherwise the items that were modified since come
-// with their content, and a light listing of the type (id, link, date) tells
-// what was deleted, renamed or protected. A type with at most a hundred items
-// needs no listing: the first answer has been one.
+// The first run lists everything, a hundred items per request. A later run fetches the root,
+// the types, and for each type the items that were modified last. For a type with more than a
+// hundred items it also fetches those that were published last, because publishing a scheduled
+// item does not modify it. If all of these are unchanged, the run ends. Otherwise, it fetches
+// the modified items with their content. A light listing of the type (ID, link, date) then
+// shows which items were deleted, renamed or protected. A type with at most a hundred items
+// needs no listing, because the first response contains it.
 //
-// A version is made of the item's id, its date of modification, and of what
-// decides beside the item. So a change that has no date is not seen: another
-// name of an author or of a category, other output of a plugin, a direct
-// change of the data base. A version within two seconds of its date is
+// A version is built from the item's ID, its modification date, and all other inputs. A change
+// without a date is therefore not detected: a renamed author or category, other output of a
+// plugin, or a direct change of the database. A version within two seconds of its date is
 // unknown: the item may change again in the same second.
 //
-// # Pages that shift
+// # Lists that change during a run
 //
-// Lists are read in the order of the ids, and each request begins at the last
-// item of the one before. If that has moved, because something before it was
-// trashed, the list steps back until it finds its place. What is published,
-// edited or restored while a list is read is found by the next run, because the
-// cursor stands for the time before the list.
+// Lists are in the order of the IDs, and each request begins at the last item of the previous
+// one. If that item has moved, because an earlier one was deleted, the list steps back until
+// it finds it. The next run finds items that are published, edited or restored during a run,
+// because the cursor holds the time before the list.
 //
-// modified_after compares with the date in the site's own time zone, which
-// goes back an hour once a year. It only saves requests here: what it does not
-// tell of, the light listing does.
+// modified_after compares dates in the site's time zone, which goes back an hour once a year.
+// It only saves requests: the light listing finds the items that it misses.
 package wordpress

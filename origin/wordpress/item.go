@@ -17,14 +17,14 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// item is a post, page or item of another type as the API gives it. In lists
-// of names only the first members are there.
+// item is a post, page or item of another type in the API. Lists of names contain only the
+// first members.
 type item struct {
 	ID       int64    `json:"id"`
 	Status   string   `json:"status"`
 	Link     string   `json:"link"`
-	Date     string   `json:"date_gmt"`     // see gmtLayout; "" or null for none
-	Modified string   `json:"modified_gmt"` // the same
+	Date     string   `json:"date_gmt"`     // format gmtLayout; "" or null = none
+	Modified string   `json:"modified_gmt"` // format gmtLayout
 	Title    rendered `json:"title"`
 	Content  rendered `json:"content"`
 	Excerpt  rendered `json:"excerpt"`
@@ -32,27 +32,27 @@ type item struct {
 		Author []struct {
 			Name string `json:"name"`
 		} `json:"author"`
-		// Terms are lists, one for each taxonomy, or what went wrong.
+		// Terms has one list per taxonomy, or an error.
 		Terms []jsonio.Raw `json:"wp:term"`
 	} `json:"_embedded"`
-	// Yoast is an object of the plugin Yoast SEO, or anything.
+	// Yoast is an object of the plugin Yoast SEO, or any other value.
 	Yoast jsonio.Raw `json:"yoast_head_json"`
 }
 
-// rendered is a text as HTML.
+// rendered is text as HTML.
 type rendered struct {
 	HTML      string `json:"rendered"`
 	Protected bool   `json:"protected"`
 }
 
-// term is a category, a tag, or of another taxonomy.
+// term is a category, a tag, or a term of another taxonomy.
 type term struct {
 	Name     string `json:"name"`
 	Slug     string `json:"slug"`
 	Taxonomy string `json:"taxonomy"`
 }
 
-// yoast is what Yoast SEO says of an item.
+// yoast holds the metadata of Yoast SEO for an item.
 type yoast struct {
 	Description string `json:"description"`
 	Locale      string `json:"og_locale"`
@@ -64,19 +64,18 @@ type yoast struct {
 // closed reports whether an item has a password.
 func (it item) closed() bool { return it.Content.Protected || it.Excerpt.Protected }
 
-// hidden reports whether an item is none for strangers.
+// hidden reports whether an item is not public.
 func (it item) hidden() bool {
 	return it.closed() || it.ID <= 0 || it.Status != "" && it.Status != "publish"
 }
 
-var errEmpty = fmt.Errorf("%w: it has no content of its own", millrace.ErrNotFound)
+var errEmpty = fmt.Errorf("%w: no content", millrace.ErrNotFound)
 
-// fields are those that every item speaks for.
+// fields are the fields that every item provides.
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
-// convert makes a page of an item. A page that speaks for nothing is of an
-// item without content.
+// convert builds the page of an item. If the item has no content, the page is an alias.
 func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at string) (*millrace.Page, error) {
 	content, err := extract.Content(ctx, []byte(dropShortcodes(it.Content.HTML)), at, &extract.Options{Rules: s.rules})
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at str
 	p.Kind = kinds[t.slug]
 	if a := it.Embedded.Author; len(a) > 0 && a[0].Name != "" {
 		p.Known |= millrace.FieldAuthor
-		// Who has never chosen a name may go by an address.
+		// An author who never chose a name may have an e-mail address as the name.
 		if name := plain(a[0].Name); !strings.Contains(name, "@") {
 			p.Author = name
 		}
@@ -107,7 +106,7 @@ func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at str
 	return p, nil
 }
 
-// kinds are those of types that say what they are.
+// kinds maps the slugs of types to kinds of pages.
 var kinds = map[string]millrace.PageKind{
 	"post": millrace.Article, "product": millrace.Product, "topic": millrace.Forum, "forum": millrace.Forum, "reply": millrace.Forum,
 	"docs": millrace.Documentation,
@@ -135,7 +134,7 @@ func (it item) terms(t postType) (section string, tags []string) {
 	return cmp.Or(section, t.name, t.slug), tags
 }
 
-// yoast takes over what Yoast SEO says.
+// yoast sets the fields from Yoast SEO.
 func (it item) yoast(p *millrace.Page) {
 	var y yoast
 	if len(it.Yoast) == 0 || jsonio.Unmarshal(it.Yoast, nil, &y) != nil {
@@ -150,8 +149,8 @@ func (it item) yoast(p *millrace.Page) {
 	}
 }
 
-// ref names an item. Its version is unknown while it may change again in the
-// second that it says.
+// ref returns the ref of an item. Its version is unknown while the item may change again in
+// the second of its date.
 func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref {
 	ref := millrace.Ref{URL: at, Section: t.slug, Location: s.route(fmt.Sprintf("%s/%d", t.route, it.ID), url.Values{})}
 	if !racy(it.Modified, date) {
@@ -160,18 +159,18 @@ func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref 
 	return ref
 }
 
-// gmtLayout is how the API writes the times that it calls GMT.
+// gmtLayout is the format of GMT times in the API.
 const gmtLayout = "2006-01-02T15:04:05"
 
-// racy reports whether what was modified at a time may be modified again with
-// the same time, as far as was known at a date.
+// racy reports whether an item that was modified at a time may have been modified again with
+// the same time after the response of the given date.
 func racy(modified string, date time.Time) bool {
 	t, err := time.Parse(gmtLayout, modified)
 	age := date.Sub(t)
 	return err != nil || age < overlap && age > -overlap
 }
 
-// readTime reads a time of the API; the zero time for none.
+// readTime parses a time of the API. It returns the zero time for an empty one.
 func readTime(s string) time.Time {
 	t, err := time.Parse(gmtLayout, s)
 	if err != nil {
@@ -180,9 +179,9 @@ func readTime(s string) time.Time {
 	return t
 }
 
-// ownExcerpt returns an excerpt as text if somebody has written it. One that
-// WordPress has made is how the content begins, and ends in "[…]" or in a link
-// to the rest; or it is all of a short content, but for blocks such as images.
+// ownExcerpt returns an excerpt as text if its author wrote it. An excerpt that WordPress
+// generated is the start of the content, and ends in "[…]" or in a link to the rest. It can
+// also be all of a short content, except blocks such as images.
 func ownExcerpt(excerpt, content string) string {
 	text := plain(excerpt)
 	if text == "" || strings.HasSuffix(text, "[…]") || strings.Contains(excerpt, "more-link") || strings.Contains(excerpt, "read-more") {
@@ -215,7 +214,7 @@ func noSpace(s string) string {
 	}, s)
 }
 
-// inline are the elements that may begin and end inside a word.
+// inline lists the elements that may begin and end inside a word.
 var inline = map[string]bool{
 	"a": true, "abbr": true, "b": true, "bdi": true, "cite": true, "code": true, "del": true, "em": true, "font": true, "i": true, "ins": true,
 	"kbd": true, "mark": true, "q": true, "s": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true, "wbr": true,

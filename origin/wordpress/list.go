@@ -17,15 +17,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// perPage are the sizes that a list is asked for in, the later ones when a
-// server cannot give the earlier ones. 100 is WordPress's own limit.
+// perPage lists the page sizes of list requests. If the server fails with one, the next one is
+// used. 100 is WordPress's own limit.
 var perPage = [...]int{100, 10, 1}
 
-// maxRequests bounds the requests of one list.
+// maxRequests is the maximum number of requests for one list.
 const maxRequests = 200_000
 
-// The members of an item that are asked for. Before WordPress 5.3 a part of a
-// member gives nothing, so a full item names the members themselves.
+// The requested members of an item. WordPress before 5.3 returns nothing for a part of a
+// member, so a full item requests whole members.
 const (
 	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
 	fullFields  = "id,status,link,date_gmt,modified_gmt,title,content,excerpt,_links.author,_links.wp:term,_embedded," +
@@ -41,8 +41,8 @@ func query(full bool) url.Values {
 	return q
 }
 
-// lister reads one list of items in the order of their ids, whole, although it
-// may change meanwhile.
+// lister reads one list of items in the order of their IDs. The result is complete even if the
+// list changes meanwhile.
 type lister struct {
 	s     *Site
 	f     *site
@@ -50,12 +50,12 @@ type lister struct {
 	full  bool
 	since string // modified_after; "" = all
 
-	after  int64 // the id of the last item that was given
-	offset int   // where to go on
+	after  int64 // ID of the last item that was returned
+	offset int   // offset of the next request
 	size   int   // index into perPage
 }
 
-// page asks for one part of the list.
+// page fetches one part of the list.
 func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item, reply, error) {
 	q := query(full)
 	q.Set("orderby", "id")
@@ -68,7 +68,7 @@ func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item,
 	var items []item
 	r, err := l.s.get(ctx, l.f.route(l.t.route, q), &items)
 	if err == nil && len(items) > size {
-		err = millrace.Coded("too-many-items", fmt.Errorf("%w: %s: %d items, %d were asked for", millrace.ErrInvalid, l.f.route(l.t.route, q), len(items), size))
+		err = millrace.Coded("too-many-items", fmt.Errorf("%w: %s: %d items, want at most %d", millrace.ErrInvalid, l.f.route(l.t.route, q), len(items), size))
 	}
 	return items, r, err
 }
@@ -76,14 +76,14 @@ func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item,
 // part is one part of a list.
 type part struct {
 	items  []item
-	date   time.Time // by the server's clock
-	broken error     // why the only item, which is light, cannot be had
-	more   bool      // others follow: then lister.after and lister.offset say where
+	date   time.Time // time by the server's clock
+	broken error     // error of the only item, which is light
+	more   bool      // other parts follow, at lister.after and lister.offset
 }
 
 // run calls take with each part of the list, in order.
 func (l *lister) run(ctx context.Context, take func(part) error) error {
-	var gap int64 = -1 // there is a hole in the list after this item
+	var gap int64 = -1 // ID of the item before a gap in the list
 	back, loose, alone := false, false, false
 	total, least := -1, 0
 	for range maxRequests {
@@ -94,7 +94,7 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 				return err
 			}
 			if l.size+1 < len(perPage) {
-				if l.size++; isStatus(err, http.StatusBadRequest) { // more are never allowed
+				if l.size++; isStatus(err, http.StatusBadRequest) { // the server never allows this size
 					least = l.size
 				}
 				continue
@@ -115,8 +115,8 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		}
 		l.size = max(least, l.size-1)
 		if !loose && !slices.IsSortedFunc(items, byID) {
-			// A plugin has its own order, in which nothing has a place to
-			// step back to. The list is whole if it stays as long.
+			// A plugin has changed the order, and stepping back is impossible. The list is
+			// complete if its length does not change.
 			if loose = true; l.offset > 0 {
 				l.after, l.offset = 0, 0
 				continue
@@ -124,7 +124,7 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		}
 		if loose {
 			if total >= 0 && total != r.total {
-				return fmt.Errorf("%w: the list of %s has changed while it was read", millrace.ErrUnavailable, l.t.route)
+				return fmt.Errorf("%w: the list of %s changed during the run", millrace.ErrUnavailable, l.t.route)
 			}
 			total = r.total
 			l.offset += len(items)
@@ -138,7 +138,7 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		if len(items) > 0 {
 			first = items[0].ID
 		}
-		// One item has no room for the one before it, which may be broken.
+		// With size 1, a part cannot include the previous item, which may be broken.
 		if l.offset > 0 && first > l.after && gap != l.after && !alone {
 			back = true
 			l.offset = max(0, l.offset-size)
@@ -165,26 +165,26 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the list of %s has not ended after %d requests", millrace.ErrTooLarge, l.t.route, maxRequests)
+	return fmt.Errorf("%w: the list of %s did not end after %d requests", millrace.ErrTooLarge, l.t.route, maxRequests)
 }
 
 func byID(a, b item) int { return cmp.Compare(a.ID, b.ID) }
 
-// tooMuch reports whether a shorter list may work where this one has failed.
+// tooMuch reports whether a smaller request may succeed after an error.
 func tooMuch(err error) bool {
 	return errors.Is(err, millrace.ErrTooLarge) || isStatus(err, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout)
 }
 
-// typeScan is a first look at a type.
+// typeScan holds the latest items of a type.
 type typeScan struct {
-	part          // the items that were modified last, light
-	complete bool // these are all, by their ids
+	part          // last modified items, light
+	complete bool // the part contains all items, in the order of their IDs
 	state    typeState
 }
 
-// start asks what was modified last, and, if that is not all, what was published
-// last.
+// start fetches the items that were modified last. If these are not all items, it also fetches
+// those that were published last.
 func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error) {
 	items, r, err := s.newest(ctx, f, t, "modified")
 	if err != nil {
@@ -205,14 +205,14 @@ func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error)
 		}
 		digest(h, published, false, func(it item) string { return it.Date })
 	}
-	// Without a total, the deletion of an old item leaves no trace.
+	// Without a total, the deletion of an old item is undetectable.
 	if !racy(l.state.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
 		l.state.State = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return l, nil
 }
 
-// newest asks for the items that are the last by one of their dates.
+// newest fetches the latest items by one of their dates.
 func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]item, reply, error) {
 	q := query(false)
 	q.Set("orderby", by)
@@ -228,8 +228,8 @@ func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]it
 	panic("wordpress: the last size is not the last")
 }
 
-// digest writes what a list names. A list by date does not define the order of
-// items of one date, so the last date of an incomplete list does not count.
+// digest writes the entries of a list for a hash. The order of items with equal dates is
+// undefined, so the last date of an incomplete list is omitted.
 func digest(w io.Writer, items []item, complete bool, date func(item) string) {
 	var lines []string
 	for _, it := range items {

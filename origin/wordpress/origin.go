@@ -2,7 +2,7 @@ package wordpress
 
 import "github.com/millrace/millrace/origin"
 
-// Origin describes this package.
+// Origin returns the description of this origin.
 func Origin() origin.Origin {
 	return origin.Origin{
 		Name: "wordpress", Title: "WordPress's REST API", Types: true, Detect: Find,

@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// Page asks for one item by its Location, or, without one, by what the page at
-// its URL says that it is of, or by the last name in the URL. A page that is
-// no longer public, or has got a password, is [millrace.ErrNotFound].
+// Page fetches one item by its Location. Without one, it finds the item from the page at the
+// URL, or by the last segment of the URL. [millrace.ErrNotFound]: the page is no longer
+// public, or has a password.
 func (s *Site) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := s.page(ctx, have)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	if location == "" {
 		abs, err := canon.Resolve(s.root, have.URL)
 		if err == nil && have.URL == "" {
-			err = errors.New("there is no URL")
+			err = errors.New("no URL")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
@@ -53,7 +53,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	}
 	t, id, ok := f.item(location)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s is no item of a public type", millrace.ErrNotFound, location)
+		return nil, fmt.Errorf("%w: %s is not an item of a public type", millrace.ErrNotFound, location)
 	}
 	q := query(true)
 	var it item
@@ -65,13 +65,13 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 		return nil, err
 	}
 	if it.hidden() {
-		return nil, fmt.Errorf("%w: it is not public", millrace.ErrNotFound)
+		return nil, fmt.Errorf("%w: not public", millrace.ErrNotFound)
 	}
 	at, err := s.place(f, it.Link)
 	if err != nil {
 		return nil, err
 	}
-	if link != "" && at != link { // the page at the link shows another one
+	if link != "" && at != link { // the page at the link belongs to another item
 		return nil, fmt.Errorf("%w: no item has this link", millrace.ErrNotFound)
 	}
 	ref := f.ref(t, it, at, r.date)
@@ -86,7 +86,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	return p, nil
 }
 
-// item says what item of which type a URL of the API is.
+// item returns the type and the ID of the item at a URL of the API.
 func (f *site) item(location string) (t postType, id string, ok bool) {
 	path, ok := f.path(location)
 	if !ok {
@@ -106,8 +106,8 @@ func (f *site) item(location string) (t postType, id string, ok bool) {
 	return f.types[at], path[i+1:], true
 }
 
-// locate finds the item that the page at a URL says it is of, or that has its
-// last name.
+// locate finds the item that the page at a URL names, or whose slug is the last segment of the
+// URL.
 func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) {
 	resp, err := s.do(ctx, http.MethodHead, abs)
 	if err != nil {

@@ -7,24 +7,23 @@ import (
 	"golang.org/x/net/html"
 )
 
-// shortcode is what WordPress leaves in a text of a plugin that is gone: a
-// name with attributes, a name of several words, or an end. What a writer puts
-// into brackets, such as [1], [sic] or [a link], is none of these.
+// shortcode matches the shortcodes of removed plugins, which WordPress leaves in a text: a
+// name with attributes, a name of several words, or an end. Text that authors put in brackets,
+// such as [1], [sic] or [a link], does not match.
 var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\[\]]*)?/?\]` +
 	`|\[[a-z][a-z0-9_-]*(?:\s+[a-z][a-z0-9_-]*\s*=\s*(?:"[^"\[\]]*"|'[^'\[\]]*'|[“”″][^“”″\[\]]*[“”″]|[^\s"'\[\]]+))+\s*/?\]` +
 	`|\[/[a-z][a-z0-9_-]*\]`)
 
-// plainCode is one without attributes: it is a shortcode where its end is about.
+// plainCode matches a name without attributes. It is a shortcode if its end exists.
 var plainCode = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
 
-// ending is the end of one.
+// ending matches the end of a shortcode.
 var ending = regexp.MustCompile(`\[/[a-z][a-z0-9]*\]`)
 
-// alone is a shortcode without attributes that is all there is between two tags.
+// alone matches a shortcode without attributes that is the only text between two tags.
 var alone = regexp.MustCompile(`^\s*\[[a-z][a-z0-9]*\]\s*$`)
 
-// dropShortcodes takes what is left of shortcodes out of HTML, but not out of
-// code.
+// dropShortcodes removes shortcodes from HTML, except inside code.
 func dropShortcodes(s string) string {
 	if !strings.Contains(s, "[") {
 		return s

@@ -15,25 +15,25 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// postType is a type of items that has a place in the API.
+// postType is a type of items in the API.
 type postType struct {
-	slug  string // "post"
-	name  string // "Posts"
-	route string // "wp/v2/posts"
+	slug  string // such as "post"
+	name  string // such as "Posts"
+	route string // such as "wp/v2/posts"
 }
 
-// builtin are the types that are pages of the site for certain. The others
-// are looked at.
+// builtin reports whether items of a type are certainly pages of the site. Other types are
+// checked.
 func (t postType) builtin() bool { return t.slug == "post" || t.slug == "page" }
 
-// internal are types that are parts of pages, or files.
+// internal reports whether items of a type are parts of pages, or files.
 func internal(slug string) bool {
 	return slug == "attachment" || slug == "nav_menu_item" || strings.HasPrefix(slug, "wp_")
 }
 
 const maxTypes = 200
 
-// askTypes asks for the types that may have pages.
+// askTypes fetches the types that may have pages.
 func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 	var listed map[string]struct {
 		Slug      string `json:"slug"`
@@ -41,7 +41,7 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 		Base      string `json:"rest_base"`
 		Namespace string `json:"rest_namespace"` // since 5.9
 	}
-	at := f.route("wp/v2/types", nil) // without _fields: they would be taken for the names of types
+	at := f.route("wp/v2/types", nil) // without _fields, which would be read as names of types
 	if _, err := s.get(ctx, at, &listed); err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 	return out, nil
 }
 
-// public reports whether the items of a type have pages. A plugin may give a
-// type a place in the API although only its own parts are made of it.
+// public reports whether the items of a type have pages. A plugin may add a type to the API
+// that only the plugin itself uses.
 func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error) {
 	if t.builtin() || len(now.items) == 0 {
 		return true, nil
@@ -86,8 +86,8 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 	return asked == 0, nil
 }
 
-// maxProbes is how many items of a type are looked at: one that leads elsewhere
-// or is closed says nothing about the others.
+// maxProbes is the number of items of a type that are checked. One item that redirects or is
+// closed does not decide.
 const maxProbes = 3
 
 // shown reports whether the link of an item leads to a page of its own.
@@ -112,9 +112,8 @@ func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {
 	return isOf(resp.Header, r.f, it.ID), nil
 }
 
-// isOf reports whether a page says that it is of an item. A link to a type
-// without pages may lead to the home. Where no link to the API is in the
-// header nothing is said, and the answer will do.
+// isOf reports whether a page names an item as its own. A link of a type without pages may
+// redirect to the home page. If the header has no link to the API, isOf returns true.
 func isOf(header http.Header, f *site, id int64) bool {
 	says := false
 	for _, l := range weblink.Header(header, nil) {

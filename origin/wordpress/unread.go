@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	mapAge = 24 * time.Hour // how long the types that a sitemap has shown are remembered
-	maxMap = 4 << 20        // bytes of its index
+	mapAge = 24 * time.Hour // how long the types in a sitemap are cached
+	maxMap = 4 << 20        // bytes of the sitemap index
 )
 
-// mapName is a sitemap of the items of one type, as WordPress has had them
-// since 5.5; plugins that replace them have names of their own.
+// mapName matches a sitemap of one type's items in WordPress since 5.5. Sitemaps of plugins
+// have other names.
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
-// unread warns of types that have pages for the public and are not read,
-// because the API does not have them or their items looked like none, and of
-// types to exclude that it does not have. The site's own sitemap names the
-// former; it is asked once a day.
+// unread logs a warning for types with public pages that are not read, because they are not in
+// the API or their items did not look like pages. It also logs excluded types that do not
+// exist. It fetches the site's sitemap once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
 	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)
@@ -57,8 +56,8 @@ func (r *run) unread(ctx context.Context) error {
 	return nil
 }
 
-// mapped returns the types in the index of the site's sitemaps. It costs one
-// request, which is not repeated; ok is false if it may succeed another time.
+// mapped returns the types in the index of the site's sitemaps. It sends one request. ok is
+// false if a later request may succeed.
 func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	at := r.root.String() + "wp-sitemap.xml"
 	if r.f.api.Query().Has("rest_route") { // a site without permalinks
@@ -85,7 +84,7 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	defer body.Close()
 	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxBytes: maxMap}) {
 		if err != nil || len(names) == maxTypes {
-			break // what was read counts
+			break // use the entries before the error
 		}
 		if slug := mapType(e.URL); slug != "" && !internal(slug) && !slices.Contains(names, slug) {
 			names = append(names, slug)
@@ -95,7 +94,7 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	return names, true
 }
 
-// mapType returns the type whose items a sitemap names, "" for another one.
+// mapType returns the type whose items a sitemap names, "" for other sitemaps.
 func mapType(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {

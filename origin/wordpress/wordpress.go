@@ -16,22 +16,22 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// format is the version of this package's own part in a page. It rises
-// whenever the same item may give another page or another URL.
+// format is the version of this package in the versions of pages. Increase it when the same
+// item may result in another page or another URL.
 const format = 1
 
-// Options of [New]. The zero value works.
+// Options are the options of [New]. The zero value works.
 type Options struct {
-	// MaxBody is the most bytes that one answer of the API may have; 0 = 32 MB.
-	// A list that is longer is asked for in smaller parts.
+	// MaxBody is the maximum size of an API response in bytes. If zero, 32 MB. A longer list
+	// is fetched in smaller parts.
 	MaxBody int64
-	// Rules correct the extraction of the content: those that drop count, and
-	// those that keep a part of what they drop. nil = none.
+	// Rules correct the extraction of the content; nil = none. Only rules that drop elements,
+	// or keep parts of dropped elements, have an effect.
 	Rules *extract.Rules
-	// ExcludeTypes are the slugs of the types that are not read, such as "page" or
-	// "product". Pages of theirs that were read before are absent from then on.
+	// ExcludeTypes lists the slugs of types to skip, such as "page" or "product". Their stored
+	// pages are deleted.
 	ExcludeTypes []string
-	// Now returns the time if the server sends none; nil = time.Now.
+	// Now returns the time, if the server sends none. If nil, time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger // nil = discard
 }
@@ -42,16 +42,16 @@ type Site struct {
 	root   *url.URL // canonical; the path ends in "/"
 	max    int64
 	rules  *extract.Rules
-	not    []string // types that are not read
+	not    []string // types to skip
 	now    func() time.Time
 	log    *slog.Logger
-	known  atomic.Pointer[site]   // what was found last; nil = nothing yet
-	warned atomic.Pointer[string] // the types of which unread has warned last
+	known  atomic.Pointer[site]   // last known properties; nil = none yet
+	warned atomic.Pointer[string] // types in the last warning of unread
 }
 
 // New returns the WordPress site whose root is the URL of its home, such as
-// https://example.com/blog/, without asking it anything. A nil client is the
-// guarded default. ErrInvalid: the root is no http(s) URL, or has a query.
+// https://example.com/blog/. It sends no request. If client is nil, New uses the guarded
+// default client. ErrInvalid: the root is not an http(s) URL, or has a query.
 func New(client *http.Client, root string, o *Options) (*Site, error) {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
@@ -76,10 +76,9 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	return s, nil
 }
 
-// Find looks for a WordPress site at any URL of it and returns its root. It
-// asks for the URL, and, if that says that it is of WordPress, for the index of
-// the API. ErrNotFound: it does not say so, or there is no API. ErrForbidden:
-// the API is closed.
+// Find returns the root of the WordPress site that a URL belongs to. It fetches the URL. If
+// the page identifies itself as WordPress, Find also fetches the index of the API.
+// ErrNotFound: the page does not, or there is no API. ErrForbidden: the API is closed.
 func Find(ctx context.Context, client *http.Client, at string) (string, error) {
 	c, err := canon.URL(at)
 	if err != nil {
@@ -103,7 +102,7 @@ func Find(ctx context.Context, client *http.Client, at string) (string, error) {
 	return f.home.String(), nil
 }
 
-// parseRoot returns a root in its canonical form.
+// parseRoot returns the canonical form of a root.
 func parseRoot(root string) (*url.URL, error) {
 	c, err := canon.URL(root)
 	if err != nil {
@@ -114,7 +113,7 @@ func parseRoot(root string) (*url.URL, error) {
 		return nil, fmt.Errorf("wordpress %s: root: %w: %w", root, millrace.ErrInvalid, err)
 	}
 	if u.RawQuery != "" {
-		return nil, fmt.Errorf("wordpress %s: root: %w: it has a query", root, millrace.ErrInvalid)
+		return nil, fmt.Errorf("wordpress %s: root: %w: has a query", root, millrace.ErrInvalid)
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"
@@ -125,9 +124,9 @@ func parseRoot(root string) (*url.URL, error) {
 	return u, nil
 }
 
-// place returns the URL under the root of what the site calls link: WordPress
-// may know itself by another scheme or host than those by which it was reached.
-// A link that is not under the root is an error.
+// place returns the URL under the root for a link of the site. WordPress may use another
+// scheme or host than the ones by which it was reached. A link that is not under the root is
+// an error.
 func (s *Site) place(f *site, link string) (string, error) {
 	c, err := canon.URL(link)
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *Site) place(f *site, link string) (string, error) {
 		u.Scheme, u.Host = s.root.Scheme, s.root.Host
 	}
 	if c = u.String(); !strings.HasPrefix(c, s.root.String()) {
-		return "", fmt.Errorf("%w: it is not under %s", millrace.ErrNotFound, s.root)
+		return "", fmt.Errorf("%w: not under %s", millrace.ErrNotFound, s.root)
 	}
 	return c, nil
 }
